@@ -106,12 +106,17 @@ let underneath: [Target] = [
 // MARK: What every stage speaks
 
 let vocabulary: [[Target]] = [
-    module("Cipher", uses: ["COpenSSL"], tests: ["Schnorr"], resources: [.copy("Vectors")]),
+    module("Units", tests: ["TimeTestSupport"]),
+    // The clock of tests, and times as plain numbers in them.
+    [.target(name: "TimeTestSupport", path: "Tests/TimeTestSupport")],
+    module("ASCII"),
+    module("Cipher", uses: ["ASCII", "COpenSSL"], tests: ["Schnorr"], resources: [.copy("Vectors")]),
     [.target(name: "Schnorr", dependencies: ["Cipher", "CSecp256k1"])],
     [.target(name: "JSON")],
-    module("Nostr", uses: ["Cipher", "JSON", "Schnorr"], resources: [.copy("Vectors")]),
+    module("Nostr", uses: ["ASCII", "Cipher", "JSON", "Schnorr"], resources: [.copy("Vectors")]),
     module("Notifications"),
-    module("RateLimits"),
+    module("Caching"),
+    module("RateLimits", uses: ["Caching"]),
     module("YAMLReading", uses: [yams]),
     module("Patterns", uses: ["CPCRE2"]),
     module("Platforms", uses: ["JSON", "Notifications", "Patterns"], tests: ["PlatformTestSupport"]),
@@ -143,9 +148,16 @@ let ingress: [[Target]] = [
         .target(name: "ListeningTestSupport", dependencies: [nio, nioPosix], path: "Tests/ListeningTestSupport"),
     ],
     module(
+        "WebSocketFrames",
+        path: "Sources/Ingress/WebSocketFrames",
+        uses: [nio, nioWebSocket],
+        tests: [nioEmbedded]
+    ),
+    module(
         "Registry",
         uses: [
-            "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "RateLimits", "Storage", grdb, logging,
+            "Caching", "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "RateLimits", "Storage",
+            grdb, logging,
         ],
         tests: ["PlatformTestSupport"],
         exclude: ["make_fixtures.py"],
@@ -155,7 +167,8 @@ let ingress: [[Target]] = [
         "RelayServer",
         path: "Sources/Ingress/RelayServer",
         uses: [
-            "Listening", "RateLimits", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, nioConcurrency, logging,
+            "Listening", "RateLimits", "WebSocketFrames", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket,
+            nioConcurrency, logging,
         ],
         tests: ["Cipher", nioEmbedded]
     ),
@@ -163,8 +176,8 @@ let ingress: [[Target]] = [
         "RelayPool",
         path: "Sources/Ingress/RelayPool",
         uses: [
-            "JSON", "Nostr", "HTTPLanes", nio, nioPosix, nioHTTP1, nioTLS, nioWebSocket, nioSSL, nioConcurrency,
-            collections, heap, logging,
+            "JSON", "Nostr", "HTTPLanes", "RateLimits", "WebSocketFrames", nio, nioPosix, nioHTTP1, nioTLS,
+            nioWebSocket, nioSSL, nioConcurrency, collections, heap, logging,
         ],
         tests: ["CommandTestSupport", "RelayServer", "Cipher", nioEmbedded]
     ),
@@ -177,7 +190,7 @@ let ingress: [[Target]] = [
     module(
         "RemoteSigning",
         path: "Sources/Ingress/RemoteSigning",
-        uses: ["Nostr", "Cipher", "Schnorr", "Registry", logging],
+        uses: ["Nostr", "Cipher", "Schnorr", "RateLimits", "Registry", logging],
         tests: ["Notifications"]
     ),
     module("Feed", path: "Sources/Ingress/Feed", uses: ["Nostr", logging]),
@@ -185,8 +198,8 @@ let ingress: [[Target]] = [
         "WebIngress",
         path: "Sources/Ingress/Web",
         uses: [
-            "Cipher", "Notifications", "Platforms", "Listening", "RateLimits", "HTTPListening", "WebPushEncryption",
-            hummingbirdCore, nio, logging,
+            "ASCII", "Cipher", "Notifications", "Platforms", "Listening", "RateLimits", "HTTPListening",
+            "WebPushEncryption", hummingbirdCore, nio, logging,
         ],
         tests: ["ListeningTestSupport", "PlatformTestSupport", nioPosix, nioEmbedded]
     ),
@@ -203,8 +216,8 @@ let stages: [[Target]] = [
     module(
         "Pipeline",
         uses: [
-            "CSemaphore", "Cipher", "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage", grdb,
-            collections, heap, logging,
+            "CSemaphore", "Caching", "Cipher", "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage",
+            grdb, collections, heap, logging,
         ],
         tests: ["Platforms", "PlatformTestSupport"]
     ),
@@ -247,8 +260,8 @@ let outgoing: [[Target]] = [
     module(
         "HTTPLanes",
         uses: [
-            "CNghttp2", "CCurl", nio, nioPosix, nioHTTP1, nioTLS, nioSSL, nioExtras, nioConcurrency, collections,
-            logging,
+            "ASCII", "CNghttp2", "CCurl", nio, nioPosix, nioHTTP1, nioTLS, nioSSL, nioExtras, nioConcurrency,
+            collections, logging,
         ],
         tests: ["CommandTestSupport", nioEmbedded]
     ),
@@ -266,7 +279,7 @@ let outgoing: [[Target]] = [
 let router: [[Target]] = [
     module(
         "Console",
-        uses: ["Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio, logging],
+        uses: ["ASCII", "Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio, logging],
         tests: ["ListeningTestSupport", nioPosix]
     ),
     // The configuration file: reading, checking, its JSON Schema. (`Configuration` alone is a module of swift-configuration.)
@@ -324,7 +337,12 @@ let router: [[Target]] = [
 // MARK: Plugins
 
 let plugins: [[Target]] = [
-    module("PluginKit", path: "Plugins/PluginKit", uses: ["CarillonABI"], tests: ["PluginTestSupport"]),
+    module(
+        "PluginKit",
+        path: "Plugins/PluginKit",
+        uses: ["CarillonABI", "ASCII", "Caching"],
+        tests: ["PluginTestSupport"]
+    ),
     [
         .target(
             name: "PluginTestSupport",
@@ -444,62 +462,9 @@ let package = Package(
 
 for target in package.targets where target.type != .system && target.name != "CarillonABI" && target.name != "CCurl" {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings
-}
-
-// MARK: Fuzzing
-
-/// `contrib/fuzz/run` builds only the modules that parse strangers' input, without those of their files that need a database
-/// or a network.
-if Context.environment["CARILLON_FUZZ"] == "1" {
-    let parsers = [
-        "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "YAMLReading", "Patterns", "Platforms", "Rules",
-        "WebPushEncryption", "COpenSSL", "CSecp256k1", "CPCRE2", "CLibcurl", "CCurl",
-    ]
-    package.products = [.executable(name: "carillon-fuzz", targets: ["CarillonFuzz"])]
-    package.targets =
-        package.targets.filter { parsers.contains($0.name) } + [
-            .target(
-                name: "Listening",
-                path: "Sources/Ingress/Listening",
-                sources: ["ClientAddress.swift"]
-            ),
-            .target(
-                name: "WebIngress",
-                dependencies: ["Cipher", "Notifications", "Listening", "WebPushEncryption"],
-                path: "Sources/Ingress/Web",
-                sources: ["Request"]
-            ),
-            .target(
-                name: "Registry",
-                dependencies: ["Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms"],
-                path: "Sources/Registry",
-                sources: [
-                    "Preferences", "Registration", "Secrets/AddressCodec.swift",
-                    "Secrets/SealingKey+Registration.swift",
-                ]
-            ),
-            .target(
-                name: "HTTPLanes",
-                path: "Sources/HTTPLanes",
-                sources: ["AddressGuard.swift", "IPAddress.swift", "URLParts.swift"]
-            ),
-            .target(
-                name: "PlatformDocuments",
-                path: "Plugins",
-                sources: ["APNs/APNsTransport/APNsDescription.swift", "FCM/FCMTransport/FCMDescription.swift"]
-            ),
-            .systemLibrary(name: "CLibFuzzer", path: "contrib/fuzz/CLibFuzzer"),
-            .executableTarget(
-                name: "CarillonFuzz",
-                dependencies: [
-                    "CLibFuzzer", "CCurl", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications", "PlatformDocuments",
-                    "Platforms", "Registry", "Rules",
-                    "WebIngress", "WebPushEncryption",
-                ],
-                path: "contrib/fuzz/Sources"
-            ),
-        ]
-    for target in package.targets where target.type != .system && target.name != "CCurl" {
-        target.swiftSettings = swiftSettings + [.unsafeFlags(["-sanitize=fuzzer"])]
+    // Times and sizes have the same types everywhere, and tests write them as literals.
+    if target.name != "Units" && target.name != "CPrivileges" { target.dependencies.append("Units") }
+    if target.type == .test || target.name.hasSuffix("TestSupport") && target.name != "TimeTestSupport" {
+        target.dependencies.append("TimeTestSupport")
     }
 }

@@ -1,4 +1,5 @@
 internal import PluginKit
+import Units
 
 /// Logs problems with the keys that sign messages.
 struct KeyReports: Sendable {
@@ -14,11 +15,11 @@ struct KeyReports: Sendable {
 
     init(_ host: Host) {
         hourly = SeldomLog(host)
-        once = SeldomLog(host, quiet: .max)
+        once = SeldomLog(host, quiet: nil)
     }
 
     /// A push service refuses the token, whatever the subscription.
-    func tokenRefused(by service: PushService, _ reason: String, now: Int64) {
+    func tokenRefused(by service: PushService, _ reason: String, now: Timestamp) {
         hourly.log(
             .refusedToken(service),
             .warning,
@@ -29,7 +30,7 @@ struct KeyReports: Sendable {
 
     /// A subscription was made with another key. `isKeyProven`: whether any push service accepted a message signed with
     /// ours.
-    func keyMismatch(at service: PushService, isKeyProven: Bool, now: Int64) {
+    func keyMismatch(at service: PushService, isKeyProven: Bool, now: Timestamp) {
         if isKeyProven {
             once.log(
                 .otherKey(service),
@@ -51,7 +52,7 @@ struct KeyReports: Sendable {
     }
 
     /// A registration names a key that was configured once.
-    func keyUnknown(now: Int64) {
+    func keyUnknown(now: Timestamp) {
         once.log(
             .unknownKey,
             .error,

@@ -1,4 +1,5 @@
 internal import PluginKit
+import Units
 
 /// A message for one subscription, without its signature; the same on every attempt.
 package struct SignedMessage: Sendable {
@@ -16,8 +17,8 @@ package struct SignedMessage: Sendable {
         headers.append((name, value))
     }
 
-    /// `authorization` is nil for an unsigned message. `timeout` is in milliseconds.
-    func request(authorization: String?, timeout: UInt32) -> HTTPRequest {
+    /// `authorization` is nil for an unsigned message.
+    func request(authorization: String?, timeout: Duration) -> HTTPRequest {
         let options: HTTPRequest.Options =
             PushService.isBusy(endpoint.origin) ? [.untrustedURL, .multiplex] : .untrustedURL
         var request = HTTPRequest("POST", url: endpoint.url, options: options)
@@ -37,10 +38,10 @@ package struct SignedMessage: Sendable {
 /// A message in flight, and the keys that are left to try.
 struct SendingAttempt: Sendable {
     /// All requests of a message fit into the host's time limit for a delivery, however slow the push service is and
-    /// however many keys there are. In milliseconds.
-    private static let longestSending: Int64 = 55_000
-    private static let longestRequest: Int64 = 30_000
-    private static let shortestRequest: Int64 = 5_000
+    /// however many keys there are.
+    private static let longestSending: Duration = .seconds(55)
+    private static let longestRequest: Duration = .seconds(30)
+    private static let shortestRequest: Duration = .seconds(5)
 
     let ticket: Ticket
     let message: SignedMessage
@@ -50,14 +51,13 @@ struct SendingAttempt: Sendable {
     let first: Int?
     /// Whether the registration names its key.
     let isKeyNamed: Bool
-    /// In milliseconds since 1970.
-    let startedAt: Int64
+    let startedAt: Timestamp
     /// Whether the token in use was refused once and replaced.
     var wasRenewed = false
 
-    /// The time limit of the next request, in milliseconds; nil if no time is left.
-    func timeout(now: Int64) -> UInt32? {
-        let left = Self.longestSending - max(0, now - startedAt)
-        return left < Self.shortestRequest ? nil : UInt32(min(left, Self.longestRequest))
+    /// The time limit of the next request; nil if no time is left.
+    func timeout(now: Timestamp) -> Duration? {
+        let left = Self.longestSending - max(.zero, now - startedAt)
+        return left < Self.shortestRequest ? nil : min(left, Self.longestRequest)
     }
 }

@@ -1,5 +1,6 @@
 import Cipher
 package import PluginKit
+import Units
 
 /// The operator's keys: the one that apps subscribe with now, and former ones that subscriptions still use.
 package struct VAPIDKeyRing: Sendable {
@@ -148,15 +149,15 @@ package struct VAPIDToken: Sendable {
         publicKey = Base64URL.encode(point)
     }
 
-    /// The value of `Authorization` for an origin, valid until `expiry`, in seconds since 1970. Throws only when
+    /// The value of `Authorization` for an origin, valid until `expiry`. Throws only when
     /// signing fails.
-    func authorization(for origin: String, expiry: Int64) throws -> String {
+    func authorization(for origin: String, expiry: Timestamp) throws -> String {
         var claims = JSONWriter(reservingBytes: 192)
         claims.beginObject()
         claims.key("aud")
         claims.string(origin)
         claims.key("exp")
-        claims.integer(expiry)
+        claims.integer(expiry.seconds)
         claims.key("sub")
         claims.string(subject)
         claims.endObject()

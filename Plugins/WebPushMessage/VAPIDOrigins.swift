@@ -1,3 +1,5 @@
+import Units
+
 /// The token in use for each push service's origin and each of our keys, and whether it ever accepted a message.
 ///
 /// Push services refuse tokens that are valid for more than a day, and Apple refuses tokens that change more than once
@@ -11,16 +13,15 @@ struct VAPIDOrigins: Sendable {
 
     private struct Entry {
         var authorization: String
-        /// In milliseconds since 1970.
-        var issuedAt: Int64
-        var usedAt: Int64
+        var issuedAt: Timestamp
+        var usedAt: Timestamp
         var isProven = false
     }
 
-    static let lifetime: Int64 = 12 * 3_600_000
-    static let longestUse: Int64 = 11 * 3_600_000
+    static let lifetime: Duration = .hours(12)
+    static let longestUse: Duration = .hours(11)
     /// No token is replaced earlier, even if it is refused.
-    static let shortestUse: Int64 = 3_600_000
+    static let shortestUse: Duration = .hours(1)
     static let capacity = 512
 
     private let tokens: [VAPIDToken]
@@ -32,12 +33,11 @@ struct VAPIDOrigins: Sendable {
         isProvenSomewhere = Array(repeating: false, count: tokens.count)
     }
 
-    /// The value of `Authorization` at `now`, in milliseconds since 1970, signed with a key. Throws only when signing
-    /// fails.
-    mutating func authorization(for origin: String, token: Int = 0, now: Int64) throws -> String {
+    /// The value of `Authorization` at `now`, signed with a key. Throws only when signing fails.
+    mutating func authorization(for origin: String, token: Int = 0, now: Timestamp) throws -> String {
         let key = Key(origin: origin, token: token)
         // A clock set back further would leave a token that is valid for too long.
-        if let known = entries[key], (-Self.longestUse..<Self.longestUse).contains(now - known.issuedAt) {
+        if let known = entries[key], (.zero - Self.longestUse..<Self.longestUse).contains(now - known.issuedAt) {
             entries[key]?.usedAt = now
             return known.authorization
         }
@@ -45,12 +45,13 @@ struct VAPIDOrigins: Sendable {
     }
 
     /// Replaces a refused token if it is in use and old enough. Returns whether to try again.
-    mutating func renew(_ origin: String, token: Int, refused authorization: String, now: Int64) throws -> Bool {
+    mutating func renew(_ origin: String, token: Int, refused authorization: String, now: Timestamp) throws -> Bool {
         let key = Key(origin: origin, token: token)
         guard let known = entries[key] else { return false }
         // Another message's refusal replaced it already.
         guard known.authorization == authorization else { return true }
-        guard abs(now - known.issuedAt) >= Self.shortestUse else { return false }
+        let age = max(now - known.issuedAt, known.issuedAt - now)
+        guard age >= Self.shortestUse else { return false }
         _ = try issue(key, now: now)
         return true
     }
@@ -69,10 +70,10 @@ struct VAPIDOrigins: Sendable {
     /// Whether any origin accepted a message signed with the key.
     func isProven(token: Int) -> Bool { isProvenSomewhere[token] }
 
-    private mutating func issue(_ key: Key, now: Int64) throws -> String {
+    private mutating func issue(_ key: Key, now: Timestamp) throws -> String {
         let authorization = try tokens[key.token].authorization(
             for: key.origin,
-            expiry: (now + Self.lifetime) / 1000
+            expiry: now + Self.lifetime
         )
         let known = entries[key]
         if known == nil {

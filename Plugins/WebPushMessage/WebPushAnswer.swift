@@ -1,4 +1,5 @@
 internal import PluginKit
+import Units
 
 /// An answer of a push service and its verdict: RFC 8030, refined by the details that Apple, Mozilla, Google and
 /// Microsoft add to the status.
@@ -18,8 +19,7 @@ struct WebPushAnswer {
     private let service: PushService
     private let detail: WebPushDetail?
 
-    /// `now` is in milliseconds since 1970.
-    init(_ response: borrowing HTTPResponse, of service: PushService, now: Int64) {
+    init(_ response: borrowing HTTPResponse, of service: PushService, now: Timestamp) {
         answer = PushServiceAnswer(response, now: now)
         self.service = service
         detail = WebPushDetail(response, of: service)
@@ -55,7 +55,7 @@ struct WebPushAnswer {
         case (503, .immediateRetry):
             var outcome = answer.outcome(.retry, reason, .device)
             // The answer asks for a pause of two minutes nevertheless.
-            outcome.retryAfter = 0
+            outcome.retryAfter = .zero
             return outcome
         case (502, .bridgeError): return answer.outcome(.retry, reason, .device)
         case (0, _), (200...299, _), (404, _), (410, _), (413, _), (500..., _): return answer.outcome

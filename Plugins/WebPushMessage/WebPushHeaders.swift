@@ -1,17 +1,18 @@
 import Cipher
 package import PluginKit
+import Units
 
 /// The value of `TTL` (RFC 8030 section 5.2), in seconds.
 package enum TimeToLive {
     /// A day.
-    private static let standard: Int64 = 86_400
+    private static let standard: Duration = .days(1)
     /// The longest that push services keep a message: four weeks.
-    package static let longest: Int64 = 2_419_200
+    package static let longest: Duration = .days(28)
 
-    /// The time from `now` to `expiresAt`, both in milliseconds since 1970; 0 means one attempt.
-    package static func seconds(until expiresAt: UInt64?, now: Int64) -> Int64 {
-        guard let expiresAt else { return standard }
-        return min(max(0, (Int64(clamping: expiresAt) - now) / 1000), longest)
+    /// The time from `now` to `expiresAt`; 0 means one attempt.
+    package static func seconds(until expiresAt: Timestamp?, now: Timestamp) -> Int64 {
+        guard let expiresAt else { return standard.seconds }
+        return min(max(.zero, expiresAt - now), longest).seconds
     }
 }
 

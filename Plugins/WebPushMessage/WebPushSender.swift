@@ -1,5 +1,6 @@
 package import PluginKit
 import Synchronization
+import Units
 
 /// Signs messages (RFC 8292), sends them to push services and interprets the answers.
 ///
@@ -10,13 +11,13 @@ package final class WebPushSender: Sendable {
     private let host: Host
     private let ring: VAPIDKeyRing?
     private let signsUnasked: Bool
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let origins: Mutex<VAPIDOrigins>
     private let formerKeys = Mutex(FormerKeys())
     private let reports: KeyReports
 
-    /// `signsUnasked`: whether messages are signed if a registration names no key. `now` is in milliseconds since 1970.
-    package init(host: Host, ring: VAPIDKeyRing?, signsUnasked: Bool, now: @escaping @Sendable () -> Int64) {
+    /// `signsUnasked`: whether messages are signed if a registration names no key.
+    package init(host: Host, ring: VAPIDKeyRing?, signsUnasked: Bool, now: @escaping @Sendable () -> Timestamp) {
         self.host = host
         self.ring = ring
         self.signsUnasked = signsUnasked

@@ -6,6 +6,7 @@ import Logging
 import Operations
 import RouterConfiguration
 import ServiceLifecycle
+import Units
 import UnixSignals
 import YAMLReading
 
@@ -169,7 +170,7 @@ struct Serve: AsyncParsableCommand {
 
         /// Everything that was promised is on disk at any moment, so what hangs may be left where it is.
         private func endInTime() {
-            let seconds = router.shutdownSeconds
+            let seconds = Int(router.shutdownTime.seconds)
             DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) {
                 logger.warning("Ending now: stopping takes too long", metadata: ["seconds": "\(seconds)"])
                 _exit(0)

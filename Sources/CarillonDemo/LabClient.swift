@@ -2,6 +2,7 @@ import CarillonLab
 import Cipher
 import Foundation
 import FoundationNetworking
+import Units
 
 /// The lab's control endpoint.
 struct LabClient {
@@ -37,11 +38,15 @@ struct LabClient {
     }
 
     /// Returns the pushes after the request `sequence`, in order: at once if there are at least `count`, otherwise
-    /// after at most `patience` seconds.
-    func pushes(after sequence: Int64, atLeast count: Int = 0, patience: Int = 10) async throws -> [Push] {
+    /// after at most `patience`.
+    func pushes(
+        after sequence: Int64,
+        atLeast count: Int = 0,
+        patience: Duration = .seconds(10)
+    ) async throws -> [Push] {
         var wanted = count
         while true {
-            let query = "after=\(sequence)&wait=\(wanted)&timeout_ms=\(patience * 1000)"
+            let query = "after=\(sequence)&wait=\(wanted)&timeout_ms=\(patience.milliseconds)"
             let lines = try await send("GET", "/received?\(query)").split(separator: "\n")
             let pushes = lines.compactMap { JSON(parsing: Array($0.utf8)).flatMap(Push.init) }
             guard pushes.count < count, lines.count >= wanted else { return pushes }

@@ -1,6 +1,7 @@
 import Cipher
 import Foundation
 import Nostr
+import Units
 
 /// A person on Nostr with new keys.
 struct Person {
@@ -14,11 +15,11 @@ struct Person {
 
     var hex: String { keys.publicKey.hex }
 
-    /// Signs an event, dated `age` seconds back.
-    func event(_ kind: Kind, age: Int64 = 0, tags: [[String]] = [], content: String = "") throws -> Event {
+    /// Signs an event, dated `age` back.
+    func event(_ kind: Kind, age: Duration = .zero, tags: [[String]] = [], content: String = "") throws -> Event {
         try Event.signed(
             kind: kind,
-            createdAt: Int64(Date().timeIntervalSince1970) - age,
+            createdAt: Timestamp.now().seconds - age.seconds,
             tags: tags,
             content: content,
             by: keys
@@ -53,7 +54,7 @@ enum GiftWrap {
         let nobody = try Person("")
         return try Event.signed(
             kind: .giftWrap,
-            createdAt: Int64(Date().timeIntervalSince1970) - Int64.random(in: 0...longestBackdating),
+            createdAt: Timestamp.now().seconds - Int64.random(in: 0...longestBackdating),
             tags: [["p", reader.hex]],
             content: try nobody.encrypt(String(decoding: seal.json, as: UTF8.self), to: reader),
             by: nobody.keys

@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// Writes scenes around the owner's notes.
 struct SceneWriter {
@@ -164,7 +165,7 @@ struct SceneWriter {
     func oldNote(by friend: Person) throws -> Scene {
         let note = try friend.event(
             .textNote,
-            age: 3600,
+            age: .hours(1),
             tags: [["p", owner.hex]],
             content: "Has \(owner.name) a phone?"
         )

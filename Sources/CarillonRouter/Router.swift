@@ -19,6 +19,7 @@ import RouterConfiguration
 import Rules
 import Sealing
 import ServiceLifecycle
+import Units
 import WebIngress
 import YAMLReading
 
@@ -37,14 +38,14 @@ package final class Router: Service {
     private let reloader: Reloader
     private let settings: ActiveSettings
     private let stop: StopSignal
-    /// Everything else that runs, given whom to tell of the relay socket's port.
+    /// Everything else that runs; it receives a callback for the relay socket's port.
     private let upkeep: @Sendable (_ started: @escaping @Sendable (Int) -> Void) -> Upkeep
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let logger: Logger
 
     /// Opens everything; attempts nothing yet.
     ///
-    /// `reread` reads the configuration anew for a reload; `serviceManager` is told how it goes; `platforms` stand for
+    /// `reread` reads the configuration anew for a reload; `serviceManager` receives the progress; `platforms` stand for
     /// what the loaded plugins say.
     ///
     /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the
@@ -55,7 +56,7 @@ package final class Router: Service {
         serviceManager: ServiceManager? = nil,
         platforms: KnownPlatforms? = nil,
         logger: Logger,
-        now: @escaping @Sendable () -> Int64 = SystemTime.now
+        now: @escaping @Sendable () -> Timestamp = Timestamp.now
     ) throws {
         self.logger = logger
         self.now = now
@@ -301,7 +302,7 @@ package final class Router: Service {
             stores, outgoing, operators, deliveries, events, relays, sockets, upkeep(started),
         ]
         try await RouterLifecycle(parts, stop: stop) { [settings, now] in
-            StopBudget(seconds: settings.configuration.shutdownSeconds, now: now)
+            StopBudget(settings.configuration.shutdownTime, now: now)
         }
         .run()
         logger.info("Stopped", metadata: ["waiting": "\(courier.waiting)"])
@@ -313,8 +314,8 @@ package final class Router: Service {
     /// The same at a signal, whose sender does not try again.
     package func reloadAtSignal() async { await reloader.reloadAtSignal() }
 
-    /// How long stopping may take in all, in seconds.
-    package var shutdownSeconds: Int { settings.configuration.shutdownSeconds }
+    /// How long stopping may take in all.
+    package var shutdownTime: Duration { settings.configuration.shutdownTime }
 
     /// Where the sealed ingress listens; nil before it does, and where there is none.
     package var sealedIngressPort: Int? { sockets.ingressPort }

@@ -1,3 +1,5 @@
+import ASCII
+
 /// Hexadecimal digits, two a byte.
 public enum Hex {
     private static let digits = Array("0123456789abcdef".utf8)
@@ -49,12 +51,7 @@ public enum Hex {
     }
 
     private static func value(of character: UInt8, uppercase: Bool) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F") where uppercase: character - UInt8(ascii: "A") + 10
-        default: nil
-        }
+        uppercase || !(0x41...0x46).contains(character) ? character.hexDigitValue : nil
     }
 }
 

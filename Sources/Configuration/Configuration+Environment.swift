@@ -13,7 +13,7 @@ extension Configuration {
         "127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
     ]
 
-    /// A configuration for that; nil where none of the variables is set by which a platform is told.
+    /// A configuration from these variables; nil where none of them names a platform.
     ///
     /// `platforms` are those of the plugins in ``pluginFolders(_:)``. `executableFolder` is where plugins are looked
     /// for, `folder` where the state goes unless `STATE_DIRECTORY` says. Throws a mistake for each variable that is
@@ -54,7 +54,7 @@ extension Configuration {
             configuration.environmentNames[variable.key] = variable.name
         }
         configuration.sealedIngress = ingress
-        // Nobody registers: the relay socket is for this machine alone, at a port that nobody is told.
+        // Nobody registers: the relay socket is for this machine alone, at a port that is not published.
         configuration.relay.port = 0
         configuration.http.caFile = reader["CARILLON_CA_FILE"]
         configuration.http.connectionsPerOrigin = reader.integer("CONNECTION_POOL_SIZE", in: 1...1_000)
@@ -98,7 +98,7 @@ extension Configuration {
         }
     }
 
-    /// Runs `body`; where this configuration is the environment's, what it throws is told under the variable that
+    /// Runs `body`; where this configuration is the environment's, what it throws is reported under the variable that
     /// caused it.
     package func inItsWords<Value>(_ body: () throws -> Value) throws -> Value {
         do {

@@ -2,6 +2,7 @@ import AccountWatch
 import HTTPLanes
 import Platforms
 import RelayPool
+import Units
 import WebIngress
 import YAMLReading
 
@@ -17,15 +18,15 @@ extension Configuration {
         package var nip46: [RelayURL] = []
         /// Where the advertisement (kind 10067) is published. ``always`` where the file says nothing.
         package var publish: [RelayURL] = []
-        /// How far back a relay is read after an absence, in hours; from 1 to 720.
-        package var catchUpHours = 48
+        /// How far back a relay is read after an absence; from 1 to 720 hours.
+        package var catchUp: Duration = .hours(48)
     }
 
     /// Wake-up hints of partners (seed 004, kind 20062).
     package struct Hints: Sendable, Equatable {
         package var policy = HintPolicy.also
-        /// How long after its last hint a partner counts as there, in minutes; from 1 to 10,080.
-        package var silentMinutes = 60
+        /// How long after its last hint a partner counts as there; from 1 to 10,080 minutes.
+        package var silentAfter: Duration = .minutes(60)
     }
 
     /// Who may register.
@@ -42,8 +43,8 @@ extension Configuration {
     package struct Context: Sendable {
         /// Whether names and notes are looked for and kept at all.
         package var isOn = true
-        /// How long a notification waits for what has to be fetched, in milliseconds; from 0 to 10,000.
-        package var waitMilliseconds: Int64 = 1_500
+        /// How long a notification waits for what has to be fetched; from 0 to 10 seconds.
+        package var wait: Duration = .milliseconds(1_500)
         /// The file that keeps what was fetched; nil: one beside the store.
         package var path: String?
         /// Where the file is named; 0 where no file was read.

@@ -4,6 +4,7 @@ import Nostr
 import RelayPool
 import RemoteSigning
 import Rules
+import Units
 
 extension Configuration {
     /// Whom to watch where.
@@ -12,7 +13,7 @@ extension Configuration {
         watch.always = relays.always
         watch.perUser = relays.perUser
         watch.hints = hints.policy
-        watch.silentAfter = Int64(hints.silentMinutes) * 60_000
+        watch.silentAfter = hints.silentAfter
         return watch
     }
 
@@ -22,7 +23,7 @@ extension Configuration {
         let wishes = relayWishes(of: rules, lists: lists)
         pool.addressedKinds = wishes.addressedKinds
         pool.furtherLists = wishes.furtherLists
-        pool.catchUpSeconds = Int64(relays.catchUpHours) * 3600
+        pool.catchUp = relays.catchUp
         pool.caFile = http.caFile
         pool.allowPrivate = http.allowPrivate
         pool.operators = Set(relays.always + relays.nip46 + relays.publish)
@@ -41,7 +42,7 @@ extension Configuration {
         return wishes
     }
 
-    /// Where clients find our own socket; empty with port 0, of which nobody knows yet where that will be.
+    /// Where clients find our own socket; empty with port 0, where the system has yet to choose one.
     private var ownURL: String { relay.url.isEmpty && relay.port == 0 ? "" : relay.clientURL(port: relay.port) }
 
     /// Whether that is our own socket's URL, in whatever spelling.

@@ -5,6 +5,7 @@ import Notifications
 import Pipeline
 import Registry
 import RelayServer
+import Units
 import YAMLReading
 
 /// Everything an operator decides, read from one YAML file. Paths are absolute, or as given where no file was read.
@@ -33,8 +34,9 @@ package struct Configuration: Sendable {
     package var sealedIngress: SealedIngress?
     /// What operators and their tools ask the running router; nil: no port.
     package var api: API?
-    /// How long stopping may take in all, in seconds; from 1 to 3,600. What is not through by then is kept for the next start.
-    package var shutdownSeconds = 10
+    /// How long stopping may take in all, from a second to an hour. What is not through by then is kept for the next
+    /// start.
+    package var shutdownTime: Duration = .seconds(10)
     /// Whether it came from environment variables: then there is nothing but the sealed ingress, and no use in starting without.
     package var isOfEnvironment = false
     /// The variables that stand for keys of the platform's block, by key; only where it came from the environment.
@@ -161,7 +163,7 @@ extension Configuration {
         package let column: Int
     }
 
-    /// A filter of a plugin, and whom it is asked for.
+    /// A filter of a plugin, and the devices that have it.
     package struct Filter: Sendable {
         /// As its plugin calls it.
         package var name: String

@@ -5,6 +5,7 @@ import HTTPLanes
 import Registry
 import RelayPool
 import RelayServer
+import Units
 import WebIngress
 import YAMLReading
 
@@ -21,7 +22,7 @@ extension ConfigurationReader {
         relays.nip46 = mapping["nip46"].map { urls($0, except: own) } ?? relays.always
         relays.publish = mapping["publish"].map { urls($0, except: own) } ?? relays.always
         relays.perUser = mapping["per_user"].flatMap(choice) ?? relays.perUser
-        relays.catchUpHours = mapping["catch_up_hours"]?.integer(in: 1...720) ?? relays.catchUpHours
+        relays.catchUp = mapping["catch_up_hours"]?.integer(in: 1...720).map { .hours($0) } ?? relays.catchUp
         return relays
     }
 
@@ -53,7 +54,8 @@ extension ConfigurationReader {
         }
         guard let mapping = value.mapping(keys: ["mode", "silent_minutes"]) else { return hints }
         hints.policy = mapping["mode"].flatMap(choice) ?? hints.policy
-        hints.silentMinutes = mapping["silent_minutes"]?.integer(in: 1...10_080) ?? hints.silentMinutes
+        hints.silentAfter =
+            mapping["silent_minutes"]?.integer(in: 1...10_080).map { .minutes($0) } ?? hints.silentAfter
         return hints
     }
 
@@ -75,7 +77,7 @@ extension ConfigurationReader {
             return context
         }
         guard let mapping = value.mapping(keys: ["wait_milliseconds", "path"]) else { return context }
-        if let wait = mapping["wait_milliseconds"]?.integer(in: 0...10_000) { context.waitMilliseconds = Int64(wait) }
+        if let wait = mapping["wait_milliseconds"]?.integer(in: 0...10_000) { context.wait = .milliseconds(wait) }
         context.path = mapping["path"]?.string().map(path)
         context.place = mapping["path"]?.place ?? (0, 0)
         return context

@@ -1,10 +1,11 @@
 import Notifications
 import Pipeline
+import Units
 import YAMLReading
 
 /// Reads the pace of devices that ask for none, and the bounds of what a device may ask for.
 extension ConfigurationReader {
-    /// Longer ones would hold a push beyond the day that its cap is counted for.
+    /// In seconds. Longer ones would hold a push beyond the day that its cap is counted for.
     static let longestPause = 86_400
     static let highestCap = 1_000_000
 
@@ -22,16 +23,16 @@ extension ConfigurationReader {
         let platforms = members.filter { $0.value.isMapping && !keys.contains($0.key) }.map(\.key)
         if let mapping = defaults?.mapping(keys: keys + platforms) {
             mode = mapping["mode"]?.choice(Mode.allCases.map(\.name)).flatMap { Mode(name: $0) }
-            policy.cooldownSeconds = seconds(mapping["cooldown_seconds"]) ?? policy.cooldownSeconds
-            policy.windowSeconds = seconds(mapping["window_seconds"]) ?? policy.windowSeconds
+            policy.cooldown = seconds(mapping["cooldown_seconds"]) ?? policy.cooldown
+            policy.window = seconds(mapping["window_seconds"]) ?? policy.window
             policy.dailyCap = cap(mapping["daily_cap"]) ?? policy.dailyCap
             for platform in platforms {
                 if let value = mapping[platform] { read(value, into: &policy.platforms[platform, default: .init()]) }
             }
         }
         if let mapping = bounds?.mapping(keys: ["cooldown_seconds", "window_seconds", "daily_cap"]) {
-            policy.leastCooldownSeconds = seconds(mapping["cooldown_seconds"]) ?? policy.leastCooldownSeconds
-            policy.leastWindowSeconds = seconds(mapping["window_seconds"]) ?? policy.leastWindowSeconds
+            policy.leastCooldown = seconds(mapping["cooldown_seconds"]) ?? policy.leastCooldown
+            policy.leastWindow = seconds(mapping["window_seconds"]) ?? policy.leastWindow
             policy.mostDailyCap = cap(mapping["daily_cap"]) ?? policy.mostDailyCap
         }
         let places = members.filter { platforms.contains($0.key) }.map { ($0.key, $0.value.place) }
@@ -41,14 +42,16 @@ extension ConfigurationReader {
     private func read(_ value: YAMLValue, into defaults: inout PacingPolicy.PlatformDefaults) {
         let keys = ["cooldown_seconds", "window_seconds", "daily_cap", "background_per_hour"]
         guard let mapping = value.mapping(keys: keys) else { return }
-        defaults.cooldownSeconds = seconds(mapping["cooldown_seconds"])
-        defaults.windowSeconds = seconds(mapping["window_seconds"])
+        defaults.cooldown = seconds(mapping["cooldown_seconds"])
+        defaults.window = seconds(mapping["window_seconds"])
         defaults.dailyCap = cap(mapping["daily_cap"])
         defaults.silentPerHour =
             mapping["background_per_hour"]?.integer(in: 0...Self.mostSilentPerHour) ?? defaults.silentPerHour
     }
 
-    private func seconds(_ value: YAMLValue?) -> Int? { value?.integer(in: 0...Self.longestPause) }
+    private func seconds(_ value: YAMLValue?) -> Duration? {
+        value?.integer(in: 0...Self.longestPause).map { .seconds($0) }
+    }
 
     private func cap(_ value: YAMLValue?) -> Int? { value?.integer(in: 0...Self.highestCap) }
 }

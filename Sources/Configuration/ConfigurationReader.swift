@@ -2,6 +2,7 @@ import Console
 import Foundation
 import HTTPLanes
 import Notifications
+import Units
 import YAMLReading
 
 /// Reads a configuration file's text; notes every mistake with its line.
@@ -66,8 +67,8 @@ struct ConfigurationReader {
         configuration.filters = top["filters"].map(filters) ?? []
         configuration.sealedIngress = top["sealed_ingress"].map { sealedIngress($0, apps: configuration.apps) }
         configuration.api = top["api"].map(api)
-        configuration.shutdownSeconds =
-            top["shutdown_seconds"]?.integer(in: 1...3_600) ?? configuration.shutdownSeconds
+        configuration.shutdownTime =
+            top["shutdown_seconds"]?.integer(in: 1...3_600).map { .seconds($0) } ?? configuration.shutdownTime
         return keyFile == nil || store == nil ? nil : configuration
     }
 

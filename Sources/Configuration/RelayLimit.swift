@@ -1,5 +1,6 @@
 import Registry
 import RelayServer
+import Units
 import YAMLReading
 
 /// A limit of our own relay socket: its key in the file, what it says, and where its number goes.
@@ -24,6 +25,20 @@ struct RelayLimit: Sendable {
         self.range = range
         read = { $0[keyPath: path] }
         apply = { $0[keyPath: path] = $1 }
+    }
+
+    /// The same for a size.
+    private init(
+        _ key: String,
+        _ path: any WritableKeyPath<Configuration.Relay, ByteCount> & Sendable,
+        _ about: String,
+        _ range: ClosedRange<Int> = 1...1_000_000
+    ) {
+        self.key = key
+        self.about = about
+        self.range = range
+        read = { $0[keyPath: path].bytes }
+        apply = { $0[keyPath: path] = ByteCount($1) }
     }
 
     /// The same for what is reckoned with in fractions, and said in whole numbers.

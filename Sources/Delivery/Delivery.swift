@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// One notification for one device; the outbox keeps it until a final outcome.
 package struct Delivery: Sendable, Hashable {
@@ -10,8 +11,8 @@ package struct Delivery: Sendable, Hashable {
     package var platform: String
     package var app: String
     package var notification: Notification
-    /// When it was accepted, in milliseconds since 1970.
-    package var acceptedAt: Int64
+    /// When it was accepted.
+    package var acceptedAt: Timestamp
 
     /// The queue that it waits in.
     package var queue: QueueName { QueueName(platform: platform, app: app) }
@@ -22,7 +23,7 @@ package struct Delivery: Sendable, Hashable {
         platform: String,
         app: String,
         notification: Notification,
-        acceptedAt: Int64
+        acceptedAt: Timestamp
     ) {
         self.id = id
         self.device = device
@@ -50,7 +51,7 @@ package protocol DeviceDirectory: Sendable {
     func address(of device: DeviceID) throws -> DeviceAddress?
     /// Forgets a device that its push service called gone. `registeredAt` belongs to the address that was tried: a
     /// device that was registered anew since then stays.
-    func removeGone(_ device: DeviceID, registeredAt: Int64) throws
+    func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws
     /// Notes that the push service accepted a push for the token of each of `devices` for the first time.
     func markProven(_ devices: [DeviceID]) throws
 }

@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// A decision about a delivery: an attempt's outcome, or an end without an attempt. Metrics and the trace are made of
 /// these.
@@ -52,13 +53,13 @@ package struct DeliveryReport: Sendable, Hashable {
     package var reason: String
     /// Attempts made so far, including this one; 0: it ended without any.
     package var attempt: Int
-    /// The earliest time of the next attempt, in milliseconds since 1970; nil after a final decision.
-    package var nextDue: Int64?
+    /// The earliest time of the next attempt; nil after a final decision.
+    package var nextDue: Timestamp?
     /// Whether it failed so often that later deliveries for its device may pass it from now on. It may still be
     /// delivered.
     package var standsAside: Bool
-    /// When the delivery was accepted, in milliseconds since 1970; nil for an unreadable row.
-    package var acceptedAt: Int64?
+    /// When the delivery was accepted; nil for an unreadable row.
+    package var acceptedAt: Timestamp?
 
     package init(
         delivery: String,
@@ -68,9 +69,9 @@ package struct DeliveryReport: Sendable, Hashable {
         status: UInt32 = 0,
         reason: String,
         attempt: Int,
-        nextDue: Int64? = nil,
+        nextDue: Timestamp? = nil,
         standsAside: Bool = false,
-        acceptedAt: Int64? = nil
+        acceptedAt: Timestamp? = nil
     ) {
         self.delivery = delivery
         self.device = device
@@ -90,10 +91,10 @@ package struct AttemptStart: Sendable, Hashable {
     package var queue: QueueName
     /// Counted from 1.
     package var attempt: Int
-    /// How long ago the delivery was accepted, in milliseconds.
-    package var age: Int64
+    /// How long ago the delivery was accepted.
+    package var age: Duration
 
-    package init(queue: QueueName, attempt: Int, age: Int64) {
+    package init(queue: QueueName, attempt: Int, age: Duration) {
         self.queue = queue
         self.attempt = attempt
         self.age = age

@@ -1,18 +1,17 @@
 import Delivery
 import Notifications
+import Units
 
 /// How pushes to a device went of late.
 package struct DeviceStatus: Sendable, Hashable {
     package struct Success: Sendable, Hashable {
-        /// Milliseconds since 1970.
-        package var at: Int64
+        package var at: Timestamp
         /// The push service's HTTP status, or 0.
         package var status: Int
     }
 
     package struct Failure: Sendable, Hashable {
-        /// Milliseconds since 1970.
-        package var at: Int64
+        package var at: Timestamp
         /// By its word, see `DeliveryReport.Kind`.
         package var kind: String
         /// The push service's HTTP status, or 0.
@@ -30,7 +29,7 @@ package struct DeviceStatus: Sendable, Hashable {
     }
 
     /// Takes note of the end of a push to it.
-    mutating func take(_ report: DeliveryReport, at time: Int64) {
+    mutating func take(_ report: DeliveryReport, at time: Timestamp) {
         switch report.kind {
         case .delivered:
             lastSuccess = Success(at: time, status: Int(report.status))
@@ -49,10 +48,10 @@ package struct DeviceStatus: Sendable, Hashable {
 /// A queue that attempts nothing, or almost nothing, and since when.
 package struct TracedPause: Sendable, Hashable {
     package var pause: QueuePause
-    /// When it began, however often it was prolonged; in milliseconds since 1970.
-    package var since: Int64
+    /// When it began, however often it was prolonged.
+    package var since: Timestamp
 
-    package init(_ pause: QueuePause, since: Int64) {
+    package init(_ pause: QueuePause, since: Timestamp) {
         self.pause = pause
         self.since = since
     }

@@ -2,6 +2,7 @@ import Delivery
 import Nostr
 import Notifications
 import Pipeline
+import Units
 
 /// One thing that became of an event or of a delivery, in the order in which it happened.
 package struct TraceEntry: Sendable, Hashable {
@@ -27,12 +28,10 @@ package struct TraceEntry: Sendable, Hashable {
         /// The push service's HTTP status, or 0.
         package var status: Int
         package var attempt: Int
-        /// Milliseconds since 1970.
-        package var nextDue: Int64?
+        package var nextDue: Timestamp?
     }
 
-    /// Milliseconds since 1970.
-    package var time: Int64
+    package var time: Timestamp
     package var what: What
     /// Nil in a report, and in a step of all events that were held under `delivery`.
     package var event: EventID?
@@ -58,7 +57,7 @@ package struct TraceEntry: Sendable, Hashable {
         }
     }
 
-    init(_ step: TraceStep, at time: Int64) {
+    init(_ step: TraceStep, at time: Timestamp) {
         self.time = time
         what = .step(step.step.rawValue)
         event = step.event
@@ -69,7 +68,7 @@ package struct TraceEntry: Sendable, Hashable {
         owner = step.account.map(Owner.account)
     }
 
-    init(_ report: DeliveryReport, at time: Int64) {
+    init(_ report: DeliveryReport, at time: Timestamp) {
         self.time = time
         what = .report(
             Report(
@@ -87,7 +86,7 @@ package struct TraceEntry: Sendable, Hashable {
     }
 
     init(
-        time: Int64,
+        time: Timestamp,
         what: What,
         event: EventID?,
         account: PublicKey?,

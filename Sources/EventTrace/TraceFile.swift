@@ -1,11 +1,12 @@
 import GRDB
 import Notifications
 import Storage
+import Units
 
 /// The database file under a ``TraceStore``.
 struct TraceFile {
-    /// How long the status of a device is kept, in milliseconds: 90 days.
-    private static let deviceMemory: Int64 = 90 * 86_400_000
+    /// How long the status of a device is kept.
+    private static let deviceMemory: Duration = .days(90)
 
     private let queue: DatabaseQueue
     private var segments: TraceSegments
@@ -45,13 +46,13 @@ struct TraceFile {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// Writes what happened up to `now`, in milliseconds since 1970, in one transaction, and `pauses` unless they are
+    /// Writes what happened up to `now` in one transaction, and `pauses` unless they are
     /// as before. Returns how many entries were too many of their sort and are left out.
     mutating func write(
         _ entries: [TraceEntry],
         _ devices: [DeviceID: DeviceStatus],
         pauses: [TracedPause]? = nil,
-        at now: Int64
+        at now: Timestamp
     ) throws -> Int {
         var segments = segments
         let admitted = entries.filter { !$0.isStray || segments.admitsStray() }
@@ -83,8 +84,8 @@ struct TraceFile {
         return entries.count - admitted.count
     }
 
-    /// Drops the entries that have had their time by `now`, in milliseconds since 1970.
-    mutating func dropExpired(at now: Int64) throws {
+    /// Drops the entries that have had their time by `now`.
+    mutating func dropExpired(at now: Timestamp) throws {
         var segments = segments
         let expired = segments.expire(at: now)
         guard !expired.isEmpty else { return }
@@ -94,7 +95,7 @@ struct TraceFile {
         self.segments = segments
     }
 
-    func forgetDevices(at now: Int64) throws {
+    func forgetDevices(at now: Timestamp) throws {
         try queue.write { try TraceRows(db: $0).forgetDevices(unchangedSince: now - Self.deviceMemory) }
     }
 

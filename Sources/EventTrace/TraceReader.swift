@@ -4,6 +4,7 @@ import GRDB
 import Nostr
 import Notifications
 import Storage
+import Units
 
 /// Reads a trace, also while a router writes to it, and changes nothing.
 package struct TraceReader: Sendable {
@@ -14,17 +15,17 @@ package struct TraceReader: Sendable {
     }
 
     /// The steps of `event` and what became of the deliveries that came of it, in their order; empty when nothing is
-    /// known of it. What happened before `time`, in milliseconds since 1970, is left out, and with a `recipient` what
+    /// known of it. What happened before `time` is left out, and with a `recipient` what
     /// is about others. Throws a ``TraceError``.
     package func history(
         of event: EventID,
         for recipient: PublicKey? = nil,
-        since time: Int64
+        since time: Timestamp
     ) throws(TraceError) -> [TraceEntry] {
         try read { try $0.history(of: event, for: recipient).filter { $0.time >= time } }
     }
 
-    /// How pushes to each of `devices` went of late; those of which nothing is known are missing. Throws a
+    /// How pushes to each of `devices` went of late; devices without any push are missing. Throws a
     /// ``TraceError``.
     package func statuses(of devices: [DeviceID]) throws(TraceError) -> [DeviceID: DeviceStatus] {
         try read { rows in
@@ -39,8 +40,8 @@ package struct TraceReader: Sendable {
         try read { try $0.pauses() }
     }
 
-    /// Since when entries are kept, in milliseconds since 1970; nil: there are none. Throws a ``TraceError``.
-    package func beginning() throws(TraceError) -> Int64? {
+    /// Since when entries are kept; nil: there are none. Throws a ``TraceError``.
+    package func beginning() throws(TraceError) -> Timestamp? {
         try read { try $0.beginning() }
     }
 

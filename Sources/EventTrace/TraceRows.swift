@@ -4,6 +4,8 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Storage
+import Units
 
 /// The rows of a trace within one access to its database.
 struct TraceRows {
@@ -39,7 +41,7 @@ struct TraceRows {
         }
     }
 
-    func put(_ status: DeviceStatus, of device: DeviceID, at time: Int64) throws {
+    func put(_ status: DeviceStatus, of device: DeviceID, at time: Timestamp) throws {
         let upsert = try db.cachedStatement(
             sql: """
                 INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET
@@ -83,7 +85,7 @@ struct TraceRows {
     }
 
     /// Looks at every device, so not to be done often.
-    func forgetDevices(unchangedSince time: Int64) throws {
+    func forgetDevices(unchangedSince time: Timestamp) throws {
         try db.execute(sql: "DELETE FROM devices WHERE changed_at < ?", arguments: [time])
     }
 
@@ -91,10 +93,10 @@ struct TraceRows {
         let select = try db.cachedStatement(sql: "SELECT * FROM devices WHERE device = ?")
         guard let row = try Row.fetchOne(select, arguments: [device.rawValue]) else { return nil }
         var status = DeviceStatus()
-        if let at = row["delivered_at"] as Int64? {
+        if let at = row["delivered_at"] as Timestamp? {
             status.lastSuccess = DeviceStatus.Success(at: at, status: row["delivered_status"] ?? 0)
         }
-        if let at = row["failed_at"] as Int64? {
+        if let at = row["failed_at"] as Timestamp? {
             status.lastFailure = DeviceStatus.Failure(
                 at: at,
                 kind: row["failed_kind"] ?? "",
@@ -147,9 +149,9 @@ struct TraceRows {
         return found.sorted { $0.row < $1.row }.map(\.entry)
     }
 
-    /// When the oldest entry that is kept happened, in milliseconds since 1970.
-    func beginning() throws -> Int64? {
-        try Int64.fetchOne(db, sql: "SELECT min(began_at) FROM segments")
+    /// When the oldest entry that is kept happened.
+    func beginning() throws -> Timestamp? {
+        try Timestamp.fetchOne(db, sql: "SELECT min(began_at) FROM segments")
     }
 
     private static func entry(_ row: Row) -> TraceEntry {

@@ -1,5 +1,6 @@
 import GRDB
 import Storage
+import Units
 
 /// The tables of a trace: one list of segments, a table for each, how pushes to each device went, and which queues are
 /// paused.
@@ -63,7 +64,7 @@ enum TraceSchema {
                 CREATE INDEX events_\(number) ON entries_\(number) (event) WHERE event IS NOT NULL;
                 CREATE INDEX reports_\(number) ON entries_\(number) (delivery) WHERE event IS NULL;
                 INSERT INTO segments (number, began_at, is_of_crowd)
-                    VALUES (\(number), \(segment.beganAt), \(segment.isOfCrowd ? 1 : 0));
+                    VALUES (\(number), \(segment.beganAt.milliseconds), \(segment.isOfCrowd ? 1 : 0));
                 """
         )
     }

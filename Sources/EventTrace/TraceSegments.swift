@@ -1,3 +1,5 @@
+import Units
+
 /// Decides which table the next entries go to, and which tables have expired. A trace is some ten tables, so that old
 /// entries go as a whole and no search is needed. Knows no database.
 ///
@@ -6,8 +8,7 @@
 struct TraceSegments: Equatable {
     struct Segment: Equatable {
         let number: Int64
-        /// Milliseconds since 1970.
-        let beganAt: Int64
+        let beganAt: Timestamp
         var rows: Int
         /// Whether it is for owners of many entries.
         var isOfCrowd = false
@@ -36,14 +37,14 @@ struct TraceSegments: Equatable {
 
     private var segmentRows: Int { max(1, limits.rows / Self.count) }
 
-    private var segmentAge: Int64 { max(1, limits.age / Int64(Self.count)) }
+    private var segmentAge: Duration { max(.milliseconds(1), limits.age / Self.count) }
 
-    /// Makes room for that many entries, or a whole segment, of the time `now`, in milliseconds since 1970. Returns the
+    /// Makes room for that many entries, or a whole segment, of the time `now`. Returns the
     /// segment that takes them, how many it takes, whether it has to be made, and the segments that have to go.
     mutating func makeSpace(
         for count: Int = .max,
         ofCrowd: Bool = false,
-        at now: Int64
+        at now: Timestamp
     ) -> (segment: Segment, room: Int, begins: Bool, dropped: [Int64]) {
         var last = segments.last { $0.isOfCrowd == ofCrowd }
         let begins = last.map { isFull($0, at: now) } ?? true
@@ -59,7 +60,7 @@ struct TraceSegments: Equatable {
     }
 
     /// Removes segments that have expired by `now`, the last ones too. Returns their numbers.
-    mutating func expire(at now: Int64) -> [Int64] {
+    mutating func expire(at now: Timestamp) -> [Int64] {
         let expired = segments.filter { now - $0.beganAt >= limits.age }.map(\.number)
         segments.removeAll { expired.contains($0.number) }
         if segments.isEmpty { forgetOwners() }
@@ -93,7 +94,7 @@ struct TraceSegments: Equatable {
 
     /// Removes segments that are no longer written to and too old, or too many once there are `count` more rows.
     /// Returns their numbers.
-    private mutating func dropOld(at now: Int64, for count: Int) -> [Int64] {
+    private mutating func dropOld(at now: Timestamp, for count: Int) -> [Int64] {
         let current = [false, true].compactMap { kind in segments.last { $0.isOfCrowd == kind } }
         let past = segments.filter { segment in !current.contains { $0.number == segment.number } }
         var kept = past.filter { now - $0.beganAt < limits.age }
@@ -110,7 +111,7 @@ struct TraceSegments: Equatable {
     }
 
     /// A clock that was put back begins a new one as well: otherwise the segment would last until time has caught up.
-    private func isFull(_ segment: Segment, at now: Int64) -> Bool {
+    private func isFull(_ segment: Segment, at now: Timestamp) -> Bool {
         segment.rows >= segmentRows || now - segment.beganAt >= segmentAge || now < segment.beganAt
     }
 }
@@ -130,6 +131,5 @@ package struct TraceLimits: Sendable, Hashable {
         self.days = days
     }
 
-    /// The same in milliseconds.
-    package var age: Int64 { Int64(days) * 86_400_000 }
+    package var age: Duration { .days(days) }
 }

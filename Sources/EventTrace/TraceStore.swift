@@ -6,6 +6,7 @@ import Notifications
 import Pipeline
 import Storage
 import Synchronization
+import Units
 
 /// Keeps the steps of events and deliveries in a file for a while, so that an operator can explain why a device was not
 /// woken. Holds neither content nor tokens.
@@ -66,21 +67,20 @@ package final class TraceStore: Sendable {
     static let pendingLimit = 50_000
     /// Once half of that waits, an account may have one part in that many.
     private static let partsOfPending = 8
-    /// How long entries wait for others to be written with, in milliseconds.
-    private static let delay = 100
+    /// How long entries wait for others to be written with.
+    private static let delay: Duration = .milliseconds(100)
 
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let pending = Mutex(Pending())
     private let writer: Mutex<TraceWriter>
     private let lost = Atomic<Int>(0)
     private let queue = DispatchQueue(label: "carillon trace")
 
-    /// The file at `path` is opened or made with the first entry, readable by this user only. `now` is in milliseconds
-    /// since 1970.
+    /// The file at `path` is opened or made with the first entry, readable by this user only.
     package init(
         path: String,
         limits: TraceLimits = TraceLimits(),
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) {
         self.now = now
@@ -150,7 +150,9 @@ package final class TraceStore: Sendable {
         }
         if shed > 0 { lost.add(shed, ordering: .relaxed) }
         if mustSchedule {
-            queue.asyncAfter(deadline: .now() + .milliseconds(Self.delay)) { [weak self] in self?.writePending() }
+            queue.asyncAfter(deadline: .now() + .milliseconds(Int(Self.delay.milliseconds))) { [weak self] in
+                self?.writePending()
+            }
         }
     }
 
@@ -165,7 +167,7 @@ package final class TraceStore: Sendable {
 extension TraceStore: PipelineObserver {
     package func record(_ counts: [PipelineStep: Int]) {}
 
-    package func trace(_ steps: [TraceStep], at time: Int64) {
+    package func trace(_ steps: [TraceStep], at time: Timestamp) {
         add(steps.map { TraceEntry($0, at: time) })
     }
 }

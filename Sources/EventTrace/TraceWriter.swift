@@ -3,12 +3,13 @@ import GRDB
 import Logging
 import Notifications
 import Storage
+import Units
 
 /// Opens the file of a trace when there is something to write, and handles errors. Belongs to one thread at a time.
 struct TraceWriter {
-    /// How long a file that cannot be opened is left alone, in milliseconds.
-    static let pause: Int64 = 10_000
-    private static let pruneInterval: Int64 = 86_400_000
+    /// How long a file that cannot be opened is left alone.
+    static let pause: Duration = .seconds(10)
+    private static let pruneInterval: Duration = .days(1)
 
     private let path: String
     private let limits: TraceLimits
@@ -16,9 +17,9 @@ struct TraceWriter {
     private var file: TraceFile?
     /// The queues that its file says are paused; nil: those of a router before this one, perhaps.
     private var writtenPauses: [QueueName: TracedPause]?
-    /// When it may be opened again after an error, and when old devices are looked for; in milliseconds since 1970.
-    private var opensAt = Int64.min
-    private var prunesAt = Int64.min
+    /// When it may be opened again after an error, and when old devices are looked for.
+    private var opensAt = Timestamp.distantPast
+    private var prunesAt = Timestamp.distantPast
     private var isInTrouble = false
 
     init(path: String, limits: TraceLimits, logger: Logger) {
@@ -27,12 +28,12 @@ struct TraceWriter {
         self.logger = logger
     }
 
-    /// How many entries were not written. `now` is in milliseconds since 1970.
+    /// How many entries were not written.
     mutating func write(
         _ entries: [TraceEntry],
         _ devices: [DeviceID: DeviceStatus],
         _ pauses: [QueueName: TracedPause],
-        at now: Int64
+        at now: Timestamp
     ) -> Int {
         let lost = attempt(at: now) { writer in
             let isNews = pauses != writer.writtenPauses
@@ -46,8 +47,8 @@ struct TraceWriter {
         return lost ?? entries.count
     }
 
-    /// Drops entries that have expired by `now`, in milliseconds since 1970. Makes no file where there is none.
-    mutating func dropExpired(at now: Int64) {
+    /// Drops entries that have expired by `now`. Makes no file where there is none.
+    mutating func dropExpired(at now: Timestamp) {
         guard file != nil || TraceSchema.file(at: path).exists else { return }
         _ = attempt(at: now) { writer in
             try writer.withFile { try $0.dropExpired(at: now) }
@@ -62,7 +63,7 @@ struct TraceWriter {
     }
 
     /// Nil after an error, which is logged when it first occurs, and for a pause after one.
-    private mutating func attempt<Value>(at now: Int64, _ body: (inout TraceWriter) throws -> Value) -> Value? {
+    private mutating func attempt<Value>(at now: Timestamp, _ body: (inout TraceWriter) throws -> Value) -> Value? {
         guard file != nil || now >= opensAt || now < opensAt - Self.pause else { return nil }
         let value: Value
         do {
@@ -94,7 +95,7 @@ struct TraceWriter {
         return try body(&file)
     }
 
-    private mutating func prune(at now: Int64) throws {
+    private mutating func prune(at now: Timestamp) throws {
         guard now >= prunesAt || now < prunesAt - Self.pruneInterval else { return }
         try withFile { try $0.forgetDevices(at: now) }
         prunesAt = now + Self.pruneInterval

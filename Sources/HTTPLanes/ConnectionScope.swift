@@ -4,7 +4,7 @@ import NIOSSL
 import Synchronization
 
 /// Requests of different scopes never share a connection: for credentials that a server ties to a connection. Scopes
-/// are told apart by identity; requests without one share connections with each other.
+/// are distinguished by identity; requests without one share connections with each other.
 package final class ConnectionScope: Sendable {
     /// A name for people, given by its owner; two scopes may share it. Never a secret.
     package let word: String

@@ -1,4 +1,5 @@
 import DequeModule
+import Units
 
 /// A request on its way, with the completion that takes its answer.
 ///
@@ -7,8 +8,7 @@ import DequeModule
 final class Exchange: @unchecked Sendable {
     let request: HTTPRequest
     let url: URLParts
-    /// On the monotonic clock, in milliseconds.
-    let deadline: Int64
+    let deadline: Deadline
     /// How often a server has refused it unprocessed.
     var refusals = 0
     private var completion: (@Sendable (Result<HTTPResponse, HTTPFailure>) -> Void)?
@@ -16,7 +16,7 @@ final class Exchange: @unchecked Sendable {
     init(
         request: HTTPRequest,
         url: URLParts,
-        deadline: Int64,
+        deadline: Deadline,
         completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
     ) {
         self.request = request
@@ -45,13 +45,12 @@ final class Exchange: @unchecked Sendable {
     }
 }
 
-/// A bounded queue of requests that wait for a stream, first come, first served. Knows no clock: times are milliseconds
-/// and come from outside.
+/// A bounded queue of requests that wait for a stream, first come, first served. Knows no clock.
 struct WaitingRequests {
     private var requests: Deque<Exchange> = []
     private let limit: Int
     /// No waiting request has an earlier deadline.
-    private(set) var soonestDeadline: Int64 = .max
+    private(set) var soonestDeadline: Deadline = .distantFuture
 
     init(limit: Int) {
         self.limit = limit
@@ -79,11 +78,11 @@ struct WaitingRequests {
     }
 
     /// Takes out those whose deadline is `time` or earlier.
-    mutating func takeDue(by time: Int64) -> [Exchange] {
+    mutating func takeDue(by time: Deadline) -> [Exchange] {
         guard soonestDeadline <= time else { return [] }
         var due: [Exchange] = []
         var later: Deque<Exchange> = []
-        soonestDeadline = .max
+        soonestDeadline = .distantFuture
         for exchange in requests {
             if exchange.deadline <= time {
                 due.append(exchange)
@@ -99,7 +98,7 @@ struct WaitingRequests {
     mutating func takeAll() -> [Exchange] {
         defer {
             requests.removeAll()
-            soonestDeadline = .max
+            soonestDeadline = .distantFuture
         }
         return Array(requests)
     }

@@ -3,6 +3,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import Synchronization
+import Units
 
 /// All outgoing HTTP: HTTP/2 connections of our own for busy origins, libcurl for everything else.
 ///
@@ -74,7 +75,7 @@ package final class HTTPLanes: HTTPSender {
         if request.untrustedURL, let address = url.origin.address, !addressGuard.permits(address) {
             return Self.refuse(.forbiddenAddress, completion)
         }
-        let deadline = NIODeadline.now().milliseconds + Int64(request.timeout)
+        let deadline = Deadline.now() + request.timeout
         let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
         let isMultiplexed = request.multiplexed && url.origin.isSecure && usesHTTP2
         guard isMultiplexed ? pool.send(exchange) : curl.send(exchange) else {

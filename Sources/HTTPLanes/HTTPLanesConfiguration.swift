@@ -1,3 +1,5 @@
+import Units
+
 extension HTTPLanes {
     /// How outgoing HTTP behaves.
     package struct Configuration: Sendable {
@@ -12,7 +14,7 @@ extension HTTPLanes {
         package var proxy: String?
         /// Settings of the connections to busy origins.
         package var lanes: ConnectionSettings
-        /// The most busy origins, of which users' URLs may use three quarters; requests to further ones go by libcurl.
+        /// The most busy origins. Users' URLs may use three quarters of them; requests to further ones go by libcurl.
         /// Default: 256.
         package var multiplexedOrigins: Int
         /// The most requests with libcurl, waiting or under way; further ones fail as overloaded. No account may have
@@ -47,7 +49,7 @@ extension HTTPLanes {
     }
 }
 
-/// Limits and times of the connections to one origin. Times in milliseconds.
+/// Limits and times of the connections to one origin.
 package struct ConnectionSettings: Sendable {
     /// The most connections to one origin.
     package var connectionsPerOrigin = 4
@@ -58,20 +60,20 @@ package struct ConnectionSettings: Sendable {
     /// How often a request that a server handed back unprocessed is sent again.
     package var resends = 3
     /// From the first packet to the end of the TLS handshake.
-    package var connectTimeout: Int64 = 10_000
+    package var connectTimeout: Duration = .seconds(10)
     /// The wait after a failed connection; it doubles with each failure.
-    package var backoffStart: Int64 = 1_000
-    package var backoffLimit: Int64 = 60_000
+    package var backoffStart: Duration = .seconds(1)
+    package var backoffLimit: Duration = .minutes(1)
     /// A connection silent for so long gets a PING along with the next request, to find out whether it is alive.
-    package var doubtAfterSilence: Int64 = 60_000
+    package var doubtAfterSilence: Duration = .minutes(1)
     /// A connection silent for so long gets a PING even when there is nothing to do.
-    package var pingAfterSilence: Int64 = 3_600_000
+    package var pingAfterSilence: Duration = .hours(1)
     /// How long the answer to a PING may take.
-    package var pingTimeout: Int64 = 5_000
+    package var pingTimeout: Duration = .seconds(5)
     /// A connection without requests for so long is closed.
-    package var idleTimeout: Int64 = 6 * 3_600_000
+    package var idleTimeout: Duration = .hours(6)
     /// How long an origin that speaks no HTTP/2 is left to libcurl before it is tried again.
-    package var withoutHTTP2: Int64 = 600_000
+    package var withoutHTTP2: Duration = .minutes(10)
 
     package init() {}
 }

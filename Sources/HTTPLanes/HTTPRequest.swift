@@ -1,3 +1,5 @@
+import Units
+
 /// One outgoing request. Never logged: the URL and the headers may hold tokens.
 package struct HTTPRequest: Sendable {
     package var method: String
@@ -6,10 +8,10 @@ package struct HTTPRequest: Sendable {
     /// Names in lower case.
     package var headers: HTTPFields
     package var body: [UInt8]
-    /// From submission to the last byte of the answer, in milliseconds.
-    package var timeout: UInt32
-    /// The most bytes of an answer's body; the rest is cut off.
-    package var maxResponseBytes: UInt32
+    /// From submission to the last byte of the answer.
+    package var timeout: Duration
+    /// How much of an answer's body is kept; the rest is cut off.
+    package var maxResponseBytes: ByteCount
     /// Whether the origin is busy: keep HTTP/2 connections to it and send many requests at once.
     package var multiplexed: Bool
     /// The URL came from a user: no private addresses, no redirects.
@@ -25,8 +27,8 @@ package struct HTTPRequest: Sendable {
         url: String,
         headers: HTTPFields = HTTPFields(),
         body: [UInt8] = [],
-        timeout: UInt32 = 30_000,
-        maxResponseBytes: UInt32 = 65_536,
+        timeout: Duration = .seconds(30),
+        maxResponseBytes: ByteCount = .kibibytes(64),
         multiplexed: Bool = false,
         untrustedURL: Bool = false,
         scope: ConnectionScope? = nil

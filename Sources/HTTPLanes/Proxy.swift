@@ -1,3 +1,4 @@
+import ASCII
 import FoundationEssentials
 
 /// A proxy that all requests go through. Has no description: its URL may hold a password.
@@ -31,10 +32,10 @@ package struct Proxy: Sendable {
             authorization = nil
         }
         let bytes = Array(rest.utf8)
-        guard let last = bytes.last, (0x30...0x39).contains(last),
+        guard let last = bytes.last, last.isASCIIDigit,
             let portColon = bytes.lastIndex(of: UInt8(ascii: ":")),
             // The colons of an IPv6 address stand between brackets.
-            bytes[portColon...].dropFirst().allSatisfy({ (0x30...0x39).contains($0) }),
+            bytes[portColon...].dropFirst().allSatisfy(\.isASCIIDigit),
             let origin = bytes.withUnsafeBufferPointer({ Origin(isSecure: false, authority: $0[...]) })
         else { return nil }
         self.scheme = scheme
@@ -54,25 +55,9 @@ package struct Proxy: Sendable {
 
     /// Percent-decoded; nil where a character should have been encoded.
     private static func decoded(_ text: Substring.UTF8View) -> [UInt8]? {
-        var decoded: [UInt8] = []
-        var bytes = text.makeIterator()
-        while let byte = bytes.next() {
-            switch byte {
-            case UInt8(ascii: "%"):
-                guard let high = bytes.next().flatMap(hexDigit), let low = bytes.next().flatMap(hexDigit) else {
-                    return nil
-                }
-                decoded.append(high << 4 | low)
-            case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"), 0...0x20, 0x7f...:
-                return nil
-            default:
-                decoded.append(byte)
-            }
-        }
+        guard text.allSatisfy({ $0.isVisibleASCII && !$0.isOne(of: "/?#@") }),
+            let decoded = PercentEncoding.decode(text)
+        else { return nil }
         return decoded.contains { $0 < 0x20 || $0 == 0x7f } ? nil : decoded
-    }
-
-    private static func hexDigit(_ byte: UInt8) -> UInt8? {
-        UInt8(String(UnicodeScalar(byte)), radix: 16)
     }
 }

@@ -1,3 +1,5 @@
+import ASCII
+
 /// The parts of an absolute `http` or `https` URL that a connection needs.
 ///
 /// Read strictly by RFC 3986 in ASCII: no user information, no repairs, and no spelling of a host that two parsers
@@ -56,42 +58,15 @@ package struct URLParts: Sendable, Hashable {
 
     private static func target(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
         let sent = bytes.prefix { $0 != hash }
-        var expectedHexDigits = 0
-        for byte in sent {
-            if expectedHexDigits > 0 {
-                guard isHexDigit(byte) else { return nil }
-                expectedHexDigits -= 1
-            } else if byte == percent {
-                expectedHexDigits = 2
-            } else if !isAllowedInTarget(byte) {
-                return nil
-            }
-        }
-        guard expectedHexDigits == 0 else { return nil }
+        guard PercentEncoding.isTarget(sent) else { return nil }
         let text = String(decoding: sent, as: UTF8.self)
         return sent.first == slash ? text : "/" + text
-    }
-
-    private static func isHexDigit(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
-    }
-
-    private static func isAllowedInTarget(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
-            UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"), UInt8(ascii: "["),
-            UInt8(ascii: "]"):
-            false
-        default:
-            (0x21...0x7e).contains(byte)
-        }
     }
 
     private static let maximumLength = 8_192
     private static let slash = UInt8(ascii: "/")
     private static let questionMark = UInt8(ascii: "?")
     private static let hash = UInt8(ascii: "#")
-    private static let percent = UInt8(ascii: "%")
 }
 
 /// Scheme, host and port (RFC 6454): what connections are kept for.
@@ -152,7 +127,7 @@ package struct Origin: Sendable, Hashable {
     }
 
     private static func port(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> UInt16? {
-        guard (1...5).contains(digits.count), digits.allSatisfy(isDigit) else { return nil }
+        guard (1...5).contains(digits.count), digits.allSatisfy(\.isASCIIDigit) else { return nil }
         let number = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         return (1...65_535).contains(number) ? UInt16(number) : nil
     }
@@ -168,7 +143,7 @@ package struct Origin: Sendable, Hashable {
                 labelLength = 0
             } else {
                 let isInner = labelLength > 0 && byte == UInt8(ascii: "-")
-                guard isDigit(byte) || isLetter(byte) || byte == UInt8(ascii: "_") || isInner else { return false }
+                guard byte.isASCIILetterOrDigit || byte == UInt8(ascii: "_") || isInner else { return false }
                 labelLength += 1
             }
             last = byte
@@ -180,7 +155,7 @@ package struct Origin: Sendable, Hashable {
     private static func endsInNumber(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         let start = bytes.lastIndex(of: UInt8(ascii: ".")).map { $0 + 1 } ?? bytes.startIndex
         let last = bytes[start...]
-        if last.allSatisfy(isDigit) { return true }
+        if last.allSatisfy(\.isASCIIDigit) { return true }
         let second = last.dropFirst().first
         return last.first == UInt8(ascii: "0") && (second == UInt8(ascii: "x") || second == UInt8(ascii: "X"))
     }
@@ -192,11 +167,5 @@ package struct Origin: Sendable, Hashable {
             }
             return bytes.count
         }
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
     }
 }

@@ -1,3 +1,5 @@
+import Units
+
 /// Where a push goes: one device as its owner registered it. Everything here is secret and stays out of logs.
 package struct DeviceAddress: Sendable, Hashable {
     /// The transport that serves it: `ios`, `android`, `unifiedpush`, `web`, or what a plugin names.
@@ -8,8 +10,8 @@ package struct DeviceAddress: Sendable, Hashable {
     package var token: String
     /// Further fields of the registration, such as `p256dh` and `auth`.
     package var fields: [String: String]
-    /// When the owner last registered it, in milliseconds since 1970: an older GONE says nothing about it.
-    package var registeredAt: Int64
+    /// When the owner last registered it: an older GONE says nothing about it.
+    package var registeredAt: Timestamp
     /// Whether its push service is known to have accepted a push for this token.
     package var isProven: Bool
 
@@ -18,7 +20,7 @@ package struct DeviceAddress: Sendable, Hashable {
         app: String,
         token: String,
         fields: [String: String] = [:],
-        registeredAt: Int64,
+        registeredAt: Timestamp,
         isProven: Bool = true
     ) {
         self.platform = platform
@@ -80,8 +82,8 @@ package struct Outcome: Sendable, Hashable {
     package var kind: Kind
     /// The push service's HTTP status, or 0.
     package var status: UInt32
-    /// How long the push service asked us to wait, in milliseconds; 0: the host decides.
-    package var retryAfter: UInt32
+    /// How long the push service asked us to wait; zero: the host decides.
+    package var retryAfter: Duration
     /// One word of a small fixed set, usable as a metric's label; never a token, key or content.
     package var reason: String
     package var scope: Scope
@@ -89,7 +91,7 @@ package struct Outcome: Sendable, Hashable {
     package init(
         _ kind: Kind,
         status: UInt32 = 0,
-        retryAfter: UInt32 = 0,
+        retryAfter: Duration = .zero,
         reason: String,
         scope: Scope = .usual
     ) {

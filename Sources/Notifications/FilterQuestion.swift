@@ -1,3 +1,5 @@
+import Units
+
 /// What a filter is asked: one event for one recipient.
 package struct FilterQuestion: Sendable {
     /// The verified event, as JSON.
@@ -14,8 +16,7 @@ package struct FilterQuestion: Sendable {
     /// The value of a zap; 0 if it is none or unknown.
     package var zapMillisats: UInt64
     package var followDistance: FollowDistance
-    /// In milliseconds since 1970.
-    package var now: Int64
+    package var now: Timestamp
     /// The notification to send; only for filters that run after rendering.
     package var notification: Notification?
 
@@ -28,7 +29,7 @@ package struct FilterQuestion: Sendable {
         author: String = "",
         zapMillisats: UInt64 = 0,
         followDistance: FollowDistance = .unknown,
-        now: Int64,
+        now: Timestamp,
         notification: Notification? = nil
     ) {
         self.event = event

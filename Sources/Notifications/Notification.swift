@@ -1,3 +1,5 @@
+import Units
+
 /// What the rules make of an event, independent of any platform. A transport plugin turns it into its push service's
 /// request.
 ///
@@ -22,8 +24,8 @@ package struct Notification: Sendable, Hashable {
     package var data: String
     /// The rule's block for one platform as a JSON object, by platform name (`ios`, `android`, …).
     package var native: [String: String]
-    /// When a push service should give up, in milliseconds since 1970; 0: the transport's default.
-    package var expiresAt: Int64
+    /// When a push service should give up; the epoch: the transport's default.
+    package var expiresAt: Timestamp
     /// Neutral texts for where the real ones may not be seen or do not fit; empty for what shows nothing in any mode.
     package var neutral: NeutralTexts
     /// How ``neutral`` is shown. A wake-up has only what platforms need that show wake-ups to people.
@@ -46,7 +48,7 @@ package struct Notification: Sendable, Hashable {
         actions: [NotificationAction] = [],
         data: String = "",
         native: [String: String] = [:],
-        expiresAt: Int64 = 0,
+        expiresAt: Timestamp = .epoch,
         neutral: NeutralTexts = NeutralTexts(),
         neutralPresentation: Presentation = Presentation(),
         sealed: String = ""

@@ -3,6 +3,7 @@ import Nostr
 import Notifications
 import Registry
 import Rules
+import Units
 
 /// A push to one device that is to be paced: everything about it that does not depend on when it goes.
 struct Draft {
@@ -69,10 +70,10 @@ struct Composer {
     /// Renders a target as far as a decision needs that. `session` says what filters make of the notification.
     func draft(
         _ target: Plan.Target,
-        expiresAt: Int64,
+        expiresAt: Timestamp,
         _ session: FilterSession?,
         _ context: inout EventContext,
-        at now: Int64
+        at now: Timestamp
     ) -> Drafted {
         let (device, renderer) = (target.device, target.renderer)
         if let platform = device.platformOfBlock(renderer), renderer.rule.mayWithhold(platform) {
@@ -102,7 +103,7 @@ struct Composer {
     }
 
     /// The notification of a draft, as the delivery `id`.
-    func compose(_ draft: inout Draft, id: String, _ context: inout EventContext, at now: Int64) -> Notification {
+    func compose(_ draft: inout Draft, id: String, _ context: inout EventContext, at now: Timestamp) -> Notification {
         switch draft.content {
         case .fixed(let notification): return notification
         case .rendered(let renderer):
@@ -114,7 +115,7 @@ struct Composer {
 
     /// One notification for several events. It is the rule book's summary in the least strict mode among the members,
     /// as far as the device may show that. Where nothing may be shown it is a wake-up.
-    func summary(_ sum: HeldGroup, id: String, for target: TargetDevice, at now: Int64) -> Notification {
+    func summary(_ sum: HeldGroup, id: String, for target: TargetDevice, at now: Timestamp) -> Notification {
         let notification = rules[target.route.app].renderSummary(
             count: sum.count,
             signal: sum.signal,
@@ -159,7 +160,8 @@ extension TargetDevice {
 }
 
 extension Renderer {
-    fileprivate func rendering(for device: TargetDevice, _ context: inout EventContext, at now: Int64) -> Rendering {
+    fileprivate func rendering(for device: TargetDevice, _ context: inout EventContext, at now: Timestamp) -> Rendering
+    {
         rendering(in: device.mode, device.language, on: device.route.platform, context: &context, at: now)
     }
 }

@@ -1,6 +1,8 @@
+import Caching
 import Nostr
 import Registry
 import Storage
+import Units
 
 /// The deletion stage: ends what authors delete in the registry, and remembers the events that they deleted.
 struct Deletions {
@@ -25,7 +27,7 @@ struct Deletions {
     private let isOurRelay: @Sendable (String) -> Bool
     private let trouble: FailureLog
     /// Bounded, and in memory.
-    private var entries = GenerationalSet<Entry>(capacity: 50_000)
+    private var entries = BoundedCache<Entry, Void>(capacity: 100_000)
 
     init(registry: Registry, isOurRelay: @escaping @Sendable (String) -> Bool, trouble: FailureLog) {
         self.registry = registry
@@ -63,7 +65,7 @@ struct Deletions {
     }
 
     /// Ends registrations that the deletion takes back, and remembers the events that it names.
-    mutating func apply(_ deletion: Deletion, by event: Event, at now: Int64) -> Result {
+    mutating func apply(_ deletion: Deletion, by event: Event, at now: Timestamp) -> Result {
         do {
             guard let ended = try registry.apply(deletion) else {
                 let message = MachineReadablePrefix.invalid.message(

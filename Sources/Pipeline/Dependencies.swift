@@ -1,6 +1,7 @@
 import Delivery
 import Nostr
 import Notifications
+import Units
 
 /// What a pipeline depends on beside its stages. Each may be missing.
 package struct PipelineDependencies: Sendable {
@@ -63,9 +64,8 @@ package protocol ContextFetcher: Sendable {
 
 /// Learns which partners are alive (seed 004, kind 20062). Called on the pipeline's thread; must not block.
 package protocol HintObserver: Sendable {
-    /// A proven key of `partner`, whom a device of `account` names as one, sent a fresh hint. `moment` is when it came,
-    /// in milliseconds since 1970.
-    func heard(account: PublicKey, partner: PublicKey, at moment: Int64)
+    /// A proven key of `partner`, which a device of `account` names as one, sent a fresh hint. `moment` is when it came.
+    func heard(account: PublicKey, partner: PublicKey, at moment: Timestamp)
 }
 
 /// Encrypts notifications to devices (``Mode/sealed``). Called on the pipeline's thread; must not block for long.

@@ -4,11 +4,12 @@ import Nostr
 import Notifications
 import Registry
 import Storage
+import Units
 
 /// What a batch of events leads to: what goes to disk in one transaction, and the steps that led to it.
 struct Effects {
-    /// Milliseconds since 1970, for the whole batch.
-    let time: Int64
+    /// For the whole batch.
+    let time: Timestamp
     var log: StepLog
     private(set) var deliveries: [Delivery] = []
     /// The events that wake no device again after a restart: those that `deliveries` are for, and some that woke none.
@@ -24,7 +25,7 @@ struct Effects {
     /// Why nothing of this batch can be kept, found out before it was tried.
     private(set) var failure: (any Error)?
 
-    init(at time: Int64, log: StepLog) {
+    init(at time: Timestamp, log: StepLog) {
         self.time = time
         self.log = log
     }
@@ -127,7 +128,7 @@ struct BatchRecorder {
         trouble = FailureLog("Deliveries cannot be kept; their events are not accepted", logger: logger)
     }
 
-    func begin(at now: Int64) -> Effects { Effects(at: now, log: StepLog(logger: logger)) }
+    func begin(at now: Timestamp) -> Effects { Effects(at: now, log: StepLog(logger: logger)) }
 
     /// Puts everything on disk in one transaction; false when it refused.
     func keep(_ effects: Effects) -> Bool {

@@ -1,6 +1,8 @@
+import Caching
 import Nostr
 import Registry
 import Rules
+import Units
 
 /// The first stage: reads an event as far as it must, and lets through only what is new, concerns somebody, and is
 /// really its author's. Matches before it verifies, since a look at the tags costs a fraction of a signature check.
@@ -12,7 +14,7 @@ import Rules
 struct Gate {
     private var scanner = EventScanner()
     private let verifier = EventVerifier()
-    private var accepted: GenerationalSet<EventID>
+    private var accepted: BoundedCache<EventID, Void>
     /// Verified, and on their way: of this batch, or waiting for context.
     private var underWay: Set<EventID> = []
     private(set) var purposes: Purposes
@@ -21,7 +23,7 @@ struct Gate {
     /// `memory` is how many ids are remembered at least.
     init(purposes: Purposes, memory: Int = 500_000) {
         self.purposes = purposes
-        self.accepted = GenerationalSet(capacity: memory)
+        self.accepted = BoundedCache(capacity: 2 * memory)
     }
 
     /// Reads kinds by other rules and settings from now on.
@@ -33,14 +35,14 @@ struct Gate {
     }
 
     /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or
-    /// devices, an account's own, or a deletion. `now` is in milliseconds since 1970.
+    /// devices, an account's own, or a deletion.
     mutating func judge(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
         from source: EventSource,
         index: borrowing MatchIndex,
         isListWanted: Bool,
-        now: Int64
+        now: Timestamp
     ) -> GateResult {
         // A fetched event is learned from even if it was accepted before.
         if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
@@ -145,12 +147,12 @@ struct Gate {
         return event.identifier.hasPrefix(purposes.ourKey.hex)
     }
 
-    private func isAhead(_ scanned: ScannedEvent, at now: Int64) -> Bool {
-        scanned.createdAt > now / 1000 + PipelineSettings.secondsAhead
+    private func isAhead(_ scanned: ScannedEvent, at now: Timestamp) -> Bool {
+        Timestamp(seconds: scanned.createdAt) > now + PipelineSettings.clockTolerance
     }
 
     private func ahead(_ scanned: ScannedEvent) -> GateResult {
-        let reason = "created_at: expected at most \(PipelineSettings.secondsAhead) seconds ahead of now"
+        let reason = "created_at: expected at most \(PipelineSettings.clockTolerance.seconds) seconds ahead of now"
         return stopped(.ahead, scanned, .refused(MachineReadablePrefix.invalid.message(reason)))
     }
 

@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Registry
+import Units
 
 /// A partner's word that something waits for an account (seed 004 section 7, kind 20062).
 struct WakeUpHint {
@@ -36,12 +37,12 @@ struct WakeUpHint {
 /// Limits how often and how late a partner may wake an account. Knows no registry and no clock.
 struct HintLimiter {
     struct Limits {
-        /// How far a hint's date may be off, in seconds.
-        var tolerance: Int64 = 600
+        /// How far a hint's date may be off.
+        var tolerance: Duration = .minutes(10)
         /// How many hints of one partner for one account wake at once,
-        var burst: Int64 = 10
-        /// and how many milliseconds lie between any further ones.
-        var interval: Int64 = 30_000
+        var burst = 10
+        /// and how much time lies between any further ones.
+        var interval: Duration = .seconds(30)
         /// How many pairs of partner and account are counted at a time; each only until its burst is whole again.
         var pairs = 100_000
     }
@@ -52,23 +53,23 @@ struct HintLimiter {
     }
 
     private let limits: Limits
-    /// When the burst of each is whole again (the generic cell rate algorithm), in milliseconds since 1970.
-    private var wholeAt: [Pair: Int64] = [:]
+    /// When the burst of each is whole again (the generic cell rate algorithm).
+    private var wholeAt: [Pair: Timestamp] = [:]
 
     init(limits: Limits = Limits()) {
         self.limits = limits
     }
 
-    /// Whether a hint dated `createdAt`, in seconds, is about what happens at `now`, in milliseconds since 1970.
-    func isFresh(_ createdAt: Int64, at now: Int64) -> Bool {
-        let (lowest, highest) = (now / 1000 - limits.tolerance, now / 1000 + limits.tolerance)
-        return createdAt >= lowest && createdAt <= highest
+    /// Whether a hint dated `createdAt`, in seconds since 1970, is about what happens at `now`.
+    func isFresh(_ createdAt: Int64, at now: Timestamp) -> Bool {
+        let (date, second) = (Timestamp(seconds: createdAt), Timestamp(seconds: now.seconds))
+        return date >= second - limits.tolerance && date <= second + limits.tolerance
     }
 
     /// Whether one more hint of `partner`, who was proven to be one, may wake `account`; counts it if so.
-    mutating func admits(_ partner: PublicKey, for account: PublicKey, at now: Int64) -> Bool {
+    mutating func admits(_ partner: PublicKey, for account: PublicKey, at now: Timestamp) -> Bool {
         let pair = Pair(partner: partner, account: account)
-        let whole = limits.burst * limits.interval
+        let whole = limits.interval * limits.burst
         // A clock that was put back must not lock anybody out.
         var start = max(wholeAt[pair] ?? now, now)
         if start > now + whole { start = now }
@@ -105,7 +106,7 @@ struct Hints {
 
     /// The hint in an event that names that many accounts; nil when it says nothing, is dated too far from now, or
     /// names a crowd.
-    func read(_ event: Event, naming accounts: Int, at now: Int64) -> WakeUpHint? {
+    func read(_ event: Event, naming accounts: Int, at now: Timestamp) -> WakeUpHint? {
         guard accounts <= WakeUpHint.accountLimit, let hint = WakeUpHint(event),
             limiter.isFresh(hint.createdAt, at: now)
         else { return nil }
@@ -113,7 +114,7 @@ struct Hints {
     }
 
     /// Decides about a hint for one account. Throws when the registry cannot be read.
-    mutating func judge(_ hint: WakeUpHint, for account: PublicKey, at now: Int64) throws -> Ruling {
+    mutating func judge(_ hint: WakeUpHint, for account: PublicKey, at now: Timestamp) throws -> Ruling {
         let partnered = try registry.partners(of: account).filter { $0.value.contains(hint.partner) }
         guard !partnered.isEmpty, try registry.speaks(hint.author, for: hint.partner) else {
             return .stopped(.hintUnproven)

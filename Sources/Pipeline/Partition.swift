@@ -3,6 +3,7 @@ import Nostr
 import Notifications
 import Registry
 import Storage
+import Units
 
 /// The stages from matcher to composer, and everything that belongs to accounts: events that wait for context, paces,
 /// held groups and causes. Gate, match index and registry stand before it; the context cache is shared. Belongs to one
@@ -24,12 +25,12 @@ struct Partition {
         dependencies: PipelineDependencies,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         trouble: FailureLog,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) {
         matcher = Matcher(settings: settings, registry: registry, trouble: trouble, now: now)
         waiting = WaitingEvents(
             limits: WaitingEvents.Limits(
-                wait: dependencies.contextFetcher == nil ? 0 : settings.contextWait,
+                wait: dependencies.contextFetcher == nil ? .zero : settings.contextWait,
                 events: settings.contextCapacity
             )
         )
@@ -40,7 +41,7 @@ struct Partition {
     }
 
     /// Takes up what the disk has of paces and held groups.
-    mutating func load(_ index: borrowing MatchIndex, at now: Int64) throws { try scheduler.load(index, at: now) }
+    mutating func load(_ index: borrowing MatchIndex, at now: Timestamp) throws { try scheduler.load(index, at: now) }
 
     // MARK: The way of an event
 
@@ -84,7 +85,7 @@ struct Partition {
         _ addressed: AddressedEvent,
         at place: (AnswerPlace, size: Int),
         _ context: inout EventContext,
-        _ now: Int64
+        _ now: Timestamp
     ) throws -> Bool {
         guard waiting.hasCapacity(for: place.size) else { return false }
         var wants = ContextWants()
@@ -149,7 +150,7 @@ struct Partition {
         }
     }
 
-    /// Wakes the accounts that a hint (kind 20062) names. Its sender is told that it was taken in any case: nobody
+    /// Wakes the accounts that a hint (kind 20062) names. Its sender gets an OK in any case: nobody
     /// learns who is whose partner.
     mutating func take(
         hint addressed: AddressedEvent,
@@ -192,7 +193,7 @@ struct Partition {
             signal: hint.signal,
             mode: .wake,
             urgency: notification.urgency,
-            expiresAt: 0,
+            expiresAt: .epoch,
             nature: .silent
         )
         index.forEachDevice(of: account) { device in
@@ -220,7 +221,7 @@ struct Partition {
     mutating func join(_ event: EventID, at place: AnswerPlace) -> Bool { waiting.join(event, at: place) }
 
     /// A verified event is known now that others may wait for.
-    mutating func found(_ event: Event, _ context: inout EventContext, at now: Int64) {
+    mutating func found(_ event: Event, _ context: inout EventContext, at now: Timestamp) {
         if event.kind == .profile { waiting.found(.profile(event.pubkey)) }
         let isAuthorSought =
             waiting.seeksAuthor(of: event.id) && context.isWorthSeeking(profileOf: event.pubkey, at: now)
@@ -229,7 +230,7 @@ struct Partition {
     }
 
     /// An account's own list is known now, or is not to be had now.
-    mutating func found(list: Event, at now: Int64) {
+    mutating func found(list: Event, at now: Timestamp) {
         waiting.found(.list(ListWant(account: list.pubkey, kind: list.kind)))
         guard list.kind == .contactList else { return }
         waiting.found(.contactList(list.pubkey))
@@ -239,19 +240,19 @@ struct Partition {
     }
 
     /// A contact list was fetched, which may settle distances.
-    mutating func settleDistances(by list: Event, at now: Int64) {
+    mutating func settleDistances(by list: Event, at now: Timestamp) {
         for want in filters.settle(by: list, at: now) { waiting.found(.distance(want)) }
     }
 
     /// A fetch ended: what it has not found is waited for no longer.
-    mutating func endFetch(_ number: Int, isAnswered: Bool, _ context: inout EventContext, at now: Int64) {
+    mutating func endFetch(_ number: Int, isAnswered: Bool, _ context: inout EventContext, at now: Timestamp) {
         let wants = waiting.ended(number)
         context.noteSought(wants, at: now)
         for want in filters.end(wants, isAnswered: isAnswered, at: now) { waiting.found(.distance(want)) }
     }
 
     /// Takes out the events that lack nothing any more or have waited long enough; all of them where `now` is nil.
-    mutating func takeReady(at now: Int64?) -> [WaitingEvent] {
+    mutating func takeReady(at now: Timestamp?) -> [WaitingEvent] {
         now.map { waiting.takeReady(at: $0) } ?? waiting.takeAll()
     }
 
@@ -261,7 +262,7 @@ struct Partition {
     // MARK: Batches
 
     /// Takes up the time of a batch, and the ends of deliveries.
-    mutating func begin(at now: Int64, _ ends: [PushEnd]) { scheduler.begin(at: now, ends) }
+    mutating func begin(at now: Timestamp, _ ends: [PushEnd]) { scheduler.begin(at: now, ends) }
 
     /// Wakes the devices whose time has come.
     mutating func releaseDue(in index: borrowing MatchIndex, _ effects: inout Effects) {
@@ -273,7 +274,7 @@ struct Partition {
 
     /// The disk took the batch, or refused it; nil: it was not asked. False when it does not have the batch's contact
     /// lists.
-    mutating func conclude(isKept: Bool?, at now: Int64) -> Bool {
+    mutating func conclude(isKept: Bool?, at now: Timestamp) -> Bool {
         scheduler.conclude(isKept: isKept, at: now)
         return matcher.conclude(isKept: isKept ?? true)
     }
@@ -290,8 +291,8 @@ struct Partition {
         scheduler.adopt(settings, hasOtherPacing: hasOtherPacing)
     }
 
-    /// How many milliseconds to wait at most before the next look; nil: for ever.
-    func patience(at now: Int64) -> Int64? {
+    /// How long to wait at most before the next look; nil: without limit.
+    func patience(at now: Timestamp) -> Duration? {
         [waiting.patience(at: now), scheduler.patience(at: now)].compactMap(\.self).min()
     }
 

@@ -5,13 +5,14 @@ import Notifications
 import Registry
 import Rules
 import Storage
+import Units
 
 /// The way of an event, every stage in its order. Belongs to one thread.
 ///
 ///     bytes → gate → partition: matcher → context → filters → pacing → composer → one transaction on disk → answers
 ///               └ registrations, lists, deletions: to the registry
 ///
-/// Events come in batches. What a batch leads to is kept in one transaction, and its senders are told after that: an OK
+/// Events come in batches. What a batch leads to is kept in one transaction, and its senders are answered after that: an OK
 /// means that nothing is lost. An event that lacks a name or a note waits for it beyond its batch, unanswered.
 package final class Pipeline {
     /// The source of events, and of the ends of fetches.
@@ -25,7 +26,7 @@ package final class Pipeline {
     private let registry: Registry
     private let dependencies: PipelineDependencies
     private let recorder: BatchRecorder
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
     private var gate: Gate
     private var index: MatchIndex
@@ -39,8 +40,7 @@ package final class Pipeline {
     /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
     /// are events that were accepted before this process began. `deliveryID` names a delivery, the same for the same
     /// event and device. `keep` puts deliveries on disk, with the events that shall wake no device again
-    /// (``Effects/causes``) and the changes of paces, and starts the courier, or throws. `now` is in milliseconds since
-    /// 1970. Throws when the registry cannot be read.
+    /// (``Effects/causes``) and the changes of paces, and starts the courier, or throws. Throws when the registry cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
@@ -49,7 +49,7 @@ package final class Pipeline {
         accepted: [EventID] = [],
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         observer: any PipelineObserver,
         logger: Logger
     ) throws {
@@ -116,8 +116,8 @@ package final class Pipeline {
         gauges.set(waitingDevices: partition.waitingDevices, waitingEvents: partition.waitingEvents)
     }
 
-    /// How long events may be waited for, in milliseconds; nil: for ever.
-    package var patience: Int64? { partition.patience(at: now()) }
+    /// How long events may be waited for; nil: without limit.
+    package var patience: Duration? { partition.patience(at: now()) }
 
     /// Ends all waiting: events that wait for context go on without it, and everything is written. Once, at the end.
     package func finish() {
@@ -264,7 +264,7 @@ package final class Pipeline {
     ) {
         let event = addressed.event
         let outcome =
-            if event.isExpired(at: batch.time / 1000) {
+            if event.isExpired(at: batch.time.seconds) {
                 EventOutcome(event: event.id, end: .stopped(.accepted), step: .expired)
             } else if deletions.contains(event) {
                 EventOutcome(event: event.id, end: .stopped(.accepted), step: .deleted)
@@ -288,7 +288,7 @@ package final class Pipeline {
 
     // MARK: Context
 
-    private func learn(_ event: Event, at now: Int64) {
+    private func learn(_ event: Event, at now: Timestamp) {
         guard !deletions.contains(event) else { return }
         context.learn(event, at: now)
         if context.isWorthLearning(event.kind) { partition.found(event, &context, at: now) }
@@ -313,7 +313,7 @@ package final class Pipeline {
         batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
     }
 
-    private func endFetches(_ arrivals: Arrivals, at now: Int64) {
+    private func endFetches(_ arrivals: Arrivals, at now: Timestamp) {
         for number in arrivals.endedFetches {
             let isAnswered = !arrivals.unansweredFetches.contains(number)
             partition.endFetch(number, isAnswered: isAnswered, &context, at: now)
@@ -470,8 +470,7 @@ private struct OpenBatch {
         self.effects = effects
     }
 
-    /// Milliseconds since 1970.
-    var time: Int64 { effects.time }
+    var time: Timestamp { effects.time }
 
     /// An event goes no further, and its verdict is given.
     mutating func stop(_ step: PipelineStep, _ verdict: EventVerdict) {

@@ -1,11 +1,12 @@
 import Notifications
 import Rules
+import Units
 
 /// What the operator decided about events.
 package struct PipelineSettings: Sendable {
-    /// How far ahead of now an event may be dated, in seconds: senders' clocks are fast by minutes. A later event is
+    /// How far ahead of now an event may be dated: senders' clocks are fast by minutes. A later event is
     /// refused and not remembered, because relays bring it again.
-    package static let secondsAhead: Int64 = 900
+    package static let clockTolerance: Duration = .minutes(15)
 
     package var rules: RuleBook
     /// Asked in this order.
@@ -16,8 +17,8 @@ package struct PipelineSettings: Sendable {
     package var encryptingPlatforms: Set<String>
     /// The platforms whose transports show a person whatever they are given.
     package var showingPlatforms: Set<String>
-    /// How long an event waits for a name or a note that its texts refer to, in milliseconds; 0: not at all.
-    package var contextWait: Int64
+    /// How long an event waits for a name or a note that its texts refer to; zero: not at all.
+    package var contextWait: Duration
     /// How many events wait so at most; further ones go without at once.
     package var contextCapacity: Int
     /// The file that keeps names and notes; nil: memory only.
@@ -33,7 +34,7 @@ package struct PipelineSettings: Sendable {
         defaultMode: Mode = .wake,
         encryptingPlatforms: Set<String> = [],
         showingPlatforms: Set<String> = [],
-        contextWait: Int64 = 1500,
+        contextWait: Duration = .milliseconds(1_500),
         contextCapacity: Int = 10_000,
         contextPath: String? = nil,
         usesContext: Bool = true,

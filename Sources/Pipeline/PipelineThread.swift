@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import Units
 
 /// The one thread that a pipeline lives on.
 package final class PipelineThread: Sendable {
@@ -42,16 +43,16 @@ package final class PipelineThread: Sendable {
         thread.start()
     }
 
-    /// Whether the thread comes round within `milliseconds`; waiting for the outbox is coming round too.
+    /// Whether the thread comes round within `patience`; waiting for the outbox is coming round too.
     package func comesRound(
-        within milliseconds: Int64,
+        within patience: Duration,
         pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .milliseconds(20)) }
     ) async -> Bool {
         let before = heartbeat.count
         intake.nudge()
-        let end = DispatchTime.now() + .milliseconds(Int(clamping: milliseconds))
+        let end = Deadline.now() + patience
         while heartbeat.count == before {
-            guard DispatchTime.now() < end, (try? await pause()) != nil else { return false }
+            guard Deadline.now() < end, (try? await pause()) != nil else { return false }
         }
         return true
     }

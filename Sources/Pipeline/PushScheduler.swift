@@ -2,6 +2,7 @@ import Delivery
 import Nostr
 import Notifications
 import Registry
+import Units
 
 /// Makes deliveries: paces drafts, composes the notifications of those that go, and keeps the others until their
 /// devices' time has come.
@@ -24,7 +25,7 @@ struct PushScheduler {
     }
 
     /// Takes up what the disk has of paces and held groups.
-    mutating func load(_ index: borrowing MatchIndex, at now: Int64) throws { try pacing.load(index, at: now) }
+    mutating func load(_ index: borrowing MatchIndex, at now: Timestamp) throws { try pacing.load(index, at: now) }
 
     mutating func adopt(_ settings: PipelineSettings, hasOtherPacing: Bool) {
         composer.adopt(settings)
@@ -34,10 +35,10 @@ struct PushScheduler {
     mutating func apply(_ change: IndexChange) { pacing.apply(change) }
 
     /// Takes up the time of a batch, and the ends of deliveries.
-    mutating func begin(at now: Int64, _ ends: [PushEnd]) { pacing.begin(at: now, ends) }
+    mutating func begin(at now: Timestamp, _ ends: [PushEnd]) { pacing.begin(at: now, ends) }
 
-    /// How many milliseconds to wait at most before the next look; nil: for ever.
-    func patience(at now: Int64) -> Int64? { pacing.patience(at: now) }
+    /// How long to wait at most before the next look; nil: without limit.
+    func patience(at now: Timestamp) -> Duration? { pacing.patience(at: now) }
 
     /// Devices for which something waits.
     var waitingDevices: Int { pacing.waitingDevices }
@@ -211,7 +212,7 @@ struct PushScheduler {
         }
     }
 
-    /// All groups go as one push under the first one's id, with so many `further` events. All members are told how many
+    /// All groups go as one push under the first one's id, with so many `further` events. Every member shows how many
     /// they are.
     private func noteReleased(
         _ groups: [HeldGroup],
@@ -258,7 +259,7 @@ struct PushScheduler {
     }
 
     /// The disk took the batch, or refused it; nil: it was not asked.
-    mutating func conclude(isKept: Bool?, at now: Int64) {
+    mutating func conclude(isKept: Bool?, at now: Timestamp) {
         switch isKept {
         case true?: pacing.commit()
         case false?: pacing.rollBack(at: now)
@@ -269,5 +270,5 @@ struct PushScheduler {
 }
 
 extension Notification {
-    fileprivate func isExpired(at now: Int64) -> Bool { expiresAt > 0 && expiresAt <= now }
+    fileprivate func isExpired(at now: Timestamp) -> Bool { expiresAt > .epoch && expiresAt <= now }
 }

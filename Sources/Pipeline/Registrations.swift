@@ -1,7 +1,9 @@
+import Caching
 import Nostr
 import Notifications
 import Registry
 import Storage
+import Units
 
 /// The registration stage: brings registrations and lists to the registry, those that come in a row in one transaction.
 struct Registrations {
@@ -39,7 +41,7 @@ struct Registrations {
     private(set) var recipientLists: RecipientLists
     private var row = Row()
     /// Authors whose lists of relays and devices concern nobody here, until somebody registers.
-    private var strangers = GenerationalSet<PublicKey>(capacity: 50_000)
+    private var strangers = BoundedCache<PublicKey, Void>(capacity: 100_000)
 
     init(
         registry: Registry,
@@ -56,7 +58,7 @@ struct Registrations {
     mutating func adopt(_ lists: RecipientLists) { recipientLists = lists }
 
     /// Removes lists that neither rules nor filters read any more. The next start tries again if it fails.
-    func removeUnreadLists(at now: Int64) {
+    func removeUnreadLists(at now: Timestamp) {
         do { try recipientLists.removeUnread() } catch { trouble.occurred(error, at: now) }
     }
 
@@ -101,7 +103,7 @@ struct Registrations {
     }
 
     /// Brings the row to the registry; nil: there is none.
-    mutating func settle(in index: borrowing MatchIndex, at now: Int64) -> Settlement? {
+    mutating func settle(in index: borrowing MatchIndex, at now: Timestamp) -> Settlement? {
         guard !row.isEmpty else { return nil }
         defer { row = Row() }
         var settlement = Settlement()
@@ -122,7 +124,7 @@ struct Registrations {
         return outcome(.noSession, MachineReadablePrefix.restricted.message(message))
     }
 
-    private mutating func register(_ events: [Event], at now: Int64, _ settlement: inout Settlement) {
+    private mutating func register(_ events: [Event], at now: Timestamp, _ settlement: inout Settlement) {
         strangers.removeAll()
         do {
             let results = try registry.apply(events)
@@ -140,7 +142,7 @@ struct Registrations {
     private func learn(
         _ events: [Event],
         in index: borrowing MatchIndex,
-        at now: Int64,
+        at now: Timestamp,
         _ settlement: inout Settlement
     ) {
         do {
@@ -177,7 +179,7 @@ struct Registrations {
         }
     }
 
-    private func learnRecipientLists(at now: Int64, _ settlement: inout Settlement) {
+    private func learnRecipientLists(at now: Timestamp, _ settlement: inout Settlement) {
         let events = row.recipientLists + row.addressedLists
         do {
             try recipientLists.learn(events)
@@ -199,7 +201,7 @@ struct Registrations {
     // MARK: Requests
 
     /// Takes a registration that came inside of a request, and says what became of it.
-    mutating func register(carried event: Event, isDeleted: Bool, at now: Int64) -> EventOutcome {
+    mutating func register(carried event: Event, isDeleted: Bool, at now: Timestamp) -> EventOutcome {
         do throws(EventError) {
             try event.verify()
         } catch {

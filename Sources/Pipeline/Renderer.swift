@@ -2,6 +2,7 @@ import Cipher
 import Nostr
 import Notifications
 import Rules
+import Units
 
 /// Renders an event for one recipient by one rule, once for each mode and language that its devices ask for, and once
 /// for platforms where it shows nothing.
@@ -31,14 +32,13 @@ final class Renderer {
         self.facts = facts
     }
 
-    /// The event as a device of `platform` may see it, in that mode or a stricter one of the rule. `now` is in
-    /// milliseconds since 1970.
+    /// The event as a device of `platform` may see it, in that mode or a stricter one of the rule.
     func rendering(
         in mode: Mode,
         _ language: LanguageTag?,
         on platform: String,
         context: inout EventContext,
-        at now: Int64
+        at now: Timestamp
     ) -> Rendering {
         let form = Form(mode: mode, language: language, isSilent: rule.isSilent(on: platform))
         if let rendering = rendered[form] { return rendering }
@@ -55,13 +55,13 @@ final class Renderer {
     }
 
     /// What matters about the notification to the pace of a device of `platform`. `eventExpiresAt` is the event's own
-    /// expiry (NIP-40). All times but the event's are in milliseconds since 1970.
+    /// expiry (NIP-40).
     func paceMatch(
         on platform: String,
         in mode: Mode,
-        eventExpiresAt: Int64,
+        eventExpiresAt: Timestamp,
         context: inout EventContext,
-        at now: Int64
+        at now: Timestamp
     ) -> PaceMatch {
         let push = rule.push(on: platform, in: mode)
         var mark: Int64?
@@ -73,17 +73,17 @@ final class Renderer {
             signal: signal,
             mode: min(mode, rule.mode),
             urgency: rule.urgency,
-            expiresAt: [eventExpiresAt, rule.expiresAt(from: now)].filter { $0 > 0 }.min() ?? 0,
+            expiresAt: [eventExpiresAt, rule.expiresAt(from: now)].filter { $0 > .epoch }.min() ?? .epoch,
             pace: push.pace,
             nature: push.nature,
             mark: mark,
             // A gift wrap is dated back (NIP-59).
-            madeAt: mark == nil ? 0 : event.kind.isGiftWrap ? now / 1000 : event.createdAt
+            madeAt: mark == nil ? 0 : event.kind.isGiftWrap ? now.seconds : event.createdAt
         )
     }
 
-    /// Equal for all events of which only the latest counts, also after a restart.
-    private func paceMark(of push: PacedPush, context: inout EventContext, at now: Int64) -> Int64 {
+    /// Equal for all events that replace each other, also after a restart.
+    private func paceMark(of push: PacedPush, context: inout EventContext, at now: Timestamp) -> Int64 {
         let key = rule.paceKey(of: push, wholeInput(context: &context), now: now)
         return SHA256.hash(Array(key.utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
     }

@@ -2,6 +2,7 @@ import Logging
 import Nostr
 import Notifications
 import Rules
+import Units
 
 /// Counts, logs and traces the steps of one batch. Holds no content, and of an event only its id.
 ///
@@ -151,15 +152,15 @@ package protocol PipelineObserver: Sendable {
     /// How often the rules' values came out unfit for their keys, so that a push went without or was not sent. Not
     /// called for a batch in which all values fit.
     func leftOut(_ counts: [RuleValue: Int])
-    /// The steps of a batch that are worth keeping, in order; `time` is the batch's, in milliseconds since 1970. Not
+    /// The steps of a batch that are worth keeping, in order; `time` is the batch's. Not
     /// called for a batch that has none.
-    func trace(_ steps: [TraceStep], at time: Int64)
+    func trace(_ steps: [TraceStep], at time: Timestamp)
 }
 
 extension PipelineObserver {
     package func filtered(_ counts: [String: Int]) {}
     package func leftOut(_ counts: [RuleValue: Int]) {}
-    package func trace(_ steps: [TraceStep], at time: Int64) {}
+    package func trace(_ steps: [TraceStep], at time: Timestamp) {}
 }
 
 /// A value of a rule, by the rule's name and where the value stands in it, such as `apns.relevance-score`.

@@ -1,6 +1,6 @@
 import Nostr
 
-/// What a sender is told about a submitted event.
+/// The answer to the sender of an event.
 package struct EventVerdict: Sendable, Hashable {
     package enum Result: Sendable, Hashable {
         /// Whatever it wakes is kept on disk.

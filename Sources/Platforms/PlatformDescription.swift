@@ -1,4 +1,5 @@
 import JSON
+import Units
 
 /// What a transport says about its platform: the document behind `describe` of the plugin ABI. The core knows platforms
 /// by nothing else.
@@ -223,15 +224,15 @@ package struct LocalizedText: Hashable, Sendable {
 package struct IngressDescription: Hashable, Sendable {
     /// The block as JSON; `{{loc_key}}` stands for the app's text.
     package let block: JSONValue
-    /// The size of the whole payload, in bytes.
-    package let limit: Int
+    /// The size of the whole payload.
+    package let limit: ByteCount
     /// The registration fields of a device, by a word for how it is addressed: `production`, `sandbox`.
     package let fields: [String: [String: String]]
 
     init(_ reader: DescriptionReader) throws {
         let members = try reader.members("block", "limit", "fields")
         block = try members.required("block", of: reader).value
-        limit = try members["limit"]?.integer(in: 1...1_000_000) ?? 4096
+        limit = ByteCount(try members["limit"]?.integer(in: 1...1_000_000) ?? 4096)
         fields = try Dictionary(
             uniqueKeysWithValues: members["fields"]?.members().map { word, fields in
                 let fields = try fields.members().map { ($0.name, try $0.value.text()) }

@@ -1,4 +1,5 @@
 import JSON
+import Units
 
 /// A made-up device and configuration, for dry runs before there is a real one.
 package struct PlatformSample: Hashable, Sendable {
@@ -80,10 +81,10 @@ package struct PushLimits: Hashable, Sendable {
     /// The first whose header is that of the request counts; empty: not known.
     package let payload: [Payload]
     /// Nil: not known.
-    package let lifetimeSeconds: Int?
+    package let lifetime: Duration?
 
     package struct Payload: Hashable, Sendable {
-        package let bytes: Int
+        package let limit: ByteCount
         /// Headers of the request that this limit is for, by name in lower case.
         package let headers: [String: String]
         /// JSON pointers to the parts of the request's body that count: a text, or keys and texts of an object. Nil:
@@ -93,12 +94,12 @@ package struct PushLimits: Hashable, Sendable {
 
     init(_ reader: DescriptionReader?) throws {
         let members = try reader?.members("payload", "lifetime_seconds")
-        lifetimeSeconds = try members?["lifetime_seconds"]?.integer(in: 0...Int(Int32.max))
+        lifetime = try (members?["lifetime_seconds"]?.integer(in: 0...Int(Int32.max))).map { .seconds($0) }
         payload =
             try members?["payload"]?.list().map { reader in
                 let members = try reader.members("bytes", "when_header", "counts")
                 return Payload(
-                    bytes: try members.required("bytes", of: reader).integer(in: 1...Int(Int32.max)),
+                    limit: ByteCount(try members.required("bytes", of: reader).integer(in: 1...Int(Int32.max))),
                     headers: try Dictionary(
                         members["when_header"]?.members().map { ($0.name, try $0.value.text()) } ?? []
                     ) { first, _ in first },
@@ -107,16 +108,19 @@ package struct PushLimits: Hashable, Sendable {
             } ?? []
     }
 
-    /// The size of a request as the service counts it, and the most that it takes, both in bytes; nil if that is not
-    /// known.
-    package func size(ofBody body: [UInt8], headers: [(name: String, value: String)]) -> (count: Int, limit: Int)? {
-        let limit = payload.first { limit in
-            limit.headers.allSatisfy { name, value in headers.contains { $0.name == name && $0.value == value } }
+    /// The size of a request as the service counts it, and the most that it takes; nil if that is not known.
+    package func size(
+        ofBody body: [UInt8],
+        headers: [(name: String, value: String)]
+    ) -> (count: ByteCount, limit: ByteCount)? {
+        let allowance = payload.first { allowance in
+            allowance.headers.allSatisfy { name, value in headers.contains { $0.name == name && $0.value == value } }
         }
-        guard let limit else { return nil }
-        guard let pointers = limit.counts else { return (body.count, limit.bytes) }
+        guard let allowance else { return nil }
+        guard let pointers = allowance.counts else { return (ByteCount(body.count), allowance.limit) }
         guard let json = try? JSONValue(parsing: String(decoding: body, as: UTF8.self)) else { return nil }
-        return (pointers.reduce(0) { $0 + (json.value(at: $1)?.textByteCount ?? 0) }, limit.bytes)
+        let count = pointers.reduce(0) { $0 + (json.value(at: $1)?.textByteCount ?? 0) }
+        return (ByteCount(count), allowance.limit)
     }
 }
 

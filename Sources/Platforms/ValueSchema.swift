@@ -1,5 +1,6 @@
 import JSON
 import Patterns
+import Units
 
 /// What a key of an object takes.
 package indirect enum ValueSchema: Hashable, Sendable {
@@ -13,8 +14,8 @@ package indirect enum ValueSchema: Hashable, Sendable {
     /// One of these words. A fixed one is never a template: other keys depend on it.
     case choice([String], isFixed: Bool)
     case moment(MomentSpelling)
-    /// Of at most so many milliseconds.
-    case span(SpanSpelling, limit: Int64)
+    /// Of at most that length.
+    case span(SpanSpelling, limit: Duration)
     /// From so many to so many values.
     case list(of: ValueSchema, ClosedRange<Int>)
     case object(ObjectSchema)
@@ -22,7 +23,7 @@ package indirect enum ValueSchema: Hashable, Sendable {
     case dictionary(of: ValueSchema)
     /// An object with anything in it. The app decodes a complete one as a whole and refuses it if a member is missing.
     case freeObject(isComplete: Bool)
-    /// Two types that are told apart by their form: the first is no object, the second is one.
+    /// Two types that are distinguished by their form: the first is no object, the second is one.
     case either(ValueSchema, orObject: ObjectSchema)
     /// Anything: this version knows no more about it.
     case any
@@ -229,7 +230,7 @@ extension ValueSchema {
             case "duration":
                 let seconds = try members["maximum"]?.integer(in: 0...Int(Int32.max)) ?? Int(Int32.max)
                 let spelling = try members["x-writes"]?.choice(SpanSpelling.self) ?? .seconds
-                return .span(spelling, limit: Int64(seconds) * 1000)
+                return .span(spelling, limit: .seconds(seconds))
             default: break
             }
         }

@@ -1,5 +1,6 @@
 import Dispatch
 import PluginHost
+import Units
 
 /// Checks whether a plugin keeps to the contract of `carillon/plugin.h`: what `carillon plugin check` runs.
 ///
@@ -7,7 +8,7 @@ import PluginHost
 package enum PluginConformance {
     /// Runs all checks and reports each step to `progress`. Nothing is sent over a network.
     ///
-    /// The library stays in the process for ever, as do instances that would not end their work.
+    /// The library stays in the process until it ends, as do instances that would not end their work.
     package static func check(
         _ plan: ConformancePlan,
         progress: ConformanceProgress = .none
@@ -50,14 +51,14 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
     package var configurations: [String: String]
     /// By platform.
     package var registrations: [String: Registration]
-    /// How long a delivery may take when its answer is there at once, in milliseconds.
-    package var patience: Int
+    /// How long a delivery may take when its answer is there at once.
+    package var patience: Duration
 
     package init(
         path: String,
         configurations: [String: String] = [:],
         registrations: [String: Registration] = [:],
-        patience: Int = 5000
+        patience: Duration = .seconds(5)
     ) {
         self.path = path
         self.configurations = configurations

@@ -1,6 +1,7 @@
 import Logging
 import Platforms
 import Synchronization
+import Units
 
 /// Loads plugins and keeps their instances going.
 package final class PluginHost: Sendable {
@@ -10,7 +11,7 @@ package final class PluginHost: Sendable {
 
     /// Loads every plugin that `search` finds. A bad one is refused, in the log and the catalog, and the rest goes on.
     ///
-    /// Loading runs the plugins' code; libraries stay in the process for ever.
+    /// Loading runs the plugins' code; libraries stay in the process until it ends.
     package init(loading search: PluginSearch, log: Logger) {
         var assembly = PluginAssembly()
         assembly.load(search)
@@ -126,20 +127,20 @@ package final class PluginHost: Sendable {
         while (try? await Task.sleep(for: .milliseconds(250))) != nil { expireDeadlines() }
     }
 
-    /// Drains and destroys `instance`, waiting `milliseconds` at most. False when it had to be left alone.
-    package func retire(_ instance: any DrainableInstance, within milliseconds: Int64) async -> Bool {
+    /// Drains and destroys `instance`, waiting `span` at most. False when it had to be left alone.
+    package func retire(_ instance: any DrainableInstance, within span: Duration) async -> Bool {
         await whileKeepingDeadlines {
-            let isDestroyed = await instance.drain(within: milliseconds)
+            let isDestroyed = await instance.drain(within: span)
             self.instances.withLock { $0.removeAll { $0 === instance } }
             return isDestroyed
         }
     }
 
-    /// Drains and destroys all instances at once, waiting `milliseconds` at most.
-    package func shutDown(within milliseconds: Int64) async {
+    /// Drains and destroys all instances at once, waiting `span` at most.
+    package func shutDown(within span: Duration) async {
         await withTaskGroup { group in
             for instance in instances.withLock(\.self) {
-                group.addTask { _ = await self.retire(instance, within: milliseconds) }
+                group.addTask { _ = await self.retire(instance, within: span) }
             }
         }
     }

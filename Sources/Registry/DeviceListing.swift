@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Units
 
 /// What an operator may see of a device: nothing that allows pushing to it.
 package struct DeviceListing: Hashable, Sendable {
@@ -15,13 +16,12 @@ package struct DeviceListing: Hashable, Sendable {
     package var signals: [Signal]
     /// When the owner dated the registration, in seconds since 1970.
     package var createdAt: Int64
-    /// In milliseconds since 1970.
-    package var registeredAt: Int64
-    /// When it was first registered, likewise.
-    package var firstRegisteredAt: Int64
-    /// Until when the device counts, in milliseconds since 1970, since the newest kind 10050 of its account says
-    /// nothing of devices; nil where it names the device, or the account registered it itself.
-    package var countsUntil: Int64?
+    package var registeredAt: Timestamp
+    /// When it was first registered.
+    package var firstRegisteredAt: Timestamp
+    /// Until when the device counts, since the newest kind 10050 of its account says nothing of devices; nil where it
+    /// names the device, or the account registered it itself.
+    package var countsUntil: Timestamp?
     /// Whether its target belongs to another account, so that nothing is pushed there on its behalf.
     package var waitsForCode: Bool
 }

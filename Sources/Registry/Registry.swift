@@ -2,6 +2,7 @@ import Cipher
 import Nostr
 import Notifications
 import Platforms
+import Units
 
 /// Who is registered here, with which devices.
 ///
@@ -9,14 +10,14 @@ import Platforms
 /// makes belongs to its caller, who brings it up to date with ``update(_:each:)``. All errors thrown are
 /// ``RegistryStoreError``s or the store's own.
 package final class Registry: Sendable {
-    /// For how long lists of authors are kept that no account has to do with any more, in milliseconds: 90 days.
-    private static let listMemory: Int64 = 90 * 86_400_000
+    /// For how long lists of authors are kept that no account has to do with any more.
+    private static let listMemory: Duration = .days(90)
 
     package let store: RegistryStore
     /// The router's own key, which registrations name and are encrypted to.
     package let ourKey: PublicKey
-    /// In milliseconds since 1970. Not private, because extensions beside the rows that they read need it.
-    let now: @Sendable () -> Int64
+    /// Not private, because extensions beside the rows that they read need it.
+    let now: @Sendable () -> Timestamp
     private let secrets: DeviceSecrets
     private let writer: RegistryWriter
     private let registrations: Registrations
@@ -30,9 +31,8 @@ package final class Registry: Sendable {
     /// Opens the registry in `store`.
     ///
     /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
-    /// under keys derived from it. `now` is in milliseconds since 1970. `zones` are the time zones that quiet hours may
-    /// name, `platforms` what the loaded transports say about theirs. `check` and `checkSignal` judge new
-    /// registrations.
+    /// under keys derived from it. `zones` are the time zones that quiet hours may name, `platforms` what the loaded
+    /// transports say about theirs. `check` and `checkSignal` judge new registrations.
     ///
     /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
     /// ``rootsOfInterest()`` changed; `pushCode` receives codes to push to targets that belong to another account. Both
@@ -42,7 +42,7 @@ package final class Registry: Sendable {
         store: RegistryStore,
         identity: KeyPair,
         limits: RegistrationPolicy.Limits = RegistrationPolicy.Limits(),
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         random: @escaping RandomBytes = SecureRandom.bytes,
         zones: TimeZones = .system,
         platforms: PlatformCatalog = PlatformCatalog(),
@@ -152,7 +152,7 @@ package final class Registry: Sendable {
 
     /// Removes a device that its push service called gone, unless it was registered anew after `registeredAt`, which is
     /// the one of the address that was tried. The event that registered it does not bring it back; a later one does.
-    package func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
+    package func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws {
         try writer.change { rows, changes in
             guard let tried = try rows.device(device), tried.registeredAt <= registeredAt else { return }
             try rows.evict(tried, &changes)
@@ -206,7 +206,7 @@ package final class Registry: Sendable {
     /// not want.
     package func learnFollowed(from lists: [Event]) throws { try accountLists.learnFollowed(from: lists) }
 
-    /// Forgets whom accounts follow: lists that nobody keeps up to date are outdated.
+    /// Forgets the accounts' contact lists: lists that nobody keeps up to date are outdated.
     package func forgetFollowed() throws { try accountLists.forgetFollowed() }
 
     /// The newest list of that kind known of `account`; nil when none is. Asks the disk at most once, and not for

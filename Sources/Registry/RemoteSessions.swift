@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Nostr
+import Units
 
 /// A NIP-46 session that a client opened with this router.
 package struct RemoteSession: Hashable, Sendable {
@@ -8,10 +9,10 @@ package struct RemoteSession: Hashable, Sendable {
     package var client: PublicKey
     /// When the client says it opened the session, in seconds since 1970.
     package var openedAt: Int64
-    /// When it was last used, in milliseconds since 1970 by our clock, as far as that was noted.
-    package var usedAt: Int64
+    /// When it was last used, as far as that was noted.
+    package var usedAt: Timestamp
 
-    package init(client: PublicKey, openedAt: Int64, usedAt: Int64) {
+    package init(client: PublicKey, openedAt: Int64, usedAt: Timestamp) {
         self.client = client
         self.openedAt = openedAt
         self.usedAt = usedAt
@@ -19,8 +20,8 @@ package struct RemoteSession: Hashable, Sendable {
 }
 
 extension Registry {
-    /// All NIP-46 sessions, those unused since `limit` (milliseconds since 1970) dropped for good.
-    package func remoteSessions(usedSince limit: Int64) throws -> [RemoteSession] {
+    /// All NIP-46 sessions, those unused since `limit` dropped for good.
+    package func remoteSessions(usedSince limit: Timestamp) throws -> [RemoteSession] {
         try store.write { rows in
             try rows.dropRemoteSessions(unusedSince: limit)
             return try rows.remoteSessions()
@@ -79,12 +80,12 @@ extension RegistryRows {
         try execute("DELETE FROM remote_sessions WHERE client = ?", [client.bytes.data])
     }
 
-    func dropRemoteSessions(unusedSince limit: Int64) throws {
+    func dropRemoteSessions(unusedSince limit: Timestamp) throws {
         try execute("DELETE FROM remote_sessions WHERE used_at < ?", [limit])
     }
 
     /// The client that used this secret first: `client` if there was none.
-    func bind(_ secret: [UInt8], to client: PublicKey, at time: Int64) throws -> PublicKey? {
+    func bind(_ secret: [UInt8], to client: PublicKey, at time: Timestamp) throws -> PublicKey? {
         try execute(
             "INSERT OR IGNORE INTO used_secrets (digest, client, used_at) VALUES (?, ?, ?)",
             [Data(secret), client.bytes.data, time]

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Units
 
 /// What account watch needs to know of an account to look for its events. All lists are bounded, free of repetitions,
 /// and as their authors wrote them: URLs are unchecked texts.
@@ -48,10 +49,10 @@ extension RegistryRows {
     /// How many relays of an account's registrations are passed on.
     private static let relaysPerAccount = 32
 
-    /// Calls `body` with every account that has a device, or with `account` alone; `now` is in milliseconds since 1970.
+    /// Calls `body` with every account that has a device, or with `account` alone.
     func forEachWatchedAccount(
         _ account: PublicKey? = nil,
-        now: Int64,
+        now: Timestamp,
         _ body: (WatchedAccount) throws -> Void
     ) throws {
         let keys = try account.map { [$0: try messageKeys(of: $0)] } ?? allMessageKeys(now: now)
@@ -87,11 +88,11 @@ extension RegistryRows {
                     relays: [],
                     readRelays: Self.relays(row[4]),
                     messageRelays: Self.relays(row[5]),
-                    messageKeys: (keys[key] ?? []).filter { $0.until ?? .max > now }.map(\.key),
+                    messageKeys: (keys[key] ?? []).filter { $0.until ?? .distantFuture > now }.map(\.key),
                     partners: [],
                     isPartnered: true
                 )
-            account.registeredAt = min(account.registeredAt, row[1] / 1000)
+            account.registeredAt = min(account.registeredAt, (row[1] as Timestamp).seconds)
             for relay in Self.relays(row[3])
             where account.relays.count < Self.relaysPerAccount && !account.relays.contains(relay) {
                 account.relays.append(relay)

@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Platforms
+import Units
 
 /// A rule as the file says it.
 struct RuleDefinition: Sendable {
@@ -101,7 +102,7 @@ package final class Rule: Sendable {
     }
 
     /// The key of a push: pushes of one type with the same key replace each other.
-    package func paceKey(of push: PacedPush, _ input: RuleInput, now: Int64) -> String {
+    package func paceKey(of push: PacedPush, _ input: RuleInput, now: Timestamp) -> String {
         let key = definition.pace.key.render(TemplateValues(input, now: now, mentions: mentions))
         // Alerts of two rules say different things. A device has one Live Activity, one widget state and one sync.
         return push.type + "\n" + (key.isEmpty && push.nature == .alert ? name : key)
@@ -111,15 +112,14 @@ package final class Rule: Sendable {
 
     /// This rule's notification for `input` in the device's `language`, in the stricter of `mode` and the rule's mode.
     ///
-    /// `now` is in milliseconds since 1970; relative times need it. `isSilent`: no stricter form may show anything, see
-    /// ``isSilent(on:)``.
+    /// Relative times need `now`. `isSilent`: no stricter form may show anything, see ``isSilent(on:)``.
     package func rendering(
         _ input: RuleInput,
         signal: Signal,
         mode: Mode,
         language: LanguageTag? = nil,
         isSilent: Bool = false,
-        now: Int64 = 0
+        now: Timestamp = .epoch
     ) -> Rendering {
         var rendering = content(of: input, signal: signal, mode: min(mode, self.mode), language: language, now: now)
         if isSilent { rendering.notification.silence() }
@@ -134,7 +134,7 @@ package final class Rule: Sendable {
         mode: Mode,
         language: LanguageTag? = nil,
         isSilent: Bool = false,
-        now: Int64 = 0
+        now: Timestamp = .epoch
     ) -> Notification {
         rendering(input, signal: signal, mode: mode, language: language, isSilent: isSilent, now: now).notification
     }
@@ -142,16 +142,15 @@ package final class Rule: Sendable {
     /// Whether the rule sends nothing to `platform` for some events.
     package func mayWithhold(_ platform: String) -> Bool { payload.blocks.mayWithhold(platform) }
 
-    /// When a push service should give up the rule's notification, in milliseconds since 1970, as is `now`; 0: the
-    /// transport decides.
-    package func expiresAt(from now: Int64) -> Int64 { payload.lifetime.end(from: now) }
+    /// When a push service should give up the rule's notification; the epoch: the transport decides.
+    package func expiresAt(from now: Timestamp) -> Timestamp { payload.lifetime.end(from: now) }
 
     private func content(
         of input: RuleInput,
         signal: Signal,
         mode: Mode,
         language: LanguageTag?,
-        now: Int64
+        now: Timestamp
     ) -> Rendering {
         guard mode > .wake else {
             var wakeUp = Notification.wake(signal, urgency: urgency)

@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Platforms
+import Units
 
 /// An operator's rules in order. The first match decides. Apps may have books of their own.
 package struct RuleBook: Sendable {
@@ -125,15 +126,14 @@ package struct RuleBook: Sendable {
         return ofApps.values.reduce(into: counts) { $0.merge($1.exceededPatterns, uniquingKeysWith: +) }
     }
 
-    /// One notification for `count` events that waited for each other, in the device's language; `now` is in
-    /// milliseconds since 1970.
+    /// One notification for `count` events that waited for each other, in the device's language.
     package func renderSummary(
         count: UInt32,
         signal: Signal,
         urgency: Urgency,
         mode: Mode,
         language: LanguageTag? = nil,
-        now: Int64 = 0
+        now: Timestamp = .epoch
     ) -> Notification {
         guard mode > .wake else { return .wake(signal, urgency: urgency, count: count) }
         return (urgency == .low ? quietBatch : batch)

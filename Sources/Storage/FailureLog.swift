@@ -1,19 +1,20 @@
 import Logging
 import Synchronization
+import Units
 
 /// Logs one kind of lasting failure: when it begins, at most once a minute while it goes on, and when it has passed. So
 /// a disk that is full for an hour does not fill another one with messages.
 package final class FailureLog: Sendable {
     private struct State {
-        var began: Int64?
+        var began: Timestamp?
         /// Whether the failure that goes on was logged.
         var isLogged = false
-        var loggedAt: Int64?
+        var loggedAt: Timestamp?
         /// Failures since then that were not logged.
         var suppressed = 0
     }
 
-    private static let interval: Int64 = 60_000
+    private static let interval: Duration = .minutes(1)
 
     private let message: Logger.Message
     private let level: Logger.Level
@@ -34,12 +35,12 @@ package final class FailureLog: Sendable {
         self.logger = logger
     }
 
-    /// Notes a failure. `now` is in milliseconds since 1970.
-    package func occurred(_ error: (any Error)? = nil, at now: Int64) {
+    /// Notes a failure.
+    package func occurred(_ error: (any Error)? = nil, at now: Timestamp) {
         let suppressed = state.withLock { state -> Int? in
             state.began = state.began ?? now
             // A clock that was set back is no reason for silence.
-            if let loggedAt = state.loggedAt, abs(now - loggedAt) < Self.interval {
+            if let loggedAt = state.loggedAt, max(now - loggedAt, loggedAt - now) < Self.interval {
                 state.suppressed += 1
                 return nil
             }
@@ -56,14 +57,14 @@ package final class FailureLog: Sendable {
     }
 
     /// Notes a success. Cheap while there are no failures.
-    package func passed(at now: Int64) {
+    package func passed(at now: Timestamp) {
         let seconds = state.withLock { state -> Int64? in
             guard let began = state.began else { return nil }
             defer {
                 state.began = nil
                 state.isLogged = false
             }
-            return state.isLogged ? max(0, now - began) / 1000 : nil
+            return state.isLogged ? max(0, (now - began).seconds) : nil
         }
         guard let seconds else { return }
         logger.notice("Passed: \(message)", metadata: metadata.merging(["seconds": "\(seconds)"]) { $1 })

@@ -2,6 +2,8 @@ import CarillonABI
 import Foundation
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import APNsTransport
 
@@ -161,9 +163,12 @@ struct OwnTokenTests {
         _ = try fixture.deliver(sample(kind), to: device(kind))
         fixture.refuse(410, "Unregistered")
         fixture.accept()
-        _ = try fixture.deliver(sample(kind), to: device(kind, registeredAt: UInt64(ManualClock.start)))
+        _ = try fixture.deliver(sample(kind), to: device(kind, registeredAt: UInt64(ManualClock.start.milliseconds)))
         #expect(isToDevice(try #require(fixture.host.requests.last)))
-        _ = try fixture.deliver(sample(kind), to: device(kind, registeredAt: UInt64(ManualClock.start) + 1))
+        _ = try fixture.deliver(
+            sample(kind),
+            to: device(kind, registeredAt: UInt64(ManualClock.start.milliseconds) + 1)
+        )
         #expect(fixture.host.requests.last?.url.hasSuffix(kind.token) == true)
     }
 

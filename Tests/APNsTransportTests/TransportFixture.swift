@@ -3,6 +3,8 @@ import Cipher
 import Foundation
 import PluginKit
 import PluginTestSupport
+import TimeTestSupport
+import Units
 
 @testable import APNsTransport
 
@@ -40,7 +42,7 @@ struct TransportFixture {
         transport = try APNsTransport(
             configuration: JSONObject(parsing: text),
             host: Host(host.pointer),
-            now: { clock.now }
+            now: clock.now
         )
     }
 
@@ -63,7 +65,7 @@ struct TransportFixture {
     }
 
     /// Answers the latest request with a refusal of Apple's.
-    func refuse(_ status: UInt32, _ reason: String, timestamp: Int64? = nil) {
+    func refuse(_ status: UInt32, _ reason: String, timestamp: Timestamp? = nil) {
         let timestamp = timestamp.map { #","timestamp":\#($0)"# } ?? ""
         host.answer(host.requests.count - 1, status: status, body: #"{"reason":"\#(reason)"\#(timestamp)}"#)
     }

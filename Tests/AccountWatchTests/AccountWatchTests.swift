@@ -2,6 +2,7 @@ import Nostr
 import Registry
 import RelayPool
 import Testing
+import Units
 
 @testable import AccountWatch
 
@@ -38,7 +39,7 @@ struct AccountWatchTests {
         try bench.begin()
         bench.put(.sample(1, readRelays: ["wss://one.example", "wss://two.example"]))
         let changes = bench.relays.changes
-        bench.time.pass(60_000)
+        bench.time.pass(.minutes(1))
         bench.put(.sample(1, readRelays: ["wss://two.example", "wss://three.example"]))
         #expect(
             bench.relays.relays(of: .sample(1)) == ["wss://always.example", "wss://three.example", "wss://two.example"]
@@ -69,7 +70,7 @@ struct AccountWatchTests {
         try bench.begin()
         bench.put(.sample(1, messageRelays: ["wss://dm.example"], messageKeys: [100]))
         #expect(bench.relays.watched(.sample(100), at: "wss://dm.example")?.interest == .addressed)
-        bench.time.pass(1_000)
+        bench.time.pass(.seconds(1))
         bench.put(.sample(1, messageRelays: ["wss://dm.example"], messageKeys: [101, 100]))
         #expect(bench.relays.relays(of: .sample(100)) == ["wss://always.example", "wss://dm.example"])
         #expect(bench.relays.watched(.sample(101), at: "wss://dm.example")?.since == Bench.start + 1)
@@ -83,7 +84,7 @@ struct AccountWatchTests {
         try bench.begin()
         bench.put(.sample(1, readRelays: ["wss://one.example"], messageKeys: [100]))
         bench.watch.established([.sample(1), .sample(100)], at: try bench.relay("wss://always.example"))
-        bench.time.pass(60_000)
+        bench.time.pass(.minutes(1))
         // The second account calls the first one's keys its own, and goes.
         bench.put(.sample(2, readRelays: ["wss://two.example"], messageKeys: [1, 100]))
         #expect(bench.relays.watched(.sample(1), at: "wss://two.example")?.interest == .addressed)
@@ -118,7 +119,7 @@ struct AccountWatchTests {
         #expect(bench.relays.watched(.sample(1), at: "wss://always.example")?.isEstablished == false)
         #expect(bench.accounts.followsRead.isEmpty)
         bench.watch.established([.sample(1)], at: try bench.relay("wss://always.example"))
-        bench.time.pass(200)
+        bench.time.pass(.milliseconds(200))
         #expect(bench.accounts.followsRead == [.sample(1)])
     }
 
@@ -129,7 +130,7 @@ struct AccountWatchTests {
         #expect(bench.relays.watched(.sample(7), at: "wss://always.example")?.interest == .authored)
         bench.accounts.roots = [.sample(8)]
         bench.watch.changed([.sample(7), .sample(8)])
-        bench.time.pass(200)
+        bench.time.pass(.milliseconds(200))
         #expect(bench.relays.relays(of: .sample(7)).isEmpty)
         #expect(bench.relays.watched(.sample(8), at: "wss://always.example")?.interest == .authored)
     }
@@ -139,7 +140,7 @@ struct AccountWatchTests {
         bench.accounts.roots = [.sample(7)]
         try bench.begin()
         bench.watch.established([.sample(7)], at: try bench.relay("wss://always.example"))
-        bench.time.pass(60_000)
+        bench.time.pass(.minutes(1))
         bench.accounts.roots = []
         bench.put(.sample(7))
         let watched = try #require(bench.relays.watched(.sample(7), at: "wss://always.example"))
@@ -167,9 +168,9 @@ struct AccountWatchTests {
             bench.watch.changed([.sample(UInt64(seed))])
             bench.watch.changed([.sample(UInt64(seed))])
         }
-        bench.time.pass(199)
+        bench.time.pass(.milliseconds(199))
         #expect(bench.relays.calls == 0)
-        bench.time.pass(1)
+        bench.time.pass(.milliseconds(1))
         #expect(bench.relays.calls == 2)
         #expect(bench.relays.changes == 200)
     }
@@ -180,7 +181,7 @@ struct AccountWatchTests {
         bench.accounts.fail(1)
         bench.put(.sample(1))
         #expect(bench.relays.relays.isEmpty)
-        bench.time.pass(10_000)
+        bench.time.pass(.seconds(10))
         #expect(bench.relays.relays(of: .sample(1)) == ["wss://always.example"])
     }
 
@@ -191,7 +192,7 @@ struct AccountWatchTests {
         bench.accounts[.sample(1)] = nil
         try bench.begin()
         bench.accounts[.sample(1)] = .sample(1)
-        bench.time.pass(200)
+        bench.time.pass(.milliseconds(200))
         #expect(bench.relays.relays(of: .sample(1)) == ["wss://always.example"])
     }
 
@@ -202,7 +203,7 @@ struct AccountWatchTests {
         try bench.begin()
         bench.watch.established([.sample(1), .sample(7), .sample(100)], at: try bench.relay("wss://always.example"))
         bench.watch.established([.sample(1)], at: try bench.relay("wss://unknown.example"))
-        bench.time.pass(200)
+        bench.time.pass(.milliseconds(200))
         #expect(bench.accounts.followsRead == [.sample(1)])
     }
 }

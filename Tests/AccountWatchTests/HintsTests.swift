@@ -2,25 +2,26 @@ import Nostr
 import Registry
 import RelayPool
 import Testing
+import Units
 
 @testable import AccountWatch
 
 struct HintsTests {
     private static let always = "wss://always.example"
-    private static let hour: Int64 = 3_600_000
+    private static let hour = Duration.hours(1)
 
     private func bench(_ policy: HintPolicy, partners: [UInt64] = [50]) throws -> Bench {
         let bench = try Bench(always: [Self.always]) { $0.hints = policy }
         try bench.begin()
         bench.put(.sample(1, messageKeys: [100], partners: partners))
         bench.watch.established([.sample(1), .sample(100)], at: try bench.relay(Self.always))
-        bench.time.pass(1_000)
+        bench.time.pass(.seconds(1))
         return bench
     }
 
     private func hint(_ bench: Bench, partner: UInt64 = 50) {
         bench.watch.heard(account: .sample(1), partner: .sample(partner), at: bench.time.now)
-        bench.time.pass(200)
+        bench.time.pass(.milliseconds(200))
     }
 
     @Test(arguments: [HintPolicy.ignore, .also])
@@ -40,12 +41,12 @@ struct HintsTests {
 
     @Test func whenAllPartnersAreSilentRelaysAreAskedAgain() throws {
         let bench = try bench(.prefer)
-        bench.time.pass(60_000)
-        let lastHint = bench.time.now / 1000
+        bench.time.pass(.minutes(1))
+        let lastHint = bench.time.now.seconds
         hint(bench)
-        bench.time.pass(Self.hour - 1_000)
+        bench.time.pass(Self.hour - .seconds(1))
         #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)
-        bench.time.pass(1_000)
+        bench.time.pass(.seconds(1))
         let watched = try #require(bench.relays.watched(.sample(1), at: Self.always))
         #expect(watched.interest == [.addressed, .authored])
         #expect(watched.since == lastHint)
@@ -63,7 +64,7 @@ struct HintsTests {
             bench.time.pass(Self.hour / 2)
         }
         #expect(bench.relays.changes == changes + 2)
-        let lastHint = (bench.time.now - Self.hour / 2 - 200) / 1000
+        let lastHint = (bench.time.now - Self.hour / 2 - .milliseconds(200)).seconds
         bench.time.pass(Self.hour)
         #expect(bench.relays.watched(.sample(1), at: Self.always)?.since == lastHint)
     }
@@ -95,12 +96,12 @@ struct HintsTests {
 
     @Test func aRestartAsksRelaysAgainFromTheLastHintOn() throws {
         let bench = try bench(.prefer)
-        bench.time.pass(60_000)
+        bench.time.pass(.minutes(1))
         hint(bench)
-        bench.time.pass(900_000)
-        let lastHint = bench.time.now / 1000
+        bench.time.pass(.minutes(15))
+        let lastHint = bench.time.now.seconds
         hint(bench)
-        bench.time.pass(60_000)
+        bench.time.pass(.minutes(1))
         try bench.restart(properly: false)
         let watched = try #require(bench.relays.watched(.sample(1), at: Self.always))
         #expect(watched.interest == [.addressed, .authored])
@@ -125,16 +126,16 @@ struct HintsTests {
     func whoWasLeftToPartnersIsReadForFromTheLastHintOnWhateverTheMark(isRestarted: Bool) throws {
         let bench = try bench(.prefer)
         let relay = try bench.relay(Self.always)
-        let lastHint = bench.time.now / 1000
+        let lastHint = bench.time.now.seconds
         hint(bench)
         bench.put(.sample(2))
-        bench.time.pass(1_800_000)
-        bench.watch.marked(relay, upTo: bench.time.now / 1000)
+        bench.time.pass(.minutes(30))
+        bench.watch.marked(relay, upTo: bench.time.now.seconds)
         if isRestarted {
-            bench.time.pass(5_000)
+            bench.time.pass(.seconds(5))
             try bench.restart(properly: false)
         } else {
-            bench.time.pass(2_000_000)
+            bench.time.pass(.seconds(2_000))
         }
         var reader = ConversationReader()
         reader.read(bench.relays.told(relay), mark: bench.watch.mark(of: relay), now: bench.time.now)

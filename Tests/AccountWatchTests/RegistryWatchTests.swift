@@ -4,6 +4,7 @@ import RelayPool
 import Schnorr
 import Synchronization
 import Testing
+import Units
 
 @testable import AccountWatch
 @testable import Registry
@@ -11,7 +12,7 @@ import Testing
 /// The watch and the registry together, from events to what relays are told.
 final class RegistryWatchTests {
     private let folder: TemporaryFolder
-    private let time = ManualTime(Bench.start * 1000)
+    private let time = ManualTime(Timestamp(seconds: Bench.start))
     private let relays = FakeRelays()
     private let identity: KeyPair
     private let account: KeyPair
@@ -74,7 +75,7 @@ final class RegistryWatchTests {
         _ = try registry.apply(
             event(.pushRegistration, [["d", identity.publicKey.hex]], content: content, at: seconds, id: id)
         )
-        time.pass(200)
+        time.pass(.milliseconds(200))
     }
 
     @Test func whatAnAccountPublishesMovesWhereItIsWatched() throws {
@@ -84,13 +85,13 @@ final class RegistryWatchTests {
 
         let readRelays = [["r", "wss://read.example"], ["r", "wss://write.example", "write"]]
         _ = try registry.learn(event(.relayList, readRelays, at: 0, id: 2))
-        time.pass(200)
+        time.pass(.milliseconds(200))
         #expect(relays.relays(of: account.publicKey) == ["wss://always.example", "wss://read.example"])
 
         let former = PublicKey.sample(100)
         let devices = [["dm_key", former.hex], ["relay", "wss://dm.example"]]
         _ = try registry.learn(event(.deviceList, devices, at: 0, id: 3))
-        time.pass(200)
+        time.pass(.milliseconds(200))
         #expect(
             relays.relays(of: account.publicKey) == ["wss://always.example", "wss://dm.example", "wss://read.example"]
         )
@@ -98,7 +99,7 @@ final class RegistryWatchTests {
 
         let next = PublicKey.sample(101)
         _ = try registry.learn(event(.deviceList, [["dm_key", next.hex]], at: 1, id: 4))
-        time.pass(200)
+        time.pass(.milliseconds(200))
         #expect(relays.relays(of: account.publicKey) == ["wss://always.example", "wss://read.example"])
         #expect(relays.relays(of: next) == ["wss://always.example", "wss://read.example"])
         #expect(relays.relays(of: former) == ["wss://always.example", "wss://read.example"])

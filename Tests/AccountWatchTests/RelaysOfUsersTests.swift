@@ -2,6 +2,7 @@ import Nostr
 import Registry
 import RelayPool
 import Testing
+import Units
 
 @testable import AccountWatch
 
@@ -66,7 +67,7 @@ struct RelaysOfUsersTests {
         bench.remove(.sample(1))
         bench.put(.sample(4, readRelays: ["wss://victim.example/popular"]))
         bench.put(.sample(5, readRelays: ["wss://victim.example/popular"]))
-        bench.time.pass(3_600_000)
+        bench.time.pass(.hours(1))
         #expect(bench.relays.relays.filter { $0.contains("victim") }.count == 3)
         #expect(bench.relays.relays.contains("wss://victim.example/popular"))
     }
@@ -100,7 +101,7 @@ struct RelaysOfUsersTests {
         bench.put(.sample(3, readRelays: ["wss://popular.example"]))
         bench.put(.sample(4, readRelays: ["wss://popular.example", "wss://common.example"]))
         #expect(bench.relays.relays(of: .sample(3)) == ["wss://always.example"])
-        bench.time.pass(3_600_000)
+        bench.time.pass(.hours(1))
         #expect(
             bench.relays.relays == ["wss://always.example", "wss://common.example", "wss://popular.example"]
         )
@@ -108,7 +109,7 @@ struct RelaysOfUsersTests {
         #expect(bench.relays.relays(of: .sample(3)) == ["wss://always.example", "wss://popular.example"])
         bench.remove(.sample(3))
         bench.remove(.sample(4))
-        bench.time.pass(3_600_000)
+        bench.time.pass(.hours(1))
         #expect(bench.relays.relays(of: .sample(1)).count == 2)
         try bench.restart()
         #expect(bench.relays.relays.count == 3)

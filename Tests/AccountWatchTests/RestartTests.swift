@@ -2,6 +2,7 @@ import Nostr
 import Registry
 import RelayPool
 import Testing
+import Units
 
 @testable import AccountWatch
 
@@ -12,8 +13,8 @@ struct RestartTests {
         bench.put(.sample(1, readRelays: ["wss://one.example"], messageKeys: [100]))
         bench.watch.established([.sample(1), .sample(100)], at: try bench.relay("wss://one.example"))
         bench.watch.marked(try bench.relay("wss://one.example"), upTo: Bench.start + 5)
-        bench.time.pass(5_000)
-        bench.time.pass(3_600_000)
+        bench.time.pass(.seconds(5))
+        bench.time.pass(.hours(1))
         try bench.restart(properly: false)
         let known = try #require(bench.relays.watched(.sample(1), at: "wss://one.example"))
         #expect(known.since == Bench.start)
@@ -43,10 +44,10 @@ struct RestartTests {
         bench.put(.sample(1, readRelays: ["wss://one.example"]))
         bench.watch.established([.sample(1)], at: relay)
         bench.watch.marked(relay, upTo: Bench.start)
-        bench.time.pass(5_000)
+        bench.time.pass(.seconds(5))
         bench.put(.sample(1))
         #expect(bench.watch.mark(of: relay) == nil)
-        bench.time.pass(60_000)
+        bench.time.pass(.minutes(1))
         bench.put(.sample(1, readRelays: ["wss://one.example"]))
         #expect(bench.relays.watched(.sample(1), at: "wss://one.example")?.isEstablished == false)
         try bench.restart()
@@ -59,12 +60,12 @@ struct RestartTests {
         try bench.begin()
         bench.put(.sample(1))
         bench.watch.marked(relay, upTo: Bench.start + 86_400)
-        bench.time.pass(5_000)
+        bench.time.pass(.seconds(5))
         #expect(bench.watch.mark(of: relay) == nil)
         try bench.restart()
         #expect(bench.watch.mark(of: relay) == nil)
         bench.watch.marked(relay, upTo: Bench.start)
-        bench.time.pass(5_000)
+        bench.time.pass(.seconds(5))
         #expect(bench.watch.mark(of: relay) == Bench.start)
         try bench.restart(properly: false)
         #expect(bench.watch.mark(of: relay) == Bench.start)
@@ -77,7 +78,7 @@ struct RestartTests {
         bench.put(.sample(1, readRelays: ["wss://one.example"]))
         bench.put(.sample(1))
         bench.watch.marked(relay, upTo: Bench.start)
-        bench.time.pass(5_000)
+        bench.time.pass(.seconds(5))
         #expect(bench.watch.mark(of: relay) == nil)
     }
 
@@ -87,7 +88,7 @@ struct RestartTests {
         bench.put(.sample(1, readRelays: ["wss://two.example"]))
         bench.put(.sample(2))
         bench.watch.established([.sample(1), .sample(2)], at: try bench.relay("wss://two.example"))
-        bench.time.pass(60_000)
+        bench.time.pass(.minutes(1))
         bench.configuration.always = [try bench.relay("wss://one.example"), try bench.relay("wss://three.example")]
         try bench.restart()
         #expect(
@@ -115,7 +116,7 @@ struct RestartTests {
         bench.accounts[.sample(1)] = .sample(1, readRelays: ["wss://two.example"], messageKeys: [101])
         bench.accounts[.sample(2)] = nil
         bench.accounts[.sample(4)] = .sample(4)
-        bench.time.pass(1_000)
+        bench.time.pass(.seconds(1))
         try bench.restart()
         #expect(bench.relays.relays(of: .sample(1)) == ["wss://always.example", "wss://two.example"])
         #expect(bench.relays.relays(of: .sample(101)) == ["wss://always.example", "wss://two.example"])
@@ -133,10 +134,10 @@ struct RestartTests {
         bench.put(.sample(1))
         bench.put(.sample(2))
         bench.watch.established([.sample(1)], at: relay)
-        bench.time.pass(86_400_000)
-        bench.watch.marked(relay, upTo: bench.time.now / 1000)
-        let mark = bench.time.now / 1000
-        bench.time.pass(5_000)
+        bench.time.pass(.days(1))
+        bench.watch.marked(relay, upTo: bench.time.now.seconds)
+        let mark = bench.time.now.seconds
+        bench.time.pass(.seconds(5))
         try bench.restart()
         let since = try #require(bench.relays.watched(.sample(1), at: "wss://always.example")?.since)
         #expect(since > Bench.start + 80_000 && since < mark)

@@ -2,6 +2,8 @@ import Cipher
 import Nostr
 import RelayPool
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import CarillonRouter
 
@@ -10,7 +12,7 @@ import Testing
     private let two: RelayURL
     private let event: Event
     private let changed: Event
-    private let minute: Int64 = 60_000
+    private let minute = Timestamp.epoch + .minutes(1)
 
     init() throws {
         let identity = try KeyPair(random: SecureRandom.bytes)
@@ -26,24 +28,24 @@ import Testing
         desk.advertise(event, now: 0)
         #expect(desk.due(at: 0) == [one, two])
         // Not twice while nobody answered.
-        #expect(desk.due(at: .max) == [] && desk.nextAttempt == nil)
+        #expect(desk.due(at: .distantFuture) == [] && desk.nextAttempt == nil)
         #expect(desk.answered(event, at: [one, two], [one: .accepted, two: .unanswered], now: 0) == [two])
         #expect(desk.nextAttempt == minute)
-        #expect(desk.due(at: minute - 1) == [] && desk.due(at: minute) == [two])
+        #expect(desk.due(at: minute - .milliseconds(1)) == [] && desk.due(at: minute) == [two])
         #expect(desk.answered(event, at: [two], [two: .accepted], now: minute) == [])
-        #expect(desk.nextAttempt == nil && desk.due(at: .max) == [])
+        #expect(desk.nextAttempt == nil && desk.due(at: .distantFuture) == [])
     }
 
     @Test func silenceIsAnsweredWithPatienceUpToAnHour() {
         var desk = AdvertisementSchedule(relays: [one])
         desk.advertise(event, now: 0)
-        var now: Int64 = 0
+        var now = Timestamp.epoch
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             #expect(desk.due(at: now) == [one])
             // No word on a relay is no answer.
             #expect(desk.answered(event, at: [one], [:], now: now) == [one])
-            #expect(desk.nextAttempt == now + Int64(pause) * minute)
-            now += Int64(pause) * minute
+            #expect(desk.nextAttempt == now + .minutes(pause))
+            now += .minutes(pause)
         }
     }
 
@@ -52,7 +54,7 @@ import Testing
         desk.advertise(event, now: 0)
         _ = desk.due(at: 0)
         #expect(desk.answered(event, at: [one], [one: .refused(message: "blocked: no")], now: 5) == [one])
-        #expect(desk.nextAttempt == 5 + 60 * minute)
+        #expect(desk.nextAttempt == .epoch + .hours(1) + .milliseconds(5))
     }
 
     @Test func aChangeGoesToEverybodyAtOnce() {

@@ -4,6 +4,7 @@ import Nostr
 import RelayPool
 import RelayServer
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

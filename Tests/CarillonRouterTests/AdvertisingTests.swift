@@ -6,6 +6,8 @@ import RelayPool
 import RelayServer
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import CarillonRouter
 @testable import RouterConfiguration
@@ -34,17 +36,17 @@ import Testing
 
     /// A clock that stands until an alarm is let ring.
     private final class ManualAlarm: Alarm {
-        private let state = Mutex((now: Int64(10_000), alarms: [(Int64, @Sendable () -> Void)]()))
+        private let state = Mutex((now: Timestamp(seconds: 10), alarms: [(Timestamp, @Sendable () -> Void)]()))
 
-        var now: Int64 { state.withLock { $0.now } }
-        var times: [Int64] { state.withLock { $0.alarms.map(\.0) } }
+        var now: Timestamp { state.withLock { $0.now } }
+        var times: [Timestamp] { state.withLock { $0.alarms.map(\.0) } }
 
-        func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+        func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
             state.withLock { $0.alarms.append((time, action)) }
         }
 
         /// Sets the clock and lets everything ring, early or not.
-        func advance(to time: Int64) {
+        func advance(to time: Timestamp) {
             let due = state.withLock { state in
                 state.now = time
                 defer { state.alarms = [] }

@@ -4,6 +4,7 @@ import GRDB
 import Nostr
 import Registry
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 @testable import Operations

@@ -2,6 +2,7 @@ import AccountWatch
 import Foundation
 import RelayPool
 import Testing
+import Units
 import YAMLReading
 
 @testable import CarillonRouter
@@ -27,10 +28,10 @@ import YAMLReading
         let configuration = try read("")
         #expect(configuration.relays.always == [] && configuration.relays.nip46 == [])
         #expect(configuration.relays.publish == [])
-        #expect(configuration.relays.perUser == .nip65 && configuration.relays.catchUpHours == 48)
-        #expect(configuration.hints.policy == .also && configuration.hints.silentMinutes == 60)
+        #expect(configuration.relays.perUser == .nip65 && configuration.relays.catchUp == .hours(48))
+        #expect(configuration.hints.policy == .also && configuration.hints.silentAfter == .minutes(60))
         #expect(!configuration.registration.requireSession && configuration.registration.secretFile == nil)
-        #expect(configuration.context.waitMilliseconds == 1_500)
+        #expect(configuration.context.wait == .milliseconds(1_500))
         #expect(configuration.contextPath == "/etc/carillon/carillon.sqlite-context")
         #expect(configuration.feed == nil)
     }
@@ -54,11 +55,11 @@ import YAMLReading
         #expect(configuration.relays.perUser == .registration)
         #expect(configuration.relays.nip46 == [RelayURL("wss://three.example.com/path/")])
         #expect(configuration.relays.publish == [])
-        #expect(configuration.relays.catchUpHours == 6)
-        #expect(configuration.hints.policy == .prefer && configuration.hints.silentMinutes == 15)
+        #expect(configuration.relays.catchUp == .hours(6))
+        #expect(configuration.hints.policy == .prefer && configuration.hints.silentAfter == .minutes(15))
         #expect(configuration.registration.requireSession)
         #expect(configuration.registration.secretFile == "/etc/carillon/secrets")
-        #expect(configuration.context.waitMilliseconds == 0)
+        #expect(configuration.context.wait == .zero)
         #expect(configuration.contextPath == "/var/cache/carillon")
     }
 
@@ -156,12 +157,12 @@ import YAMLReading
         let defaults = try read("")
         #expect(configuration.relays.always == [RelayURL("wss://relay.example.com")])
         #expect(configuration.relays.perUser == defaults.relays.perUser)
-        #expect(configuration.relays.catchUpHours == defaults.relays.catchUpHours)
+        #expect(configuration.relays.catchUp == defaults.relays.catchUp)
         #expect(configuration.hints.policy == defaults.hints.policy)
-        #expect(configuration.hints.silentMinutes == defaults.hints.silentMinutes)
+        #expect(configuration.hints.silentAfter == defaults.hints.silentAfter)
         #expect(configuration.registration.requireSession == defaults.registration.requireSession)
         #expect(configuration.registration.secretFile == "/etc/carillon/secrets")
-        #expect(configuration.context.waitMilliseconds == defaults.context.waitMilliseconds)
+        #expect(configuration.context.wait == defaults.context.wait)
         #expect(configuration.contextPath == defaults.contextPath)
     }
 }

@@ -7,6 +7,7 @@ import PlatformTestSupport
 import RelayPool
 import Rules
 import Testing
+import Units
 import YAMLReading
 
 @testable import CarillonRouter
@@ -87,13 +88,13 @@ import YAMLReading
         #expect(
             configuration.pacing
                 == PacingPolicy(
-                    cooldownSeconds: 0,
-                    windowSeconds: 30,
+                    cooldown: .zero,
+                    window: .seconds(30),
                     dailyCap: 7,
                     platforms: [
-                        "ios": .init(cooldownSeconds: 90, silentPerHour: 6), "unifiedpush": .init(dailyCap: 0),
+                        "ios": .init(cooldown: .seconds(90), silentPerHour: 6), "unifiedpush": .init(dailyCap: 0),
                     ],
-                    leastWindowSeconds: 5,
+                    leastWindow: .seconds(5),
                     mostDailyCap: 0
                 )
         )

@@ -6,6 +6,7 @@ import Notifications
 import Registry
 import Sealing
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 

@@ -7,6 +7,7 @@ import Registry
 import RemoteSigning
 import Synchronization
 import Testing
+import Units
 
 @testable import CarillonRouter
 
@@ -24,11 +25,11 @@ import Testing
                 registry: Registry(
                     store: RegistryStore(path: path),
                     identity: ours,
-                    now: { time * 1000 },
+                    now: { Timestamp(seconds: time) },
                     check: { _ in }
                 ),
                 reply: { _, source in answered.sources.withLock { $0.append(source) } },
-                now: { time * 1000 },
+                now: { Timestamp(seconds: time) },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
         )

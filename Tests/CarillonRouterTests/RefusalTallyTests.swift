@@ -1,5 +1,7 @@
 import Pipeline
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import CarillonRouter
 
@@ -7,7 +9,9 @@ import Testing
     @Test func aReasonIsToldAtOnceAndThenOnceAMinute() {
         var tally = RefusalTally()
         var told: [[PipelineStep: Int]] = []
-        for second in 0...125 { told.append(tally.add([.forged: 1_000, .queued: 3], now: Int64(second) * 1_000)) }
+        for second in 0...125 {
+            told.append(tally.add([.forged: 1_000, .queued: 3], now: Timestamp(seconds: Int64(second))))
+        }
         #expect(told[0] == [.forged: 1_000])
         #expect(told[60] == [.forged: 60_000])
         #expect(told[120] == [.forged: 60_000])

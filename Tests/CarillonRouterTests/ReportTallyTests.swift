@@ -3,6 +3,8 @@ import Logging
 import Notifications
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import CarillonRouter
 
@@ -29,7 +31,7 @@ import Testing
         var inFull = 0
         var gathered: [Int] = []
         for second in 0..<180 {
-            let now = Int64(second) * 1_000
+            let now = Timestamp(seconds: Int64(second))
             for device in 0..<100 { inFull += tally.add(report(Int64(device)), now: now) ? 1 : 0 }
             gathered += tally.takeDue(now: now).values
         }
@@ -73,7 +75,7 @@ import Testing
             alarm: time
         )
         for event in 0..<1_499 {
-            time.now = Int64(event) * 40
+            time.now = Timestamp(milliseconds: Int64(event) * 40)
             log.deliveriesReported((1...32).map { report($0, status: 0, reason: "forbidden-address") })
         }
         time.now = 180_000
@@ -110,9 +112,9 @@ private struct LineRecorder: LogHandler {
 
 /// Rings when its time is set.
 private final class ManualTime: Alarm {
-    private let state = Mutex<(now: Int64, rings: [(Int64, @Sendable () -> Void)])>((0, []))
+    private let state = Mutex<(now: Timestamp, rings: [(Timestamp, @Sendable () -> Void)])>((.epoch, []))
 
-    var now: Int64 {
+    var now: Timestamp {
         get { state.withLock { $0.now } }
         set {
             let due = state.withLock { state in
@@ -127,7 +129,7 @@ private final class ManualTime: Alarm {
 
     var isIdle: Bool { state.withLock { $0.rings.isEmpty } }
 
-    func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+    func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
         state.withLock { $0.rings.append((time, action)) }
     }
 }

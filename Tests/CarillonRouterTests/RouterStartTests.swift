@@ -5,6 +5,7 @@ import Logging
 import Nostr
 import Pipeline
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

@@ -7,6 +7,7 @@ import Pipeline
 import Registry
 import Synchronization
 import Testing
+import Units
 
 @testable import CarillonRouter
 @testable import Operations
@@ -58,7 +59,7 @@ import Testing
 
     @Test func noFileTellsTokensKeysEndpointsOrMessages() async throws {
         let identity = try IdentityFile(path: configuration.keyFile).create(random: SecureRandom.bytes)
-        let now = SystemTime.now()
+        let now = Timestamp.now()
         let keys = ##"{"p256dh":"\##(Base64URL.encode(Self.p256dh))","auth":"\##(Base64URL.encode(Self.auth))"}"##
         let everything = ##""mode":"alert","signals":{"mention":true,"dm":true}"##
         let contents = [
@@ -87,7 +88,7 @@ import Testing
     }
 
     /// Registers devices, moves one, and takes one away again. They are read back, so the search is for what is really there.
-    private func register(_ contents: [String], identity: KeyPair, now: Int64) throws {
+    private func register(_ contents: [String], identity: KeyPair, now: Timestamp) throws {
         let registry = try Registry(
             store: RegistryStore(path: configuration.storePath),
             identity: identity,
@@ -99,7 +100,7 @@ import Testing
             let device = "\(identity.publicKey.hex):d\(number % contents.count)"
             let event = try Event.signed(
                 kind: .pushRegistration,
-                createdAt: now / 1000 - 60 + Int64(number),
+                createdAt: now.seconds - 60 + Int64(number),
                 tags: [["d", device]],
                 content: try NIP44.encrypt(content, key: key, nonce: SecureRandom.bytes(NIP44.nonceByteCount)),
                 by: owner
@@ -108,7 +109,7 @@ import Testing
         }
         let farewell = try Event.signed(
             kind: .pushRegistration,
-            createdAt: now / 1000,
+            createdAt: now.seconds,
             tags: [["d", "\(identity.publicKey.hex):d0"]],
             content: "",
             by: owner
@@ -120,19 +121,19 @@ import Testing
     }
 
     /// A gift wrap whose inside nobody but the owner can read, and a note that names the owner.
-    private func messages(now: Int64) throws -> [Event] {
+    private func messages(now: Timestamp) throws -> [Event] {
         let key = try ConversationKey(secret: friend.secret, public: owner.publicKey)
         return [
             try Event.signed(
                 kind: .giftWrap,
-                createdAt: now / 1000,
+                createdAt: now.seconds,
                 tags: [["p", owner.publicKey.hex]],
                 content: try NIP44.encrypt(Self.rumor, key: key, nonce: SecureRandom.bytes(NIP44.nonceByteCount)),
                 by: friend
             ),
             try Event.signed(
                 kind: .textNote,
-                createdAt: now / 1000,
+                createdAt: now.seconds,
                 tags: [["p", owner.publicKey.hex]],
                 content: "hello in public",
                 by: friend

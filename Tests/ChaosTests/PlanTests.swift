@@ -2,6 +2,7 @@ import ChaosKit
 import Delivery
 import Notifications
 import Testing
+import TimeTestSupport
 
 struct PlanTests {
     @Test func theSameSeedMeansTheSameRun() {

@@ -4,6 +4,8 @@ import Logging
 import NIOPosix
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Console
 
@@ -49,10 +51,10 @@ struct ConsoleServerTests {
         do {
             try await body(port)
         } catch {
-            await server.stop(within: 0)
+            await server.stop(within: .zero)
             throw error
         }
-        await server.stop(within: 0)
+        await server.stop(within: .zero)
     }
 
     /// The whole answer to a request, after which the connection ends.
@@ -146,8 +148,8 @@ struct ConsoleServerTests {
 
     @Test func whoIsSlowWithAHeaderOrABodyIsCutOff() async throws {
         let configuration = Self.configuration {
-            $0.limits.idleSeconds = 1
-            $0.limits.bodySeconds = 1
+            $0.limits.idleTimeout = .seconds(1)
+            $0.limits.bodyTimeout = .seconds(1)
         }
         try await run(configuration) { port in
             let slow = try await RawConnection(port: port)
@@ -161,7 +163,7 @@ struct ConsoleServerTests {
     }
 
     @Test func tooLongABodyEndsTheConnection() async throws {
-        try await run(Self.configuration { $0.limits.bodyBytes = 10 }) { port in
+        try await run(Self.configuration { $0.limits.bodyBytes = ByteCount(10) }) { port in
             let answer = try await ask(
                 port,
                 "POST /api/reload",

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 @testable import Operations

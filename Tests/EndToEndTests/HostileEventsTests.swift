@@ -8,6 +8,7 @@ import Platforms
 import Rules
 import Schnorr
 import Testing
+import TimeTestSupport
 import YAMLReading
 
 @testable import Operations

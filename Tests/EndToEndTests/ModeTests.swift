@@ -8,6 +8,7 @@ import PlatformTestSupport
 import Platforms
 import Schnorr
 import Testing
+import TimeTestSupport
 
 @testable import Operations
 @testable import Rules

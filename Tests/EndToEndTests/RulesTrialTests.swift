@@ -1,6 +1,7 @@
 import Foundation
 import Nostr
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 @testable import Operations

@@ -2,6 +2,7 @@ import Foundation
 import HTTPLanes
 import Nostr
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 @testable import Operations

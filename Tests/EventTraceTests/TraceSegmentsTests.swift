@@ -1,13 +1,13 @@
 import Notifications
 import Testing
+import Units
 
 @testable import EventTrace
 
 @Suite struct TraceSegmentsTests {
-    private static let day: Int64 = 86_400_000
-    private static let noon: Int64 = 1_773_446_400_000
+    private static let noon = Timestamp(seconds: 1_773_446_400)
 
-    private func fill(_ segments: inout TraceSegments, ofCrowd: Bool = false, at now: Int64) {
+    private func fill(_ segments: inout TraceSegments, ofCrowd: Bool = false, at now: Timestamp) {
         let place = segments.makeSpace(ofCrowd: ofCrowd, at: now)
         segments.add(place.room, to: place.segment.number)
     }
@@ -37,9 +37,9 @@ import Testing
     @Test func keepsNothingLongerThanItsDays() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000_000, days: 10))
         for hour in stride(from: 0, to: 24 * 40, by: 1) {
-            let now = Self.noon + Int64(hour) * 3_600_000
+            let now = Self.noon + .hours(hour)
             segments.add(1, to: segments.makeSpace(at: now).segment.number)
-            #expect(segments.segments.allSatisfy { now - $0.beganAt < 10 * Self.day })
+            #expect(segments.segments.allSatisfy { now - $0.beganAt < .days(10) })
         }
         #expect(segments.segments.count == 10)
     }
@@ -47,19 +47,19 @@ import Testing
     @Test func afterALongPauseOnlyTheNewSegmentIsLeft() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         for _ in 0..<3 { fill(&segments, at: Self.noon) }
-        let place = segments.makeSpace(at: Self.noon + 30 * Self.day)
+        let place = segments.makeSpace(at: Self.noon + .days(30))
         #expect(place.begins && place.dropped == [1, 2, 3] && segments.segments.map(\.number) == [4])
     }
 
     @Test func whatHasHadItsTimeGoesWithoutANewEntry() {
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
-        for day in [0, 3, 6] as [Int64] { fill(&segments, at: Self.noon + day * Self.day) }
-        #expect(segments.expire(at: Self.noon + 10 * Self.day - 1).isEmpty)
-        #expect(segments.expire(at: Self.noon + 13 * Self.day) == [1, 2])
+        for day in [0, 3, 6] as [Int64] { fill(&segments, at: Self.noon + .days(day)) }
+        #expect(segments.expire(at: Self.noon + .days(10) - .milliseconds(1)).isEmpty)
+        #expect(segments.expire(at: Self.noon + .days(13)) == [1, 2])
         #expect(segments.segments.map(\.number) == [3])
-        #expect(segments.expire(at: Self.noon + 16 * Self.day) == [3])
+        #expect(segments.expire(at: Self.noon + .days(16)) == [3])
         #expect(segments.segments.isEmpty)
-        let place = segments.makeSpace(at: Self.noon + 16 * Self.day)
+        let place = segments.makeSpace(at: Self.noon + .days(16))
         #expect(place.begins && place.room == 100)
     }
 
@@ -78,10 +78,10 @@ import Testing
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000, days: 10))
         let half = segments.makeSpace(at: Self.noon)
         segments.add(half.room / 2, to: half.segment.number)
-        let place = segments.makeSpace(at: Self.noon - 5 * Self.day)
+        let place = segments.makeSpace(at: Self.noon - .days(5))
         #expect(place.begins && place.dropped.isEmpty)
         // The one from the future goes by its number in the row, at the latest.
-        for _ in 0..<10 { fill(&segments, at: Self.noon - 5 * Self.day) }
+        for _ in 0..<10 { fill(&segments, at: Self.noon - .days(5)) }
         #expect(segments.segments.count == 10 && segments.segments.allSatisfy { $0.beganAt < Self.noon })
     }
 
@@ -120,7 +120,7 @@ import Testing
         var segments = TraceSegments(limits: TraceLimits(rows: 1_000_000, days: 10))
         for hour in 0..<24 * 9 {
             for kind in [false, true] {
-                let place = segments.makeSpace(ofCrowd: kind, at: Self.noon + Int64(hour) * 3_600_000)
+                let place = segments.makeSpace(ofCrowd: kind, at: Self.noon + .hours(hour))
                 segments.add(1, to: place.segment.number)
                 #expect(place.dropped.isEmpty)
             }

@@ -7,12 +7,13 @@ import Nostr
 import Notifications
 import Pipeline
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import EventTrace
 
 @Suite final class TraceStoreTests {
-    private static let noon: Int64 = 1_773_446_400_000
-    private static let day: Int64 = 86_400_000
+    private static let noon = Timestamp(seconds: 1_773_446_400)
     private let folder: URL
     private let path: String
     private let clock = ManualClock(TraceStoreTests.noon)
@@ -63,7 +64,7 @@ import Testing
         device: Int64 = 1,
         status: UInt32 = 200,
         reason: String = "",
-        nextDue: Int64? = nil
+        nextDue: Timestamp? = nil
     ) -> DeliveryReport {
         DeliveryReport(
             delivery: delivery,
@@ -94,28 +95,28 @@ import Testing
         store.trace([step(.waiting), step(.unmatched, 2)], at: Self.noon)
         store.trace(
             [step(.queued, device: 1, delivery: delivery, reason: "reply"), step(.unwanted, device: 2)],
-            at: Self.noon + 5
+            at: Self.noon + .milliseconds(5)
         )
         store.deliveriesReported([
-            report(.retry, delivery, status: 503, reason: "busy", nextDue: Self.noon + 900),
+            report(.retry, delivery, status: 503, reason: "busy", nextDue: Self.noon + .milliseconds(900)),
             report(.delivered, "another"),
         ])
         store.flush()
-        clock.advance(by: 60_000)
+        clock.advance(by: .minutes(1))
         store.deliveriesReported([report(.delivered, delivery)])
         store.flush()
 
         #expect(try words == ["waiting", "queued", "unwanted", "retry", "delivered"])
         let history = try TraceReader(path: path).history(of: id(1), since: 0)
         #expect(history[1].account == account && history[1].device == device(1) && history[1].delivery == delivery)
-        #expect(history[1].time == Self.noon + 5 && history[1].reason == "reply")
-        #expect(history[4].time == Self.noon + 60_000 && history[4].delivery == delivery)
+        #expect(history[1].time == Self.noon + .milliseconds(5) && history[1].reason == "reply")
+        #expect(history[4].time == Self.noon + .minutes(1) && history[4].delivery == delivery)
         guard case .report(let retry) = history[3].what else {
             Issue.record("expected a report")
             return
         }
-        #expect(retry.queue == queue && retry.status == 503 && retry.nextDue == Self.noon + 900)
-        #expect(try TraceReader(path: path).history(of: id(1), since: Self.noon + 6).count == 1)
+        #expect(retry.queue == queue && retry.status == 503 && retry.nextDue == Self.noon + .milliseconds(900))
+        #expect(try TraceReader(path: path).history(of: id(1), since: Self.noon + .milliseconds(6)).count == 1)
         #expect(try TraceReader(path: path).history(of: id(9), since: 0).isEmpty)
         #expect(store.shed == 0)
     }
@@ -134,10 +135,10 @@ import Testing
         let store = store()
         let push = "0191b0a0-0000-8000-8000-0123456789ab"
         store.trace([step(.held, device: 1, delivery: "c"), step(.held, 2, device: 1, delivery: push)], at: Self.noon)
-        store.trace([group(.joined, "c", reason: "b")], at: Self.noon + 1)
-        store.trace([group(.released, push), group(.joined, "b", reason: push)], at: Self.noon + 2)
+        store.trace([group(.joined, "c", reason: "b")], at: Self.noon + .milliseconds(1))
+        store.trace([group(.released, push), group(.joined, "b", reason: push)], at: Self.noon + .milliseconds(2))
         // Nothing good comes of a ring, and it ends.
-        store.trace([group(.joined, push, reason: "c")], at: Self.noon + 2)
+        store.trace([group(.joined, push, reason: "c")], at: Self.noon + .milliseconds(2))
         store.deliveriesReported([report(.delivered, push), report(.delivered, "another")])
         store.flush()
         #expect(try words == ["held", "joined", "released", "joined", "joined", "delivered"])
@@ -219,19 +220,19 @@ import Testing
         for day in 0..<20 {
             store.trace([step(.own, day)], at: clock.now())
             store.flush()
-            clock.advance(by: Self.day)
+            clock.advance(by: .days(1))
         }
         let reader = TraceReader(path: path)
         #expect(try reader.history(of: id(12), since: 0).isEmpty)
         #expect(try !reader.history(of: id(13), since: 0).isEmpty)
-        #expect(try reader.beginning() == Self.noon + 13 * Self.day)
+        #expect(try reader.beginning() == Self.noon + .days(13))
     }
 
     @Test func knowsHowPushesToADeviceWent() throws {
         let store = store()
         store.deliveriesReported([report(.delivered, "a"), report(.delivered, "b", device: 2)])
         store.flush()
-        clock.advance(by: 1_000)
+        clock.advance(by: .seconds(1))
         store.deliveriesReported([report(.reduced, "c"), report(.gone, "c", status: 410, reason: "Unregistered")])
         store.flush()
         let statuses = try TraceReader(path: path).statuses(of: [device(1), device(2), device(3)])
@@ -239,19 +240,19 @@ import Testing
         #expect(statuses[device(1)]?.lastSuccess == DeviceStatus.Success(at: Self.noon, status: 200))
         #expect(
             statuses[device(1)]?.lastFailure
-                == DeviceStatus.Failure(at: Self.noon + 1_000, kind: "gone", status: 410, reason: "Unregistered")
+                == DeviceStatus.Failure(at: Self.noon + .seconds(1), kind: "gone", status: 410, reason: "Unregistered")
         )
     }
 
     @Test func knowsWhichQueuesArePausedAndSinceWhen() throws {
         func pause(_ seconds: Int64, reason: String = "InvalidProviderToken") -> QueuePause {
-            QueuePause(queue: queue, until: clock.now() + seconds * 1_000, reason: reason)
+            QueuePause(queue: queue, until: clock.now() + .seconds(seconds), reason: reason)
         }
         let reader = TraceReader(path: path)
         let store = store()
         store.queuePaused(pause(30))
         store.flush()
-        clock.advance(by: 30_000)
+        clock.advance(by: .seconds(30))
         let second = pause(60)
         store.queuePaused(second)
         store.flush()
@@ -259,7 +260,7 @@ import Testing
         let other = pause(60, reason: "no-transport")
         store.queuePaused(other)
         store.flush()
-        #expect(try reader.pauses() == [queue: TracedPause(other, since: Self.noon + 30_000)])
+        #expect(try reader.pauses() == [queue: TracedPause(other, since: Self.noon + .seconds(30))])
         store.trace([step(.own)], at: Self.noon)
         store.flush()
         #expect(try reader.pauses().count == 1)
@@ -280,7 +281,7 @@ import Testing
         let store = store()
         store.deliveriesReported([report(.delivered, "a")])
         store.flush()
-        clock.advance(by: 91 * Self.day)
+        clock.advance(by: .days(91))
         store.deliveriesReported([report(.delivered, "b", device: 2)])
         store.flush()
         #expect(try TraceReader(path: path).statuses(of: [device(1), device(2)]).keys.map(\.rawValue) == [2])
@@ -310,7 +311,7 @@ import Testing
             let isGone = looks.removeFirst()
             #expect(try self.tables == (isGone ? [] : ["entries_1"]))
             guard !looks.isEmpty else { throw CancellationError() }
-            self.clock.advance(by: looks.count == 1 ? 92 * Self.day : 23 * 3_600_000)
+            self.clock.advance(by: looks.count == 1 ? .days(92) : .hours(23))
         }
         #expect(try TraceReader(path: path).beginning() == nil)
         #expect(try TraceReader(path: path).statuses(of: [device(1)]).isEmpty)
@@ -323,7 +324,7 @@ import Testing
         let first = store()
         first.trace([step(.own)], at: Self.noon)
         first.close()
-        clock.advance(by: 8 * Self.day)
+        clock.advance(by: .days(8))
         let second = store()
         await second.dropExpired { throw CancellationError() }
         #expect(try tables.isEmpty && second.shed == 0)
@@ -339,7 +340,7 @@ import Testing
         let store = store()
         store.trace([step(.own)], at: Self.noon)
         store.close()
-        clock.advance(by: 8 * Self.day)
+        clock.advance(by: .days(8))
         await store.dropExpired { throw CancellationError() }
         #expect(try tables == ["entries_1"])
     }

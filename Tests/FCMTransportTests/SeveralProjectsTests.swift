@@ -2,6 +2,8 @@ import CarillonABI
 import Foundation
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 /// Two apps, each with a project of its own.
 struct SeveralProjectsTests {
@@ -21,7 +23,7 @@ struct SeveralProjectsTests {
         #expect(first.host.requests.last?.url == TransportFixture.sendURL)
         #expect(first.host.requests.last?.headers["authorization"] == "Bearer of-the-first")
         #expect(second.host.outcomes.map(\.reason) == ["invalid-grant"])
-        second.clock.advance(by: 1000)
+        second.clock.advance(by: .seconds(1))
         try second.deliver()
         second.grant("of-the-second", at: 1)
         #expect(

@@ -3,6 +3,7 @@ import Cipher
 import Foundation
 import PluginKit
 import PluginTestSupport
+import TimeTestSupport
 
 @testable import FCMTransport
 
@@ -25,7 +26,7 @@ struct TransportFixture {
         transport = try FCMTransport(
             configuration: TransportFixture.block(account.merging(more) { $1 }),
             host: Host(host.pointer),
-            now: { clock.now }
+            now: clock.now
         )
     }
 

@@ -1,4 +1,6 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Feed
 
@@ -79,7 +81,7 @@ import Testing
 
     @Test func longLineIsRefusedAndTheNextOneRead() {
         for size in [1, 7, 64] {
-            var batcher = batcher { $0.lineBytes = 16 }
+            var batcher = batcher { $0.lineBytes = ByteCount(16) }
             let text = Array(
                 (#"{"id":"0123456789abcdef"}"# + "\n" + #"{"id":"12345678"}"# + "\n{\"id\":\"12345\"}\n").utf8
             )
@@ -104,20 +106,20 @@ import Testing
         batcher.answered(first, [.taken], now: 0)
         #expect(batcher.counts.taken == 3 && batcher.unsettled == 0)
 
-        var narrow = self.batcher { $0.outstandingBytes = 8 }
+        var narrow = self.batcher { $0.outstandingBytes = ByteCount(8) }
         _ = narrow.read("{\"id\":1}\n")
         #expect(!narrow.wantsMore)
     }
 
     @Test func whatCouldNotBeDealtWithComesAgainLaterAndLater() {
-        var batcher = batcher { $0.retryDelays = 100...300 }
+        var batcher = batcher { $0.retryDelays = .milliseconds(100) ... .milliseconds(300) }
         var batch = batcher.read("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n")
         batcher.answered(batch, [.taken, .notNow, .refused("invalid: no")], now: 1_000)
         #expect(!batcher.wantsMore && batcher.unsettled == 1)
-        var now: Int64 = 1_000
-        for delay: Int64 in [100, 200, 300, 300] {
+        var now: Deadline = 1_000
+        for delay: Duration in [100, 200, 300, 300].map(Duration.milliseconds) {
             #expect(batcher.nextDue == now + delay)
-            #expect(batcher.due(at: now + delay - 1).isEmpty)
+            #expect(batcher.due(at: now + delay - .milliseconds(1)).isEmpty)
             now += delay
             batch = batcher.due(at: now)
             #expect(batch.texts == ["{\"id\":2}"] && batch.lines == [2])
@@ -132,7 +134,7 @@ import Testing
         #expect(batcher.counts == FeedCounts(lines: 3, taken: 2, refused: 1, passedOver: 0))
         // And the next trouble begins with the shortest wait.
         batcher.answered(batcher.read("{\"id\":4}\n"), [.notNow], now: now)
-        #expect(batcher.nextDue == now + 100)
+        #expect(batcher.nextDue == now + .milliseconds(100))
     }
 
     @Test func isDoneWhenTheLastEventIsDealtWith() {
@@ -147,7 +149,7 @@ import Testing
     }
 
     @Test func complaintsComeOneInAWhileAndCountTheRest() {
-        var batcher = batcher { $0.reportInterval = 10_000 }
+        var batcher = batcher { $0.reportInterval = .seconds(10) }
         #expect(batcher.report(at: 0) == nil)
         _ = batcher.read("x\ny\n")
         #expect(batcher.report(at: 5) == RefusedLine(line: 1, reason: "\(batcher.refusal)", others: 1))

@@ -2,6 +2,8 @@ import Foundation
 import Logging
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Feed
 
@@ -95,7 +97,7 @@ import Testing
             .write(toFile: path, atomically: true, encoding: .utf8)
         let taker = Taker()
         var limits = FeedLimits()
-        limits.chunkBytes = 1_000
+        limits.chunkBytes = ByteCount(1_000)
         let counts = try await feed(path, to: taker, limits: limits)
         #expect(taker.events == lines + [#"{"id":"bad"}"#])
         #expect(counts == FeedCounts(lines: 5_003, taken: 5_000, refused: 2, passedOver: 1))
@@ -107,7 +109,7 @@ import Testing
         try "{\"id\":1}\n{\"id\":2}\n".write(toFile: path, atomically: true, encoding: .utf8)
         let taker = Taker(refusals: 3)
         var limits = FeedLimits()
-        limits.retryDelays = 0...0
+        limits.retryDelays = .zero ... .zero
         let counts = try await feed(path, to: taker, limits: limits)
         #expect(taker.events == ["{\"id\":1}", "{\"id\":2}"])
         #expect(counts.taken == 2)
@@ -175,7 +177,7 @@ import Testing
         let input = try FeedInput(path: path)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 12, alignment: 1)
         defer { buffer.deallocate() }
-        #expect(input.wait(milliseconds: 0, reads: true, into: buffer) == .bytes(12))
+        #expect(input.wait(atMost: .zero, reads: true, into: buffer) == .bytes(12))
         #expect(batcher.read(UnsafeRawBufferPointer(buffer)).lines == [1])
         #expect(Feed.restOfLine(from: input, for: &batcher, buffer).flatMap(\.lines) == [2])
         #expect(try keeper.read(upToCount: 9) == Data("{\"id\":3}\n".utf8))

@@ -1,11 +1,13 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import HTTPLanes
 
 struct TransferQueueTests {
     private let answers = Answers()
 
-    private func exchange(_ number: Int, share: UInt32, deadline: Int64 = 1_000) throws -> Exchange {
+    private func exchange(_ number: Int, share: UInt32, deadline: Deadline = 1_000) throws -> Exchange {
         let url = try #require(URLParts("http://push.example/\(number)"))
         var request = HTTPRequest(method: "GET", url: url.normalized)
         request.share = share
@@ -62,7 +64,7 @@ struct TransferQueueTests {
         let next = queue.next()
         let last = try #require(next)
         #expect(last.url.target == "/2")
-        #expect(queue.soonestDeadline == .max)
+        #expect(queue.soonestDeadline == .distantFuture)
         end(due + [last])
     }
 }

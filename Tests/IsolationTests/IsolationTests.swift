@@ -1,5 +1,4 @@
 import Dispatch
-import Foundation
 import GRDB
 import Logging
 import NIOConcurrencyHelpers
@@ -7,14 +6,13 @@ import NIOCore
 import NIOPosix
 import Notifications
 import Testing
+import Units
 
 @testable import Delivery
 @testable import HTTPLanes
 
 /// Courier and outgoing HTTP together: whatever goes wrong for one app, the others do not notice.
 @Suite(.timeLimit(.minutes(3))) struct IsolationTests {
-    private static func now() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
-
     @Test func hostsThatHangNamesThatHangAndAngryServersHoldUpNobodyElse() async throws {
         let silent = try await LoopbackServer(status: nil)
         let angry = try await LoopbackServer(status: 503)
@@ -37,7 +35,7 @@ import Testing
 
         // Each device has a host of its own: limits for a host do not help against whoever has many.
         var devices = Devices()
-        let now = Self.now()
+        let now = Timestamp.now()
         let harm =
             devices.add(600, app: "hanging", url: { Self.url(net: 1, $0, silent.port) }, now: now)
             + devices.add(200, app: "nameless", url: { "https://hangs-\($0).example/up" }, now: now)
@@ -55,12 +53,12 @@ import Testing
                 store: try Outbox(DatabaseQueue()),
                 directory: devices,
                 observer: tally,
-                now: Self.now,
-                alarm: DispatchAlarm(now: Self.now),
+                now: Timestamp.now,
+                alarm: DispatchAlarm(now: Timestamp.now),
                 host: { URLParts($0.token)?.origin.host },
                 transport: { transports[$0.app] }
             ),
-            policy: RetryPolicy(base: 10, cap: 50),
+            policy: RetryPolicy(base: .milliseconds(10), cap: .milliseconds(50)),
             log: log
         )
         courier.start()
@@ -81,7 +79,7 @@ import Testing
         #expect(courier.waiting == 1_400)
 
         release.signal()
-        await courier.shutdown(deadline: Self.now())
+        await courier.shutdown(deadline: Timestamp.now())
         await lanes.shutdown()
         for server in [silent, angry, good] { await server.stop() }
     }

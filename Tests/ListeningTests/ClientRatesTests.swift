@@ -1,4 +1,5 @@
 import Testing
+import TimeTestSupport
 
 @testable import Listening
 

@@ -2,6 +2,8 @@ import CarillonABI
 import PluginKit
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import NoiseFilter
 
@@ -130,7 +132,7 @@ struct NoiseFilterTests {
             to recipient: String = "r"
         ) throws -> Bool {
             let inquiry = FilterInquiry(TestEvent(1, "\(number)", by: author)).with {
-                $0.now += second * 1000
+                $0.now += .seconds(second)
                 $0.recipient = TestEvent.key(recipient)
             }
             return try inquiry.verdict(of: filter) == .pass

@@ -1,5 +1,6 @@
 import Notifications
 import Testing
+import TimeTestSupport
 
 @Suite struct StricterTests {
     @Test func aNudgeWithoutATextIsAWakeUp() {

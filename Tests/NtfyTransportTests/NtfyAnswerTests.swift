@@ -1,6 +1,8 @@
 import CarillonABI
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 /// Every answer of ntfy's list, on a topic that is open and on one that takes a token.
 struct NtfyAnswerTests {
@@ -125,7 +127,7 @@ struct NtfyAnswerTests {
     )
     func asksAgainShortlyAfterMidnight(_ sinceMidnight: Int64, _ wait: UInt32) throws {
         let fixture = try TransportFixture()
-        fixture.clock.advance(by: 76_800_000 + sinceMidnight)
+        fixture.clock.advance(by: .milliseconds(76_800_000 + sinceMidnight))
         #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
         fixture.host.answer(status: 429, body: #"{"code":42908}"#)
         #expect(fixture.host.outcomes.first?.retryAfter == wait)

@@ -2,6 +2,8 @@ import CarillonABI
 import PluginKit
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import NtfyTransport
 
@@ -27,11 +29,11 @@ struct RefusedCredentialsTests {
         #expect(try requestsFor("tk_right", "a", 200) == 1)
         #expect(try requestsFor("tk_wrong", "b", 403) == 1)
         #expect(try requestsFor("tk_wrong", "b", 403) == 1)
-        fixture.clock.advance(by: RefusedCredentials.quiet - 1)
+        fixture.clock.advance(by: RefusedCredentials.quiet - .milliseconds(1))
         #expect(try requestsFor("tk_wrong", "a", 401) == 0)
-        fixture.clock.advance(by: 1)
+        fixture.clock.advance(by: .milliseconds(1))
         #expect(try requestsFor("tk_wrong", "a", 401) == 1)
-        fixture.clock.advance(by: -1)
+        fixture.clock.advance(by: .milliseconds(-1))
         #expect(try requestsFor("tk_wrong", "a", 401) == 1)
     }
 

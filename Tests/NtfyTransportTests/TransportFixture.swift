@@ -1,6 +1,7 @@
 import CarillonABI
 import PluginKit
 import PluginTestSupport
+import TimeTestSupport
 
 @testable import NtfyTransport
 
@@ -17,7 +18,7 @@ struct TransportFixture {
         transport = try NtfyTransport(
             configuration: JSONObject(parsing: configuration),
             host: Host(host.pointer),
-            now: { clock.now }
+            now: clock.now
         )
     }
 

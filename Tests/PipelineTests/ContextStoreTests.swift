@@ -5,11 +5,12 @@ import Logging
 import Nostr
 import Rules
 import Testing
+import Units
 
 @testable import Pipeline
 
 @Suite final class ContextStoreTests {
-    private static let noon: Int64 = 1_773_446_400_000
+    private static let noon = Timestamp(seconds: 1_773_446_400)
     private let folder: URL
     private let path: String
     private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -39,7 +40,7 @@ import Testing
         try ContextStore(path: path, limits: limits, logger: logger)
     }
 
-    private func profile(_ name: String?, learnedAt: Int64 = noon) -> ContextProfile {
+    private func profile(_ name: String?, learnedAt: Timestamp = noon) -> ContextProfile {
         ContextProfile(name: name, createdAt: 5, learnedAt: learnedAt)
     }
 
@@ -76,7 +77,7 @@ import Testing
         #expect(later.referenced(note.id).content == "hello")
         #expect(later.authors(of: note.id) == [keys.publicKey])
         let concern = Relevance(referencedID: note.id, author: keys.publicKey)
-        #expect(later.missing([.authorName, .referencedEvent], of: concern, at: Self.noon + 1).isEmpty)
+        #expect(later.missing([.authorName, .referencedEvent], of: concern, at: Self.noon + .milliseconds(1)).isEmpty)
         later.close(at: Self.noon)
     }
 
@@ -119,12 +120,12 @@ import Testing
 
     @Test func whatIsTooOldIsForgotten() throws {
         var limits = ContextStore.Limits()
-        limits.age = 1000
+        limits.age = .seconds(1)
         let first = try store(limits)
         first.write(profiles: [author: profile("a")], notes: [id(1): note], at: Self.noon)
         first.close()
         let second = try store(limits)
-        second.write(profiles: [:], notes: [id(2): note], at: Self.noon + 1001)
+        second.write(profiles: [:], notes: [id(2): note], at: Self.noon + .milliseconds(1_001))
         second.close()
         let third = try store(limits)
         #expect(third.profile(of: author) == nil && third.note(id(1)) == nil && third.note(id(2)) == note)

@@ -5,6 +5,8 @@ import Notifications
 import Pipeline
 import Rules
 import Testing
+import TimeTestSupport
+import Units
 
 /// Events that wait for names and notes, on a clock that a test moves.
 @Suite struct ContextWaitTests {
@@ -58,12 +60,12 @@ import Testing
     @Test func whatComesTooLateIsNotWaitedFor() throws {
         let owner = try bench.account()
         let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]
-        #expect(bench.pipeline?.patience == 1500)
-        bench.clock.advance(by: 1499)
+        #expect(bench.pipeline?.patience == .milliseconds(1_500))
+        bench.clock.advance(by: .milliseconds(1_499))
         bench.pipeline?.process(Arrivals())
         #expect(answer.count == 0)
-        bench.clock.advance(by: 1)
-        #expect(bench.pipeline?.patience == 0)
+        bench.clock.advance(by: .milliseconds(1))
+        #expect(bench.pipeline?.patience == .zero)
         bench.pipeline?.process(Arrivals())
         #expect(answer.results == [.accepted])
         #expect(bench.kept.map(\.notification.title) == ["💬 \(stand) sent you a note"])

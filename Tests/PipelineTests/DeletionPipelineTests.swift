@@ -6,6 +6,8 @@ import PlatformTestSupport
 import Registry
 import Rules
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -17,12 +19,18 @@ import Testing
             .deletion,
             tags: events.map { ["e", $0.id.hex] } + [["k", kind]],
             by: keys,
-            at: bench.clock.now() / 1000
+            at: bench.clock.now().seconds
         )
     }
 
     private func note(_ bench: Workbench, _ content: String, to owner: KeyPair, by keys: KeyPair) throws -> Event {
-        try bench.event(.textNote, content, tags: [["p", owner.publicKey.hex]], by: keys, at: bench.clock.now() / 1000)
+        try bench.event(
+            .textNote,
+            content,
+            tags: [["p", owner.publicKey.hex]],
+            by: keys,
+            at: bench.clock.now().seconds
+        )
     }
 
     @Test(arguments: [true, false]) func aDeletedRegistrationWakesNobody(isFromRelay: Bool) throws {

@@ -5,12 +5,13 @@ import Nostr
 import Notifications
 import Rules
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
 @Suite struct EventContextTests {
-    private static let noon: Int64 = 1_773_446_400_000
-    private static let day: Int64 = 86_400_000
+    private static let noon = Timestamp(seconds: 1_773_446_400)
     private let keys: KeyPair
     private let noteID = EventID(Bytes32(words: (1, 2, 3, 4)))
     /// One character of Unicode in 100,001 bytes.
@@ -113,8 +114,8 @@ import Testing
         let all: RuleNeeds = [.authorName, .referencedEvent]
         let wants = context.missing(all, of: concern, at: Self.noon)
         context.noteSought(wants, at: Self.noon)
-        #expect(context.missing(all, of: concern, at: Self.noon + 599_999).isEmpty)
-        #expect(context.missing(all, of: concern, at: Self.noon + 600_000) == wants)
+        #expect(context.missing(all, of: concern, at: Self.noon + .milliseconds(599_999)).isEmpty)
+        #expect(context.missing(all, of: concern, at: Self.noon + .minutes(10)) == wants)
     }
 
     @Test func oldProfileIsWorthLookingForAgainAndUsedMeanwhile() throws {
@@ -122,11 +123,11 @@ import Testing
         let wanted = ContextWants(profiles: [keys.publicKey])
         let profile = try profile(#"{"name":"alice"}"#)
         context.learn(profile, at: Self.noon)
-        #expect(context.missing(.authorName, of: concern(), at: Self.noon + 7 * Self.day - 1).isEmpty)
-        #expect(context.missing(.authorName, of: concern(), at: Self.noon + 7 * Self.day) == wanted)
+        #expect(context.missing(.authorName, of: concern(), at: Self.noon + .days(7) - .milliseconds(1)).isEmpty)
+        #expect(context.missing(.authorName, of: concern(), at: Self.noon + .days(7)) == wanted)
         #expect(context.name(of: keys.publicKey) == "alice")
-        context.learn(fetched: profile, at: Self.noon + 7 * Self.day)
-        #expect(context.missing(.authorName, of: concern(), at: Self.noon + 8 * Self.day).isEmpty)
+        context.learn(fetched: profile, at: Self.noon + .days(7))
+        #expect(context.missing(.authorName, of: concern(), at: Self.noon + .days(8)).isEmpty)
     }
 
     @Test func anonymousSenderIsNotLookedFor() throws {

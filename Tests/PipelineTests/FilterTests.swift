@@ -6,6 +6,8 @@ import Registry
 import Rules
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -281,7 +283,7 @@ import Testing
         find([], bench)
         bench.submit([try note("two", by: alice, to: owner, bench)], from: .relay(.live))
         #expect(told(bench) == ["one", "two"] && fetcher.count == 1)
-        bench.clock.advance(by: 600_000)
+        bench.clock.advance(by: .minutes(10))
         bench.submit([try note("three", by: alice, to: owner, bench)], from: .relay(.live))
         #expect(fetcher.count == 2)
     }
@@ -335,8 +337,11 @@ import Testing
         #expect(probe.questions.map(\.followDistance) == [.second, .second] && fetcher.count == 1)
     }
 
-    @Test(arguments: [(true, FollowDistance.stranger, Int64(600_000)), (false, .notFollowed, 60_000)])
-    func whatRelaysDoNotSayIsKnownForAWhile(isAnswered: Bool, distance: FollowDistance, patience: Int64) throws {
+    @Test(
+        arguments: [(true, FollowDistance.stranger, .minutes(10)), (false, .notFollowed, .minutes(1))]
+            as [(Bool, FollowDistance, Duration)]
+    )
+    func whatRelaysDoNotSayIsKnownForAWhile(isAnswered: Bool, distance: FollowDistance, patience: Duration) throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention"])
@@ -344,10 +349,10 @@ import Testing
         bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
         find([], bench, isAnswered: isAnswered)
         #expect(probe.questions.map(\.followDistance) == [distance])
-        bench.clock.advance(by: patience - 1)
+        bench.clock.advance(by: patience - .milliseconds(1))
         bench.submit([try note("two", by: bob, to: owner, bench)], from: .relay(.live))
         #expect(fetcher.count == 1 && probe.questions.count == 2)
-        bench.clock.advance(by: 1)
+        bench.clock.advance(by: .milliseconds(1))
         bench.submit([try note("three", by: bob, to: owner, bench)], from: .relay(.live))
         #expect(fetcher.count == 2)
     }

@@ -6,6 +6,8 @@ import PlatformTestSupport
 import Registry
 import Rules
 import Testing
+import TimeTestSupport
+import Units
 
 /// Rules that ask whom the recipient follows.
 @Suite struct FollowedTests {
@@ -118,7 +120,7 @@ import Testing
         find([])
         bench.submit([try note("two", by: alice)], from: .relay(.live))
         #expect(told == [] && fetcher.count == 1)
-        bench.clock.advance(by: 600_000)
+        bench.clock.advance(by: .minutes(10))
         bench.submit([try note("three", by: alice)], from: .relay(.live))
         #expect(fetcher.count == 2)
     }

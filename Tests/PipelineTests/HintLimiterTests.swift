@@ -1,5 +1,7 @@
 import Nostr
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -9,7 +11,7 @@ import Testing
     private let other = PublicKey(Bytes32(words: (3, 3, 3, 3)))
 
     private func limiter(pairs: Int = 10) -> HintLimiter {
-        HintLimiter(limits: HintLimiter.Limits(tolerance: 600, burst: 3, interval: 1000, pairs: pairs))
+        HintLimiter(limits: HintLimiter.Limits(tolerance: .minutes(10), burst: 3, interval: .seconds(1), pairs: pairs))
     }
 
     /// What the limiter says to hints of a pair, one after the other.
@@ -17,7 +19,7 @@ import Testing
         _ limiter: inout HintLimiter,
         _ partner: PublicKey,
         _ account: PublicKey,
-        at times: Int64...
+        at times: Timestamp...
     ) -> [Bool] {
         times.map { limiter.admits(partner, for: account, at: $0) }
     }

@@ -4,6 +4,8 @@ import Nostr
 import Notifications
 import Pipeline
 import Testing
+import TimeTestSupport
+import Units
 
 /// Wake-up hints of partners (seed 004, kind 20062).
 @Suite struct HintTests {
@@ -37,7 +39,7 @@ import Testing
         let heard = FakeHintObserver.Heard(
             account: owner.publicKey,
             partner: partner.publicKey,
-            moment: Workbench.time * 1000
+            moment: Workbench.start
         )
         #expect(observer.all == [heard])
     }
@@ -93,7 +95,7 @@ import Testing
         #expect(bench.kept.count == 10)
         #expect(bench.count(.hintLimited) == 20)
         #expect(observer.all.count == 30)
-        bench.clock.advance(by: 30_000)
+        bench.clock.advance(by: .seconds(30))
         bench.submit(try (30..<33).map { try hint(number: $0) }, from: .relay(.live))
         #expect(bench.kept.count == 11)
     }

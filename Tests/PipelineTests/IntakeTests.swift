@@ -5,6 +5,8 @@ import Nostr
 import Notifications
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -48,7 +50,7 @@ import Testing
     }
 
     @Test func beyondTheBytesTheSenderIsToldUntilTheyAreTaken() {
-        let intake = Intake(byteLimit: 1000)
+        let intake = Intake(byteLimit: ByteCount(1_000))
         let refusals = Mutex(0)
         intake.submit(
             Submission(events: [[UInt8](repeating: 1, count: 1000)], source: .socket(authenticated: [])) { _ in }
@@ -108,16 +110,16 @@ import Testing
 
     @Test func patienceEndsWithNothing() {
         let intake = Intake()
-        #expect(intake.next(within: 1)?.isEmpty == true)
+        #expect(intake.next(within: .milliseconds(1))?.isEmpty == true)
         intake.close()
-        #expect(intake.next(within: 1)?.isEmpty == nil)
+        #expect(intake.next(within: .milliseconds(1))?.isEmpty == nil)
     }
 
     @Test func whatComesMeanwhileEndsThePatience() {
         let intake = Intake()
         DispatchQueue.global().async { [intake] in intake.fetchEnded(1) }
-        #expect(intake.next(within: 60_000)?.endedFetches == [1])
+        #expect(intake.next(within: .minutes(1))?.endedFetches == [1])
         DispatchQueue.global().async { [intake] in intake.close() }
-        #expect(intake.next(within: 60_000)?.isEmpty == nil)
+        #expect(intake.next(within: .minutes(1))?.isEmpty == nil)
     }
 }

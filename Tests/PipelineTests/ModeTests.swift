@@ -6,6 +6,7 @@ import PlatformTestSupport
 import Rules
 import Synchronization
 import Testing
+import Units
 
 /// What devices may see: the stricter of what the rule and the registration say.
 @Suite struct ModeTests {
@@ -85,7 +86,7 @@ import Testing
         #expect(given.device == delivery.device)
         #expect(given.notification.mode == .sealed)
         #expect(given.notification.title.hasSuffix(": the secret"))
-        #expect(given.notification.expiresAt == Workbench.time * 1000 + 3_600_000)
+        #expect(given.notification.expiresAt == Workbench.start + .hours(1))
     }
 
     @Test(arguments: [FakeSealer(refuses: true), nil])
@@ -94,7 +95,7 @@ import Testing
         #expect(notification.mode == .nudge)
         #expect(notification.neutral.title == "Something happened")
         #expect(notification.title.isEmpty && notification.data.isEmpty && notification.native.isEmpty)
-        #expect(notification.expiresAt == Workbench.time * 1000 + 3_600_000)
+        #expect(notification.expiresAt == Workbench.start + .hours(1))
     }
 
     @Test func aTransportThatEncryptsGetsTheWholeUnlessTheDeviceHasAKeyOfItsOwn() throws {

@@ -1,5 +1,6 @@
 import Dispatch
 import Testing
+import Units
 
 @testable import Pipeline
 
@@ -11,31 +12,31 @@ import Testing
     @Test func aSignalThatCameBeforeEndsOneWait() {
         semaphore.signal()
         #expect(semaphore.wait(until: nil))
-        #expect(!semaphore.wait(until: MonotonicTime(in: 0)))
+        #expect(!semaphore.wait(until: Deadline.now() + .zero))
     }
 
     @Test func eachSignalEndsOneWait() {
         semaphore.signal()
         semaphore.signal()
-        for _ in 0..<2 { #expect(semaphore.wait(until: MonotonicTime(in: 60_000))) }
-        #expect(!semaphore.wait(until: MonotonicTime(in: 0)))
+        for _ in 0..<2 { #expect(semaphore.wait(until: Deadline.now() + .minutes(1))) }
+        #expect(!semaphore.wait(until: Deadline.now() + .zero))
     }
 
-    @Test(arguments: [Int64.min, -1, 0, 1])
-    func withoutASignalItEndsByItself(milliseconds: Int64) {
-        #expect(!semaphore.wait(until: MonotonicTime(in: milliseconds)))
+    @Test(arguments: [.milliseconds(Int64.min), .milliseconds(-1), .zero, .milliseconds(1)] as [Duration])
+    func withoutASignalItEndsByItself(within wait: Duration) {
+        #expect(!semaphore.wait(until: Deadline.now() + wait))
     }
 
-    @Test(arguments: [nil, 60_000, .max] as [Int64?])
-    func aSignalFromElsewhereWakesWhoWaits(milliseconds: Int64?) {
+    @Test(arguments: [nil, .minutes(1), .milliseconds(Int64.max)] as [Duration?])
+    func aSignalFromElsewhereWakesWhoWaits(within wait: Duration?) {
         for _ in 0..<100 {
             DispatchQueue.global().async { [semaphore] in semaphore.signal() }
-            #expect(semaphore.wait(until: milliseconds.map { MonotonicTime(in: $0) }))
+            #expect(semaphore.wait(until: wait.map { Deadline.now() + $0 }))
         }
     }
 
-    @Test(arguments: [nil, 60_000] as [Int64?])
-    func whatWasWrittenBeforeASignalIsSeenBehindIt(milliseconds: Int64?) {
+    @Test(arguments: [nil, .minutes(1)] as [Duration?])
+    func whatWasWrittenBeforeASignalIsSeenBehindIt(within wait: Duration?) {
         // For ThreadSanitizer: nothing but the semaphore stands between the block and what follows it.
         nonisolated(unsafe) var sum = 0
         for round in 1...100 {
@@ -43,7 +44,7 @@ import Testing
                 sum += round
                 semaphore.signal()
             }
-            #expect(semaphore.wait(until: milliseconds.map { MonotonicTime(in: $0) }))
+            #expect(semaphore.wait(until: wait.map { Deadline.now() + $0 }))
             sum += round
         }
         #expect(sum == 10_100)

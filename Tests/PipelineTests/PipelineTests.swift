@@ -5,6 +5,8 @@ import Notifications
 import Registry
 import Rules
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -84,7 +86,7 @@ import Testing
         #expect(bench.submit([near, far, strangers]).map(\.result) == [.accepted, refusal, refusal])
         #expect(bench.kept.count == 1 && bench.count(.ahead) == 2)
         #expect(bench.submit([far], from: .relay(.live)).map(\.result) == [refusal])
-        bench.clock.advance(by: 1_000)
+        bench.clock.advance(by: .seconds(1))
         #expect(bench.submit([far], from: .relay(.stored)).map(\.result) == [.accepted])
         #expect(bench.kept.count == 2)
     }

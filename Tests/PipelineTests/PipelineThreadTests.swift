@@ -6,6 +6,8 @@ import Registry
 import Rules
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -20,9 +22,9 @@ import Testing
     private static func pipeline(
         _ registry: Registry,
         _ intake: Intake,
-        contextWait: Int64,
+        contextWait: Duration,
         fetcher: (any ContextFetcher)? = nil,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) throws -> sending Pipeline {
         try Pipeline(
             settings: PipelineSettings(rules: RuleBook.builtIn(), contextWait: contextWait),
@@ -45,7 +47,7 @@ import Testing
     @Test func aFullOutboxDoesNotHoldUpTheEnd() async throws {
         let thread = PipelineThread(
             isFull: { true },
-            pipeline: try Self.pipeline(bench.registry, intake, contextWait: 0, now: bench.clock.now)
+            pipeline: try Self.pipeline(bench.registry, intake, contextWait: .zero, now: bench.clock.now)
         )
         let answer = Answer()
         intake.submit(Submission(events: [[1]], source: .feed, completion: answer.take))
@@ -62,7 +64,7 @@ import Testing
             pipeline: try Self.pipeline(
                 bench.registry,
                 intake,
-                contextWait: 86_400_000,
+                contextWait: .days(1),
                 fetcher: fetcher,
                 now: bench.clock.now
             )
@@ -78,9 +80,14 @@ import Testing
     @Test func theThreadWakesByItselfWhenSomethingHasWaitedLongEnough() async throws {
         let note = try noteThatWaits()
         // Each look at the clock takes a second.
-        let clock = ManualClock(Workbench.time * 1000)
-        let pipeline = try Self.pipeline(bench.registry, intake, contextWait: 1001, fetcher: FakeFetcher()) {
-            clock.advance(by: 1000)
+        let clock = ManualClock(Workbench.start)
+        let pipeline = try Self.pipeline(
+            bench.registry,
+            intake,
+            contextWait: .milliseconds(1_001),
+            fetcher: FakeFetcher()
+        ) {
+            clock.advance(by: .seconds(1))
             return clock.now()
         }
         let thread = PipelineThread(isFull: { false }, pipeline: pipeline)
@@ -94,7 +101,7 @@ import Testing
     @Test func settingsAreTakenWhileTheOutboxIsFull() async throws {
         let thread = PipelineThread(
             isFull: { true },
-            pipeline: try Self.pipeline(bench.registry, intake, contextWait: 0, now: bench.clock.now)
+            pipeline: try Self.pipeline(bench.registry, intake, contextWait: .zero, now: bench.clock.now)
         )
         // Has the thread wait for room.
         intake.submit(Submission(events: [[1]], source: .feed) { _ in })
@@ -102,7 +109,7 @@ import Testing
         try await withCheckedThrowingContinuation { continuation in
             intake.adopt(settings) { continuation.resume(with: $0) }
         }
-        #expect(await thread.comesRound(within: 60_000))
+        #expect(await thread.comesRound(within: .minutes(1)))
         intake.close()
         await thread.join()
     }
@@ -110,12 +117,12 @@ import Testing
     @Test func anIdleThreadComesRoundAndOneThatEndedDoesNot() async throws {
         let thread = PipelineThread(
             isFull: { false },
-            pipeline: try Self.pipeline(bench.registry, intake, contextWait: 0, now: bench.clock.now)
+            pipeline: try Self.pipeline(bench.registry, intake, contextWait: .zero, now: bench.clock.now)
         )
-        #expect(await thread.comesRound(within: 60_000))
+        #expect(await thread.comesRound(within: .minutes(1)))
         intake.close()
         await thread.join()
-        #expect(await !thread.comesRound(within: 0))
+        #expect(await !thread.comesRound(within: .zero))
         let refused = Mutex(false)
         intake.adopt(PipelineSettings(rules: try RuleBook.builtIn())) { result in
             if case .failure = result { refused.withLock { $0 = true } }

@@ -5,6 +5,8 @@ import Notifications
 import Pipeline
 import Registry
 import Testing
+import TimeTestSupport
+import Units
 
 /// What relays bring: several copies, old things, and things that were asked for.
 @Suite struct RelayEventTests {
@@ -137,7 +139,7 @@ import Testing
     @Test func anOldNoteThatIsBroadcastAgainIsNoNews() throws {
         let owner = try bench.account()
         let note = try bench.event(.textNote, tags: [p(owner)], by: alice, at: Workbench.time - 101)
-        bench.clock.advance(by: 600_000)
+        bench.clock.advance(by: .minutes(10))
         bench.submit([note], from: .relay(.live))
         #expect(bench.kept.isEmpty)
         #expect(bench.count(.beforeRegistration) == 1)

@@ -1,6 +1,8 @@
 import Cipher
 import Nostr
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -10,7 +12,7 @@ import Testing
     private let note = EventID(Bytes32(words: (3, 0, 0, 0)))
 
     private func waiting(events: Int = 10, bytes: Int = 1000) -> WaitingEvents {
-        WaitingEvents(limits: WaitingEvents.Limits(wait: 1500, events: events, bytes: bytes))
+        WaitingEvents(limits: WaitingEvents.Limits(wait: .milliseconds(1_500), events: events, bytes: ByteCount(bytes)))
     }
 
     private func event(_ number: UInt64) -> WaitingEvent {
@@ -95,9 +97,9 @@ import Testing
     @Test func aClockThatWasPutBackLetsThemGo() {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 1_000_000)
-        #expect(waiting.patience(at: 1_001_000) == 500)
-        #expect(waiting.patience(at: 2_000_000) == 0)
-        #expect(waiting.patience(at: 10) == 1500)
+        #expect(waiting.patience(at: 1_001_000) == .milliseconds(500))
+        #expect(waiting.patience(at: 2_000_000) == .zero)
+        #expect(waiting.patience(at: 10) == .milliseconds(1_500))
         #expect(ids(waiting.takeReady(at: 10)) == [1])
     }
 
@@ -145,7 +147,7 @@ import Testing
     }
 
     @Test func withoutAWaitNothingIsParked() {
-        #expect(!WaitingEvents(limits: WaitingEvents.Limits(wait: 0, events: 10)).hasCapacity(for: 1))
+        #expect(!WaitingEvents(limits: WaitingEvents.Limits(wait: .zero, events: 10)).hasCapacity(for: 1))
     }
 
     @Test func furtherCopiesShareTheEnd() {
@@ -172,7 +174,12 @@ import Testing
     @Test func atTheEndAllGoInTheirOrder() {
         var waiting = waiting()
         for number in 1...3 {
-            waiting.add(event(UInt64(number)), size: 1, for: ContextWants(profiles: [alice]), at: Int64(number))
+            waiting.add(
+                event(UInt64(number)),
+                size: 1,
+                for: ContextWants(profiles: [alice]),
+                at: Timestamp(milliseconds: Int64(number))
+            )
         }
         #expect(ids(waiting.takeAll()) == [1, 2, 3])
         #expect(waiting.takeAll().isEmpty)

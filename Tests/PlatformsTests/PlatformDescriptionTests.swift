@@ -1,5 +1,6 @@
 import PlatformTestSupport
 import Testing
+import Units
 
 @testable import Platforms
 
@@ -87,6 +88,6 @@ struct PlatformDescriptionTests {
     func countsPushesAsTheirServicesDo(platform: String, body: String, type: String, count: Int, limit: Int) throws {
         let limits = try #require(PlatformCatalog.builtIn[platform]).limits
         let size = limits.size(ofBody: Array(body.utf8), headers: [("apns-push-type", type)])
-        #expect(size?.count == count && size?.limit == limit)
+        #expect(size?.count == ByteCount(count) && size?.limit == ByteCount(limit))
     }
 }

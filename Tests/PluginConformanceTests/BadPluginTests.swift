@@ -1,5 +1,6 @@
 import PluginConformance
 import Testing
+import Units
 
 /// A plugin with one mistake fails the one check that is about it, and learns what to do.
 @Suite(.timeLimit(.minutes(3)))
@@ -61,7 +62,7 @@ struct BadPluginTests {
         let plan = ConformancePlan(
             path: try workshop.compile(Workshop.misbehaving),
             configurations: ["fixture": #"{"do":"\#(mistake.behaviour)"}"#],
-            patience: Self.lost.contains(mistake.behaviour) ? 1500 : 20_000
+            patience: Self.lost.contains(mistake.behaviour) ? .milliseconds(1500) : .seconds(20)
         )
         let report = await PluginConformance.check(plan)
         #expect(report.failures.map(\.check) == [mistake.check])

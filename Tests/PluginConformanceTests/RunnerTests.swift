@@ -1,6 +1,7 @@
 import Foundation
 import PluginConformance
 import Testing
+import Units
 
 /// The process that watches the checks, with shells in the place of the one that runs them.
 @Suite(.timeLimit(.minutes(1)))
@@ -9,7 +10,7 @@ struct RunnerTests {
     private let finished =
         #"{"finished":{"result":{"check":"load","verdict":"passed","text":""}}}"#
 
-    private func run(_ script: String, silence: Int = 30_000) async throws -> ConformanceReport {
+    private func run(_ script: String, silence: Duration = .seconds(30)) async throws -> ConformanceReport {
         try await ConformanceRunner(executable: "/bin/sh", arguments: ["-c", script], silence: silence)
             .run(ConformancePlan(path: "/x.so"))
     }
@@ -35,8 +36,8 @@ struct RunnerTests {
     }
 
     @Test func silenceEndsTheProcess() async throws {
-        let report = try await run("echo '\(started)'; exec sleep 600", silence: 3_000)
-        #expect(report.ending == .hung(milliseconds: 3_000))
+        let report = try await run("echo '\(started)'; exec sleep 600", silence: .seconds(3))
+        #expect(report.ending == .hung(.seconds(3)))
         #expect(report.failures.map(\.check) == [.threads])
     }
 

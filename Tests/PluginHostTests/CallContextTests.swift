@@ -1,4 +1,6 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import PluginHost
 

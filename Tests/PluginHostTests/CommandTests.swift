@@ -1,4 +1,6 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import PluginHost
 
@@ -46,13 +48,13 @@ struct CommandTests {
         let instance = bench.instance
         let waiting = Task { () -> String in
             do throws(PluginError) {
-                return try await instance.command(["never"], within: 1_000)
+                return try await instance.command(["never"], within: .seconds(1))
             } catch {
                 return error.description
             }
         }
         while instance.statistics.deadlinesMissed == 0 {
-            bench.clock.advance(by: 1_000)
+            bench.clock.advance(by: .seconds(1))
             instance.expireDeadlines()
             await Task.yield()
         }
@@ -60,23 +62,23 @@ struct CommandTests {
         #expect(try await instance.command(["late"]) == "now")
         #expect(instance.statistics.lateCompletions == 1)
         #expect(instance.statistics.unknownTickets == 0)
-        #expect(await bench.host.retire(instance, within: 60_000))
+        #expect(await bench.host.retire(instance, within: .minutes(1)))
     }
 
     @Test func aCommandUnderWayHoldsTheInstanceUntilItsDeadline() async throws {
         let instance = bench.instance
         let waiting = Task { () -> String in
             do throws(PluginError) {
-                return try await instance.command(["never"], within: 1_000)
+                return try await instance.command(["never"], within: .seconds(1))
             } catch {
                 return error.description
             }
         }
         // The command may be anywhere on its way until then.
         while bench.instance.openCommands == 0 { await Task.yield() }
-        let draining = Task { await instance.drain(within: 60_000) }
+        let draining = Task { await instance.drain(within: .minutes(1)) }
         while await !mistake("echo").hasSuffix("the transport is being shut down") { await Task.yield() }
-        bench.clock.advance(by: 1_000)
+        bench.clock.advance(by: .seconds(1))
         instance.expireDeadlines()
         #expect(await waiting.value.hasSuffix("no answer came in time"))
         #expect(await draining.value)

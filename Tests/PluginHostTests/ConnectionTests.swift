@@ -1,6 +1,8 @@
 import HTTPLanes
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import PluginHost
 
@@ -63,7 +65,7 @@ struct ConnectionTests {
     @Test func whatIsLeftIsRetiredWithTheInstance() async throws {
         let bench = try bench(doing: "request-on")
         for word in ["one", "two"] { await request(on: word, bench) }
-        #expect(await bench.host.retire(bench.instance, within: 60_000))
+        #expect(await bench.host.retire(bench.instance, within: .minutes(1)))
         #expect(Set(http.retired.map(\.word)) == ["one", "two"])
     }
 

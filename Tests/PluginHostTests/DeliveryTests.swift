@@ -2,6 +2,8 @@ import Logging
 import Notifications
 import PluginHost
 import Testing
+import TimeTestSupport
+import Units
 
 /// What plugins do with deliveries, well and badly.
 @Suite(.timeLimit(.minutes(1)))
@@ -42,10 +44,10 @@ struct DeliveryTests {
     @Test func deadlineEndsWhatThePluginNeverDoes() throws {
         let bench = try Bench(doing: "never")
         let outcomes = bench.deliver()
-        bench.clock.advance(by: 59_999)
+        bench.clock.advance(by: .milliseconds(59_999))
         bench.host.expireDeadlines()
         #expect(outcomes.all.isEmpty)
-        bench.clock.advance(by: 1)
+        bench.clock.advance(by: .milliseconds(1))
         bench.host.expireDeadlines()
         bench.host.expireDeadlines()
         #expect(outcomes.all == [Outcome(.retry, reason: "deadline")])
@@ -57,7 +59,7 @@ struct DeliveryTests {
     @Test func completionAfterTheDeadlineIsLateAndNoMistake() throws {
         let bench = try Bench(doing: "late")
         let first = bench.deliver()
-        bench.clock.advance(by: 60_000)
+        bench.clock.advance(by: .minutes(1))
         bench.instance.expireDeadlines()
         let second = bench.deliver()
         #expect(first.reasons == ["deadline"])
@@ -78,22 +80,22 @@ struct DeliveryTests {
     }
 
     @Test(arguments: [
-        ("scope", Outcome(.retry, retryAfter: 1500, reason: "retry", scope: .transport)),
-        ("odd-scope", Outcome(.retry, retryAfter: 1500, reason: "retry")),
-        ("negative-scope", Outcome(.retry, retryAfter: 1500, reason: "retry")),
+        ("scope", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry", scope: .transport)),
+        ("odd-scope", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry")),
+        ("negative-scope", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry")),
         // Its struct is that of ABI 1.1.
-        ("older-scope", Outcome(.retry, retryAfter: 1500, reason: "retry")),
+        ("older-scope", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry")),
         ("needless-scope", Outcome(.delivered, reason: "delivered")),
-        ("odd-numbers", Outcome(.retry, retryAfter: 1500, reason: "retry")),
+        ("odd-numbers", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry")),
         // Its struct ends before retry_after_ms and reason: what lies there is not read.
         ("short-outcome", Outcome(.retry, reason: "retry")),
-        ("hostile-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
-        ("talkative-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
-        ("null-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
-        ("endless-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
-        ("bottomless-reason", Outcome(.retry, retryAfter: 1500, reason: "other")),
+        ("hostile-reason", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "other")),
+        ("talkative-reason", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "other")),
+        ("null-reason", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "other")),
+        ("endless-reason", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "other")),
+        ("bottomless-reason", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "other")),
         // Not where a compiler would put it.
-        ("crooked-outcome", Outcome(.retry, retryAfter: 1500, reason: "retry")),
+        ("crooked-outcome", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry")),
     ])
     func oddOutcomeIsTamed(behaviour: String, expected: Outcome) throws {
         let bench = try Bench(doing: behaviour)
@@ -125,7 +127,7 @@ struct DeliveryTests {
         #expect(bench.host.catalog.plugins.first?.filters.isEmpty == true)
         #expect(await bench.outcome().reason == "fixture")
         // Its `cancel` would be a jump to nowhere.
-        #expect(await bench.instance.drain(deadline: .max))
+        #expect(await bench.instance.drain(deadline: .distantFuture))
     }
 
     @Test func newerPluginLoads() async throws {

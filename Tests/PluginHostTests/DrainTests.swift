@@ -3,6 +3,8 @@ import Logging
 import Notifications
 import PluginHost
 import Testing
+import TimeTestSupport
+import Units
 
 /// The end of an instance: nothing is destroyed while something is still inside.
 @Suite(.timeLimit(.minutes(1)))
@@ -28,7 +30,7 @@ struct DrainTests {
     @Test func outstandingDeliveriesAreCancelledFirst() async throws {
         let bench = try Bench(doing: "ends-when-cancelled")
         let outcomes = [bench.deliver(), bench.deliver()]
-        #expect(await bench.instance.drain(deadline: .max))
+        #expect(await bench.instance.drain(deadline: .distantFuture))
         #expect(outcomes.map(\.reasons) == [["cancelled"], ["cancelled"]])
         #expect(bench.log.said.last == "destroyed")
         #expect(bench.log.said.count == 3)
@@ -39,7 +41,7 @@ struct DrainTests {
         let bench = try Bench(doing: "request", http: http)
         let outcomes = bench.deliver()
         #expect(http.count == 1)
-        async let drained = bench.instance.drain(deadline: .max)
+        async let drained = bench.instance.drain(deadline: .distantFuture)
         http.answerAll(.failure(HTTPFailure(.shutdown, mayHaveBeenProcessed: true)))
         #expect(await drained)
         #expect(outcomes.reasons == ["answered"])
@@ -49,8 +51,8 @@ struct DrainTests {
     @Test func stuckInstanceIsLeftAlone() async throws {
         let bench = try Bench(doing: "never")
         let outcomes = bench.deliver()
-        let deadline = bench.clock.now() + 5_000
-        bench.clock.advance(by: 5_000)
+        let deadline = bench.clock.monotonic() + .seconds(5)
+        bench.clock.advance(by: .seconds(5))
         #expect(await bench.instance.drain(deadline: deadline) == false)
         #expect(outcomes.all == [Outcome(.retry, reason: "draining")])
         #expect(!bench.log.said.contains("destroyed"))
@@ -63,7 +65,7 @@ struct DrainTests {
         let http = HeldHTTP()
         let bench = try Bench(doing: "request", http: http)
         let outcomes = bench.deliver()
-        #expect(await bench.instance.drain(deadline: bench.clock.now()) == false)
+        #expect(await bench.instance.drain(deadline: bench.clock.monotonic()) == false)
         #expect(outcomes.reasons == ["draining"])
         http.answerAll(.success(HTTPResponse(status: 200)))
         while bench.instance.statistics.lateCompletions == 0 { await Task.yield() }
@@ -78,12 +80,12 @@ struct DrainTests {
                 group.addTask {
                     for number in 0..<100 {
                         bench.instance.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
-                        if sender == 0, number == 50 { #expect(await bench.instance.drain(deadline: .max)) }
+                        if sender == 0, number == 50 { #expect(await bench.instance.drain(deadline: .distantFuture)) }
                     }
                 }
             }
         }
-        #expect(await bench.instance.drain(deadline: .max))
+        #expect(await bench.instance.drain(deadline: .distantFuture))
         #expect(outcomes.all.count == 400)
         #expect(Set(outcomes.reasons).isSubset(of: ["thread", "draining"]))
         #expect(outcomes.reasons.filter { $0 == "thread" }.count >= 51)
@@ -101,7 +103,7 @@ struct DrainTests {
             platform: "fixture",
             app: "default",
             configuration: #"{"do":"haunt"}"#,
-            settings: InstanceSettings(sender: http, log: bench.log.logger, now: bench.clock.now)
+            settings: InstanceSettings(sender: http, log: bench.log.logger, now: bench.clock.monotonic)
         )
         let outcomes = Outcomes()
         next.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
@@ -114,7 +116,7 @@ struct DrainTests {
     @Test func hostShutsDownEverything() async throws {
         let bench = try Bench(doing: "ends-when-cancelled")
         let outcomes = bench.deliver()
-        await bench.host.shutDown(within: 60_000)
+        await bench.host.shutDown(within: .minutes(1))
         #expect(outcomes.reasons == ["cancelled"])
         #expect(bench.log.said.last == "destroyed")
     }
@@ -125,9 +127,9 @@ struct DrainTests {
             platform: "fixture",
             app: "default",
             configuration: #"{"do":"inline"}"#,
-            settings: InstanceSettings(sender: bench.http, log: bench.log.logger, now: bench.clock.now)
+            settings: InstanceSettings(sender: bench.http, log: bench.log.logger, now: bench.clock.monotonic)
         )
-        #expect(await bench.host.retire(bench.instance, within: 1_000))
+        #expect(await bench.host.retire(bench.instance, within: .seconds(1)))
         #expect(bench.deliver().reasons == ["draining"])
         let outcomes = Outcomes()
         next.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }

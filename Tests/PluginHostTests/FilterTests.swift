@@ -2,6 +2,8 @@ import HTTPLanes
 import Notifications
 import PluginHost
 import Testing
+import TimeTestSupport
+import Units
 
 /// Filters of a plugin in C, compiled from the header.
 @Suite(.timeLimit(.minutes(1)))
@@ -22,7 +24,7 @@ struct FilterTests {
             filter = try host.makeFilter(
                 "fixture",
                 configuration: #"{"do":"\#(behaviour)"}"#,
-                settings: InstanceSettings(sender: RecordingHTTP(), log: log.logger, now: clock.now)
+                settings: InstanceSettings(sender: RecordingHTTP(), log: log.logger, now: clock.monotonic)
             )
         }
     }
@@ -169,10 +171,10 @@ struct FilterTests {
 
     @Test func afterShutdownNothingIsAskedAndTheInstanceIsDestroyedOnce() async throws {
         let bench = try FilterBench(doing: "drop")
-        await bench.host.shutDown(within: 60_000)
+        await bench.host.shutDown(within: .minutes(1))
         #expect(bench.log.said == ["destroyed"])
         #expect(bench.filter.decide(question()) == .failed(reason: "shut down"))
-        #expect(await bench.filter.drain(deadline: .max))
+        #expect(await bench.filter.drain(deadline: .distantFuture))
         #expect(bench.log.said == ["destroyed"])
     }
 }

@@ -2,6 +2,8 @@ import HTTPLanes
 import Notifications
 import PluginHost
 import Testing
+import TimeTestSupport
+import Units
 
 /// What reaches a plugin, field by field.
 struct LendingTests {

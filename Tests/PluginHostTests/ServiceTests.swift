@@ -3,6 +3,8 @@ import Logging
 import Notifications
 import PluginHost
 import Testing
+import TimeTestSupport
+import Units
 
 /// What the host does for plugins: log, HTTP, configuration.
 @Suite(.timeLimit(.minutes(1)))
@@ -18,8 +20,8 @@ struct ServiceTests {
         #expect(request.url == "https://push.example.com/abc")
         #expect(request.headers == [HTTPField("x-one", "1"), HTTPField("x-two", "ä")])
         #expect(request.body == Array("Hello".utf8))
-        #expect(request.timeout == 1234)
-        #expect(request.maxResponseBytes == 99)
+        #expect(request.timeout == .milliseconds(1234))
+        #expect(request.maxResponseBytes == ByteCount(99))
         #expect(request.multiplexed)
         #expect(!request.untrustedURL)
         #expect(bench.log.said == ["status 201, 1 headers, 3 bytes, failure "])

@@ -1,4 +1,6 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import PluginHost
 
@@ -58,14 +60,14 @@ struct TicketTableTests {
 
     @Test func expiryIsInOrderAndInTime() throws {
         var table = TicketTable<String>()
-        let tickets = try (0..<5).map { try table.opened("\($0)", deadline: Int64(10 * $0)) }
+        let tickets = try (0..<5).map { try table.opened("\($0)", deadline: Deadline(milliseconds: Int64(10 * $0))) }
         _ = table.end(tickets[1])
         #expect(table.nextDeadline == 0)
         #expect(table.expire(now: 29).map(\.payload) == ["0", "2"])
         #expect(table.nextDeadline == 30)
         #expect(table.open == [tickets[3], tickets[4]])
         #expect(table.expire(now: 29).isEmpty)
-        #expect(table.expire(now: .max).map(\.payload) == ["3", "4"])
+        #expect(table.expire(now: .distantFuture).map(\.payload) == ["3", "4"])
         #expect(table.nextDeadline == nil)
         #expect(table.outstanding == 4)
     }
@@ -81,15 +83,15 @@ struct TicketTableTests {
     @Test func agreesWithADictionary() throws {
         var random = SystemRandomNumberGenerator()
         var table = TicketTable<Int>(capacity: 50)
-        var model: [UInt64: (payload: Int, deadline: Int64)] = [:]
+        var model: [UInt64: (payload: Int, deadline: Deadline)] = [:]
         var owed: Set<UInt64> = []
         for step in 0..<20_000 {
-            let now = Int64(step)
+            let now = Deadline(milliseconds: Int64(step))
             switch Int.random(in: 0..<10, using: &random) {
             case 0..<5:
-                let ticket = table.open(step, deadline: now + 40)
+                let ticket = table.open(step, deadline: now + .milliseconds(40))
                 #expect((ticket == nil) == (model.count + owed.count == 50))
-                if let ticket { model[ticket] = (step, now + 40) }
+                if let ticket { model[ticket] = (step, now + .milliseconds(40)) }
             case 5..<9:
                 guard let (ticket, entry) = model.randomElement(using: &random) else { continue }
                 #expect(ended(table.end(ticket)) == entry.payload)
@@ -110,7 +112,7 @@ private struct Full: Error {}
 
 extension TicketTable {
     /// A new ticket; throws when there is none.
-    fileprivate mutating func opened(_ payload: Payload, deadline: Int64) throws -> UInt64 {
+    fileprivate mutating func opened(_ payload: Payload, deadline: Deadline) throws -> UInt64 {
         guard let ticket = open(payload, deadline: deadline) else { throw Full() }
         return ticket
     }

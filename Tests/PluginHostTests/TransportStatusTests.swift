@@ -1,4 +1,6 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import PluginHost
 
@@ -9,7 +11,11 @@ import Testing
             answer:
                 #"{"expires":[{"what":"client-certificate","at":1789000000}],"clients":{"vapid_public_keys":["B1","B2"]}}"#
         )
-        #expect(status.expiries == [TransportStatus.Expiry(what: "client-certificate", at: 1_789_000_000)])
+        #expect(
+            status.expiries == [
+                TransportStatus.Expiry(what: "client-certificate", at: Timestamp(seconds: 1_789_000_000))
+            ]
+        )
         #expect(status.clients == ["vapid_public_keys": ["B1", "B2"]])
     }
 

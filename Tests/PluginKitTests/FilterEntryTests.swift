@@ -225,14 +225,4 @@ struct RecipientMemoryTests {
         }
         #expect(reads == 3, "what takes more than half the room is not remembered")
     }
-
-    @Test func recentKeysKeepWhatIsAskedFor() {
-        var keys = RecentKeys<Int, String>(capacity: 10)
-        keys.set("kept", for: -1)
-        for number in 0..<100 {
-            keys.set("\(number)", for: number)
-            #expect(keys.value(of: -1) == "kept")
-        }
-        #expect(keys.count <= 10 && keys.value(of: 99) == "99" && keys.value(of: 0) == nil)
-    }
 }

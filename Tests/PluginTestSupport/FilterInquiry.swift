@@ -1,5 +1,7 @@
 package import CarillonABI
 package import PluginKit
+import TimeTestSupport
+import Units
 
 /// One call of a filter, made from what a test says of it.
 package struct FilterInquiry {
@@ -11,7 +13,7 @@ package struct FilterInquiry {
     /// Nil: the event's.
     package var author: String?
     package var zapMillisats: UInt64 = 0
-    package var now: Int64 = ManualClock.start
+    package var now: Timestamp = ManualClock.start
     package var distance = carillon_follow_distance.CARILLON_DISTANCE_UNKNOWN
 
     package init(_ event: TestEvent) {
@@ -37,7 +39,7 @@ package struct FilterInquiry {
             call.signal = arena.text(signal)
             call.author = arena.text(author ?? event.pubkey)
             call.zap_millisats = zapMillisats
-            call.now_unix_ms = UInt64(now)
+            call.now_unix_ms = UInt64(now.milliseconds)
             call.follow_distance = distance
             return try withUnsafePointer(to: call) { try filter.decide(FilterCall($0)) }
         }

@@ -1,10 +1,13 @@
 import RateLimits
 import Testing
+import TimeTestSupport
+import Units
 
 @Suite struct RateTableTests {
     @Test func eachKeyHasItsOwnBurstAndRate() {
         var table = RateTable<Int>(burst: 2, perSecond: 1, capacity: 10)
-        let passing = [(1, 0), (1, 0), (1, 0), (2, 0), (1, 1_000), (1, 1_000)].map { table.take($0, now: $1) }
+        let asked: [(Int, Timestamp)] = [(1, 0), (1, 0), (1, 0), (2, 0), (1, 1_000), (1, 1_000)]
+        let passing = asked.map { table.take($0, now: $1) }
         #expect(passing == [true, true, false, true, true, false])
     }
 
@@ -33,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [(100.0, 1), (1.0, 1), (0.5, 2), (1.0 / 60, 60)])
-    func thePauseIsThatOfOneMore(perSecond: Double, pause: Int) {
-        #expect(RateTable<Int>(burst: 1, perSecond: perSecond, capacity: 2).pause == pause)
+    func thePauseIsThatOfOneMore(perSecond: Double, seconds: Int) {
+        #expect(RateTable<Int>(burst: 1, perSecond: perSecond, capacity: 2).pause == .seconds(seconds))
     }
 }

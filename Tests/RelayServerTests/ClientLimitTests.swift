@@ -1,14 +1,15 @@
 import Listening
 import Nostr
-import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import RelayServer
 
 /// What a client may do over all its connections.
 @Suite struct ClientLimitTests {
     private static let isThisMachine: @Sendable (String) -> Bool = { $0 == "127.0.0.1" }
-    private let now: Int64 = 1_700_000_000_000
+    private let now: Timestamp = 1_700_000_000_000
 
     private func client(_ address: String) throws -> ClientAddress {
         try #require(ClientAddress(peer: address, forwardedFor: []) { _ in false })
@@ -46,12 +47,12 @@ import Testing
         #expect(refused == [false, false, false, true])
         var other = try connection(of: "203.0.113.8", in: tables, limits)
         #expect(!isRefusedForSpeed(other.receive(request, now: now)))
-        #expect(!isRefusedForSpeed(connections[3].receive(request, now: now + 1_000)))
+        #expect(!isRefusedForSpeed(connections[3].receive(request, now: now + .seconds(1))))
     }
 
     @Test func bytesCountAsMessagesDo() throws {
         var limits = RelayServerConfiguration.Limits()
-        limits.messageBytes = 4_000
+        limits.messageBytes = ByteCount(4_000)
         limits.bytesPerClientPerSecond = 1_000
         let tables = ClientTables(limits)
         var connection = try connection(of: "2001:db8::1", in: tables, limits)
@@ -61,12 +62,12 @@ import Testing
         // All of one network of 64 bits are one client.
         var neighbour = try self.connection(of: "2001:db8::ffff", in: tables, limits)
         #expect(isRefusedForSpeed(neighbour.receive(request, now: now)))
-        #expect(!isRefusedForSpeed(neighbour.receive(request, now: now + 4_000)))
+        #expect(!isRefusedForSpeed(neighbour.receive(request, now: now + .seconds(4))))
     }
 
     @Test func pingsTakeFromWhatAClientMaySend() throws {
         var limits = RelayServerConfiguration.Limits()
-        limits.messageBytes = 100
+        limits.messageBytes = ByteCount(100)
         limits.bytesPerClientPerSecond = 100
         limits.clientBurst = 10
         let tables = ClientTables(limits)
@@ -100,7 +101,7 @@ import Testing
         limits.burst = 3
         limits.messagesPerSecond = 1
         limits.clientBurst = 4
-        limits.messageBytes = 16
+        limits.messageBytes = ByteCount(16)
         limits.bytesPerClientPerSecond = 2
         let tables = ClientTables(limits)
         let counts = LimitCounts(RelayServer.clientLimits)
@@ -165,22 +166,17 @@ import Testing
         }
     }
 
-    private final class Clock: Sendable {
-        let time = Atomic<Int64>(1_700_000_000_000)
-    }
-
     @Test func whenPlacesRunOutAnIdleConnectionIsToldAndClosed() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.connections = 2
         let counts = LimitCounts(RelayServer.clientLimits)
-        let clock = Clock()
-        let now: @Sendable () -> Int64 = { clock.time.load(ordering: .relaxed) }
-        try await ServedRelay.run(limits: limits, counts: counts, now: now) { port, _ in
+        let clock = ManualClock()
+        try await ServedRelay.run(limits: limits, counts: counts, now: clock.now) { port, _ in
             var idle = try await WebSocketClient(port: port)
             var busy = try await WebSocketClient(port: port)
             #expect(await idle.nextText().contains("AUTH"))
             #expect(await busy.nextText().contains("AUTH"))
-            clock.time.add(SocketPlaces<Int>.idleAfter, ordering: .relaxed)
+            clock.advance(by: SocketPlaces<Int>.idleAfter)
             try await busy.send(#"["REQ","s",{"kinds":[10067]}]"#)
             #expect(await busy.nextText().contains("EOSE"))
             var newcomer = try await WebSocketClient(port: port)

@@ -2,6 +2,7 @@ import Cipher
 import Nostr
 import Synchronization
 import Testing
+import Units
 
 @testable import RelayServer
 
@@ -53,7 +54,7 @@ import Testing
         let content = String(repeating: "x", count: 60_000)
         let event = try Event.signed(kind: .notificationRelay, createdAt: 5, content: content, by: keys)
         var limits = RelayServerConfiguration.Limits()
-        limits.unreadBytes = 1_048_576
+        limits.unreadBytes = .mebibytes(1)
         try await ServedRelay.run(limits: limits) { port, server in
             var client = try await WebSocketClient(port: port)
             #expect(await client.nextText() == "[\"AUTH\",\"word\"]")

@@ -2,12 +2,14 @@ import Cipher
 import Listening
 import Nostr
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import RelayServer
 
 @Suite struct RelayConnectionTests {
     private let keys: KeyPair
-    private let now: Int64 = 1_700_000_000_000
+    private let now: Timestamp = 1_700_000_000_000
 
     init() throws {
         keys = try KeyPair(random: SecureRandom.bytes)
@@ -20,7 +22,7 @@ import Testing
     }
 
     private func event(kind: Kind = .textNote, tags: [[String]] = [], at time: Int64? = nil) throws -> String {
-        let event = try Event.signed(kind: kind, createdAt: time ?? now / 1000, tags: tags, content: "", by: keys)
+        let event = try Event.signed(kind: kind, createdAt: time ?? now.seconds, tags: tags, content: "", by: keys)
         return String(decoding: event.json, as: UTF8.self)
     }
 
@@ -99,7 +101,7 @@ import Testing
     func aRegistrationThatIsTakenProvesAClient(_ isAccepted: Bool, _ kind: Kind) throws {
         var connection = connection()
         let keys = try KeyPair(random: SecureRandom.bytes)
-        let event = try Event.signed(kind: kind, createdAt: now / 1000, by: keys)
+        let event = try Event.signed(kind: kind, createdAt: now.seconds, by: keys)
         let json = String(decoding: event.json, as: UTF8.self)
         _ = connection.receive(Array("[\"EVENT\",\(json)]".utf8), now: now)
         #expect(!connection.isProven)
@@ -128,7 +130,7 @@ import Testing
         #expect(
             refusal.first?.hasPrefix("[\"OK\",\"") == true && refusal.first?.contains("false,\"rate-limited: ") == true
         )
-        guard case .submit = connection.receive(message, now: now + 1000) else {
+        guard case .submit = connection.receive(message, now: now + .seconds(1)) else {
             Issue.record("a second later it was refused")
             return
         }
@@ -190,7 +192,7 @@ import Testing
             let keys = try KeyPair(random: SecureRandom.bytes)
             let proof = try Event.signed(
                 kind: .clientAuthentication,
-                createdAt: now / 1000,
+                createdAt: now.seconds,
                 tags: tags,
                 content: "",
                 by: keys
@@ -259,7 +261,7 @@ import Testing
     ])
     func wrongProofsAreRefused(_ tags: [[String]], _ offset: Int64, _ reason: String) throws {
         var connection = connection()
-        let proof = try event(kind: .clientAuthentication, tags: tags, at: now / 1000 + offset)
+        let proof = try event(kind: .clientAuthentication, tags: tags, at: now.seconds + offset)
         let answer = texts(connection.receive(Array("[\"AUTH\",\(proof)]".utf8), now: now))
         #expect(answer.first?.contains("false,\"invalid: ") == true && answer.first?.contains(reason) == true)
     }

@@ -7,6 +7,8 @@ import NIOWebSocket
 import Nostr
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import RelayServer
 
@@ -61,7 +63,7 @@ import Testing
 
     @Test func oversizedMessageClosesOnlyItsConnection() async throws {
         var limits = RelayServerConfiguration.Limits()
-        limits.messageBytes = 1000
+        limits.messageBytes = ByteCount(1000)
         try await withServer(limits: limits) { port in
             var offender = try await WebSocketClient(port: port)
             var other = try await WebSocketClient(port: port)
@@ -141,7 +143,7 @@ import Testing
 
     @Test func whoNeverAsksIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
-        limits.handshakeSeconds = 0
+        limits.handshakeTimeout = .zero
         try await withServer(limits: limits) { port in
             let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
                 .connect(host: "127.0.0.1", port: port).get()
@@ -151,7 +153,7 @@ import Testing
 
     @Test func whoSendsHalfAMessageIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
-        limits.messageSeconds = 0
+        limits.messageTimeout = .zero
         try await withServer(limits: limits) { port in
             var client = try await WebSocketClient(port: port)
             _ = await client.next()

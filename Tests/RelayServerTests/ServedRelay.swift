@@ -1,6 +1,8 @@
 import Listening
 import Logging
 import NIOPosix
+import TimeTestSupport
+import Units
 
 @testable import RelayServer
 
@@ -11,7 +13,7 @@ enum ServedRelay {
         limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
         counts: LimitCounts = LimitCounts(),
         isTrustedProxy: @escaping @Sendable (String) -> Bool = { _ in false },
-        now: @escaping @Sendable () -> Int64 = { 1_700_000_000_000 },
+        now: @escaping @Sendable () -> Timestamp = { 1_700_000_000_000 },
         _ body: (Int, RelayServer) async throws -> Void
     ) async throws {
         var configuration = RelayServerConfiguration()
@@ -19,7 +21,7 @@ enum ServedRelay {
         configuration.limits = limits
         configuration.isTrustedProxy = isTrustedProxy
         // A busy machine may leave a test waiting for longer than a client may take.
-        if limits.handshakeSeconds != 0 { configuration.limits.handshakeSeconds = 120 }
+        if limits.handshakeTimeout != .zero { configuration.limits.handshakeTimeout = .minutes(2) }
         let server = RelayServer(
             configuration: configuration,
             information: RelayInformation(

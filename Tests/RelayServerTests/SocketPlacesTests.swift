@@ -1,5 +1,7 @@
 import Listening
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import RelayServer
 
@@ -19,9 +21,9 @@ import Testing
     private mutating func admit(
         _ address: String,
         _ name: String = "",
-        silentSince: Int64 = 0,
+        silentSince: Timestamp = 0,
         isProven: Bool = false,
-        now: Int64 = 0
+        now: Timestamp = 0
     ) -> (seen: Seen, number: UInt64) {
         let activity = SocketActivity(now: silentSince)
         if isProven { activity.prove() }
@@ -32,7 +34,9 @@ import Testing
     }
 
     @Test mutating func whoIsIdleForLongestGivesWayWhenThereIsNoPlace() {
-        for number in 0..<8 { admit("192.0.2.\(number)", "\(number)", silentSince: Int64(100 - number)) }
+        for number in 0..<8 {
+            admit("192.0.2.\(number)", "\(number)", silentSince: .epoch + .milliseconds(100 - number))
+        }
         #expect(admit("198.51.100.1", now: 10_092).seen == .refused(limit: 8))
         #expect(admit("198.51.100.1", silentSince: 10_093, now: 10_093).seen == .admitted(inPlaceOf: "7"))
         #expect(admit("198.51.100.2", silentSince: 10_100, now: 10_100).seen == .admitted(inPlaceOf: "6"))
@@ -73,7 +77,9 @@ import Testing
     @Test mutating func inAFullNetworkANeighbourGivesWayAndNobodyElse() {
         // A network of 48 bits may take a quarter of all places, and not less than one client.
         admit("192.0.2.1", "stranger")
-        for number in 0..<3 { admit("2001:db8:1:\(number)::1", "\(number)", silentSince: Int64(number)) }
+        for number in 0..<3 {
+            admit("2001:db8:1:\(number)::1", "\(number)", silentSince: .epoch + .milliseconds(number))
+        }
         #expect(admit("2001:db8:1:ff::1", now: 1_000).seen == .refused(limit: 3))
         #expect(admit("2001:db8:1:ff::1", silentSince: 60_000, now: 60_000).seen == .admitted(inPlaceOf: "0"))
     }

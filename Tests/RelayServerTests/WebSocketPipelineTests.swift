@@ -3,6 +3,9 @@ import NIOCore
 import NIOEmbedded
 import NIOWebSocket
 import Testing
+import TimeTestSupport
+import Units
+import WebSocketFrames
 
 @testable import RelayServer
 
@@ -12,18 +15,17 @@ import Testing
 
     private func channel(_ limits: RelayServerConfiguration.Limits) throws -> EmbeddedChannel {
         let progress = MessageDeadline.Progress()
-        let now: Int64 = 1_700_000_000_000
+        let now: Timestamp = 1_700_000_000_000
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandlers(
-            MessageDeadline(patience: .seconds(limits.messageSeconds), progress: progress),
+            MessageDeadline(patience: TimeAmount(limits.messageTimeout), progress: progress),
             WebSocketFrameEncoder(),
-            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: limits.messageBytes)),
-            FrameRules(),
-            NIOWebSocketFrameAggregator(
-                minNonFinalFragmentSize: 0,
-                maxAccumulatedFrameCount: 1_024,
-                maxAccumulatedFrameSize: limits.messageBytes
-            ),
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: limits.messageBytes.bytes))
+        )
+        try channel.pipeline.syncOperations.addHandlers(
+            FrameRules.handlers(for: .client, fragments: 1_024, messageBytes: limits.messageBytes.bytes)
+        )
+        try channel.pipeline.syncOperations.addHandler(
             WebSocketHandler(
                 connection: RelayConnection(limits: limits, url: "", challenge: "word", now: now),
                 backend: RecordingBackend(),
@@ -55,7 +57,7 @@ import Testing
 
     @Test func pingsDoNotKeepHalfAMessageOpen() throws {
         var limits = RelayServerConfiguration.Limits()
-        limits.messageSeconds = 60
+        limits.messageTimeout = .seconds(60)
         let channel = try channel(limits)
         try channel.writeInbound(frame(.text, "[", fin: false))
         for _ in 0..<2 {

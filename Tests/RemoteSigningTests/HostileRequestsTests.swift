@@ -1,5 +1,7 @@
 import Nostr
+import RateLimits
 import Testing
+import TimeTestSupport
 
 @testable import RemoteSigning
 
@@ -29,10 +31,10 @@ import Testing
         let bench = try Bench()
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
-        bench.wait(seconds: 10)
+        bench.wait(.seconds(10))
         let logout = try bench.event(RemoteSigningRequest(id: "1", method: "logout").json, from: client)
         bench.receive(logout)
-        bench.wait(seconds: 10)
+        bench.wait(.seconds(10))
         _ = try bench.ask("connect", from: client)
         try bench.restart()
         bench.receive(logout)
@@ -68,7 +70,7 @@ import Testing
         for _ in 0..<300 where try bench.ask("connect", from: bench.client()) != nil { answered += 1 }
         #expect((150..<250).contains(answered))
         #expect(try bench.ask("ping", from: client) == .result("pong"))
-        bench.wait(seconds: 60)
+        bench.wait(.seconds(60))
         #expect(try bench.ask("connect", from: bench.client()) == .result("ack"))
     }
 
@@ -80,20 +82,20 @@ import Testing
         #expect(try bench.ask("connect", from: stranger) == .result("ack"))
         let pongs = try (0..<100).compactMap { _ in try bench.ask("ping", from: stranger) }
         #expect(pongs.count == 30)
-        bench.wait(seconds: 1)
+        bench.wait(.seconds(1))
         #expect(try bench.ask("ping", from: stranger) == .result("pong"))
     }
 
     @Test func registrationsHaveALimitOfTheirOwn() throws {
         var limits = SessionLimits()
-        limits.registrations = RateLimit(burst: 2, interval: 10_000)
+        limits.registrations = TokenBucket(capacity: 2, perSecond: 0.1, now: 0)
         let bench = try Bench(limits: limits)
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
         let json = try bench.registration(by: client).jsonString
         let outcomes = try (0..<3).map { _ in try bench.ask("register", [json], from: client) }
         #expect(outcomes == [.result("ack"), .result("ack"), .error("rate-limited: slow down")])
-        bench.wait(seconds: 10)
+        bench.wait(.seconds(10))
         #expect(try bench.ask("register", [json], from: client) == .result("ack"))
     }
 }

@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RemoteSigning
 
@@ -92,9 +93,9 @@ import Testing
         let (idle, busy) = (try bench.client(), try bench.client())
         _ = try bench.ask("connect", from: idle)
         _ = try bench.ask("connect", from: busy)
-        bench.wait(seconds: 60 * 86_400)
+        bench.wait(.days(60))
         #expect(try bench.ask("ping", from: busy) == .result("pong"))
-        bench.wait(seconds: 31 * 86_400)
+        bench.wait(.days(31))
         #expect(try bench.ask("ping", from: idle) == .error("no session: connect first"))
         try bench.restart()
         #expect(try bench.ask("ping", from: idle) == .error("no session: connect first"))
@@ -154,11 +155,11 @@ import Testing
         let bench = try Bench(limits: limits)
         let clients = try (0..<3).map { _ in try bench.client() }
         _ = try bench.ask("connect", from: clients[0])
-        bench.wait(seconds: 1)
+        bench.wait(.seconds(1))
         _ = try bench.ask("connect", from: clients[1])
-        bench.wait(seconds: 1)
+        bench.wait(.seconds(1))
         _ = try bench.ask("ping", from: clients[0])
-        bench.wait(seconds: 1)
+        bench.wait(.seconds(1))
         #expect(try bench.ask("connect", from: clients[2]) == .result("ack"))
         try bench.restart(limits: limits)
         #expect(try bench.ask("ping", from: clients[0]) == .result("pong"))

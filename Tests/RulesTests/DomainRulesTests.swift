@@ -2,6 +2,7 @@ import Nostr
 import Notifications
 import PlatformTestSupport
 import Testing
+import TimeTestSupport
 import YAMLReading
 
 @testable import Rules

@@ -3,6 +3,7 @@ import Notifications
 import PlatformTestSupport
 import Platforms
 import Testing
+import TimeTestSupport
 import YAMLReading
 
 @testable import Rules

@@ -1,6 +1,8 @@
 import Notifications
 import PlatformTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Rules
 
@@ -280,7 +282,7 @@ struct BatchTests {
         #expect(batch.title == "7 things" && batch.subtitle == "s" && batch.body == "b" && batch.category == "many")
         #expect(batch.thread == "t" && batch.collapseKey == "c" && batch.url == "app://inbox" && batch.urgency == .low)
         #expect(batch.actions.map(\.id) == ["open"] && batch.data == #"{"many":7}"#)
-        #expect(batch.native["ios"] == #"{"badge":7}"# && batch.expiresAt == 1_000_000 + 4 * 3_600_000)
+        #expect(batch.native["ios"] == #"{"badge":7}"# && batch.expiresAt == 1_000_000 + .hours(4))
     }
 
     @Test(arguments: [

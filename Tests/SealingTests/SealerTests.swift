@@ -4,6 +4,7 @@ import Nostr
 import Notifications
 import Schnorr
 import Testing
+import TimeTestSupport
 import WebPushEncryption
 
 @testable import Sealing

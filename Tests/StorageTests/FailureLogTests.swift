@@ -2,6 +2,8 @@ import Logging
 import Storage
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 struct FailureLogTests {
     private struct Full: Error {}
@@ -38,7 +40,7 @@ struct FailureLogTests {
     private var lines: [String] { kept.lines.withLock(\.self) }
 
     @Test func troubleIsToldWhenItBeginsOnceAMinuteAndWhenItHasPassed() {
-        for second in 0..<150 as Range<Int64> { trouble.occurred(Full(), at: second * 1000) }
+        for second in 0..<150 as Range<Int64> { trouble.occurred(Full(), at: Timestamp(seconds: second)) }
         trouble.passed(at: 150_000)
         trouble.passed(at: 151_000)
         #expect(
@@ -51,8 +53,9 @@ struct FailureLogTests {
 
     @Test func troubleThatComesAndGoesIsNoFlood() {
         for second in 0..<59 as Range<Int64> {
-            trouble.occurred(Full(), at: second * 1000)
-            trouble.passed(at: second * 1000 + 500)
+            let moment = Timestamp(seconds: second)
+            trouble.occurred(Full(), at: moment)
+            trouble.passed(at: moment + .milliseconds(500))
         }
         #expect(lines == ["error Nothing works", "notice Passed: Nothing works"])
     }

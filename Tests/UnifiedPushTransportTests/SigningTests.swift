@@ -3,6 +3,8 @@ import Cipher
 import PluginKit
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import UnifiedPushTransport
 
@@ -34,7 +36,7 @@ struct SigningTests {
             #expect(authorization.isSigned)
             #expect(authorization.publicKey == publicKey)
             #expect(try endpoint.hasPrefix(authorization.audience + "/"))
-            #expect(try authorization.expiry == ManualClock.start / 1000 + 12 * 3600)
+            #expect(try authorization.expiry == (ManualClock.start + .hours(12)).seconds)
             #expect(authorization.claims.contains(#""sub":"mailto:ops@example.com""#))
             #expect(try fixture.decrypt(request) == #"{"t":"dm"}"#)
         }

@@ -2,6 +2,7 @@ import CarillonABI
 import Cipher
 import PluginKit
 import PluginTestSupport
+import TimeTestSupport
 import WebPushEncryption
 
 @testable import UnifiedPushTransport
@@ -21,7 +22,7 @@ struct TransportFixture {
         transport = try UnifiedPushTransport(
             configuration: JSONObject(parsing: configuration),
             host: Host(host.pointer),
-            now: { clock.now }
+            now: clock.now
         )
     }
 

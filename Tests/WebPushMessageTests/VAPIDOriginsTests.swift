@@ -1,12 +1,14 @@
 import Cipher
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import WebPushMessage
 
 struct VAPIDOriginsTests {
     private static let hour: Int64 = 3_600_000
-    private static let start: Int64 = 1_770_000_000_000
+    private static let start: Timestamp = 1_770_000_000_000
     private static let a = "https://a.example"
     private var origins = VAPIDOrigins(
         (0..<2).map { _ in VAPIDToken(key: P256PrivateKey(), subject: "mailto:ops@example.com") }
@@ -17,12 +19,12 @@ struct VAPIDOriginsTests {
         key: Int = 0,
         after elapsed: Int64 = 0
     ) throws -> String {
-        try origins.authorization(for: origin, token: key, now: Self.start + elapsed)
+        try origins.authorization(for: origin, token: key, now: Self.start + .milliseconds(elapsed))
     }
 
     @Test mutating func isUsedForElevenHoursOfItsTwelve() throws {
         let first = try token()
-        #expect(try ReadAuthorization(first).expiry == (Self.start + 12 * Self.hour) / 1000)
+        #expect(try ReadAuthorization(first).expiry == (Self.start + .hours(12)).seconds)
         #expect(try token(after: 11 * Self.hour - 1) == first)
         let second = try token(after: 11 * Self.hour)
         #expect(second != first)
@@ -43,7 +45,7 @@ struct VAPIDOriginsTests {
         #expect(try token(after: -11 * Self.hour) == first)
         let second = try token(after: -11 * Self.hour - 1)
         #expect(second != first)
-        #expect(try ReadAuthorization(second).expiry < (Self.start + 12 * Self.hour) / 1000)
+        #expect(try ReadAuthorization(second).expiry < (Self.start + .hours(12)).seconds)
     }
 
     @Test mutating func eachKeyHasItsOwn() throws {
@@ -73,7 +75,7 @@ struct VAPIDOriginsTests {
     @Test mutating func aRefusedTokenIsReplacedAfterAnHour() throws {
         let first = try token()
         let renew = { (origins: inout VAPIDOrigins, refused: String, elapsed: Int64) in
-            try origins.renew(Self.a, token: 0, refused: refused, now: Self.start + elapsed)
+            try origins.renew(Self.a, token: 0, refused: refused, now: Self.start + .milliseconds(elapsed))
         }
         #expect(try !renew(&origins, first, Self.hour - 1))
         #expect(try token(after: Self.hour - 1) == first)

@@ -3,6 +3,8 @@ import Foundation
 import PluginKit
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import WebPushMessage
 
@@ -13,13 +15,13 @@ struct VAPIDTokenTests {
         #expect(theirs.isSigned)
         #expect(theirs.claims == example.jwt_claims)
         let token = VAPIDToken(key: P256PrivateKey(), subject: "mailto:push@example.com")
-        let ours = try ReadAuthorization(token.authorization(for: "https://push.example.net", expiry: 1_453_523_768))
+        let ours = try ReadAuthorization(token.authorization(for: "https://push.example.net", expiry: Timestamp(seconds: 1_453_523_768)))
         #expect(ours.signed == theirs.signed)
         #expect(ours.isSigned)
         #expect(ours.publicKey == token.publicKey)
         #expect(ours.publicKey.utf8.count == 87)
         // py_vapid reads no blank.
-        #expect(try token.authorization(for: "https://push.example.net", expiry: 1).contains(",k="))
+        #expect(try token.authorization(for: "https://push.example.net", expiry: Timestamp(seconds: 1)).contains(",k="))
     }
 
     @Test func aChangedTokenIsNotSigned() throws {

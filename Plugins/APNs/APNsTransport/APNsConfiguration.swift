@@ -1,5 +1,6 @@
 import Cipher
 import PluginKit
+import Units
 
 /// The configuration block of one app.
 struct APNsConfiguration: Sendable {
@@ -26,8 +27,8 @@ struct APNsConfiguration: Sendable {
     /// Warnings for the operator about a valid configuration.
     let warnings: [String]
 
-    /// Throws for the first error: under which key it is, and what was expected. `now` is in milliseconds since 1970.
-    init(_ block: JSONObject, now: Int64) throws(PluginError) {
+    /// Throws for the first error: under which key it is, and what was expected.
+    init(_ block: JSONObject, now: Timestamp) throws(PluginError) {
         try block.refuseMembers(except: APNsConfiguration.keys)
         topic = try APNsConfiguration.topic(block)
         authentication = try Authentication(block)

@@ -1,4 +1,5 @@
 public import PluginKit
+import Units
 
 /// Apple Push Notification service for one app: HTTP/2 with a provider token or a client certificate.
 public final class APNsTransport: PluginTransport {
@@ -13,11 +14,10 @@ public final class APNsTransport: PluginTransport {
     private let channels: ChannelManagement
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
-        try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
     }
 
-    /// `now` is in milliseconds since 1970.
-    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         let configuration = try APNsConfiguration(configuration, now: now())
         let bundleID = configuration.topic
         let authentication = configuration.authentication

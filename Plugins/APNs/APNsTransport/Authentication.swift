@@ -1,11 +1,11 @@
 import Cipher
 import PluginKit
+import Units
 
 /// How Apple authenticates the sender.
 enum Authentication: Sendable {
     private static let certificateExpectation = "the path of a certificate, in PEM or as .p12"
-    /// In seconds.
-    private static let noticeBeforeExpiry: Int64 = 30 * 86_400
+    private static let noticeBeforeExpiry: Duration = .days(30)
 
     /// Provider tokens that a key of the team signs. Both ids are 10 letters and digits, from the developer account.
     case token(teamID: String, keyID: String, key: P256PrivateKey)
@@ -31,24 +31,25 @@ enum Authentication: Sendable {
         self = .certificate(try Authentication.identity(bytes, block))
     }
 
-    /// Throws unless the certificate may send to `topic` at `now`, in milliseconds since 1970. Returns warnings for the
+    /// Throws unless the certificate may send to `topic` at `now`. Returns warnings for the
     /// operator.
     static func check(
         _ certificate: X509Certificate,
         topic: String,
-        now: Int64
+        now: Timestamp
     ) throws(PluginError) -> [String] {
-        let now = now / 1000
-        guard certificate.notAfter > now else {
+        let notBefore = Timestamp(seconds: certificate.notBefore)
+        let notAfter = Timestamp(seconds: certificate.notAfter)
+        guard notAfter > now else {
             throw PluginError(
                 "certificate_file: expected a certificate that is valid, this one expired on "
-                    + CalendarDate.text(certificate.notAfter)
+                    + CalendarDate.text(notAfter)
             )
         }
-        guard certificate.notBefore <= now else {
+        guard notBefore <= now else {
             throw PluginError(
                 "certificate_file: expected a certificate that is valid already, this one is so from "
-                    + "\(CalendarDate.text(certificate.notBefore)) on: check it and this machine's clock"
+                    + "\(CalendarDate.text(notBefore)) on: check it and this machine's clock"
             )
         }
         let topics = certificate.topics
@@ -58,9 +59,9 @@ enum Authentication: Sendable {
         guard topics.contains(topic) else {
             throw PluginError("topic: expected one of the certificate's, \(topics.joined(separator: ", "))")
         }
-        guard certificate.notAfter - now < noticeBeforeExpiry else { return [] }
+        guard notAfter - now < noticeBeforeExpiry else { return [] }
         return [
-            "certificate_file: the certificate expires on \(CalendarDate.text(certificate.notAfter)): renew it before"
+            "certificate_file: the certificate expires on \(CalendarDate.text(notAfter)): renew it before"
         ]
     }
 
@@ -181,8 +182,9 @@ extension String {
 
 /// Formats a day for people.
 enum CalendarDate {
-    /// `2027-01-31`, of a moment in seconds since 1970, in UTC and the proleptic Gregorian calendar.
-    static func text(_ seconds: Int64) -> String {
+    /// `2027-01-31`, of a moment in UTC and the proleptic Gregorian calendar.
+    static func text(_ moment: Timestamp) -> String {
+        let seconds = moment.seconds
         // Years begin in March, so that the leap day comes last, and are grouped in eras of 400 years.
         let days = (seconds >= 0 ? seconds : seconds - 86_399) / 86_400 + 719_468
         let era = (days >= 0 ? days : days - 146_096) / 146_097

@@ -1,18 +1,18 @@
 import Cipher
 import PluginKit
 import Synchronization
+import Units
 
 /// The sender's credentials: provider tokens that one key signs, or a certificate that connections present.
 final class Credentials: Sendable {
     private let certificate: Proof?
     private let token: Mutex<ProviderToken?>
-    /// When the certificate expires, in milliseconds since 1970; `.max` for provider tokens.
-    private let expiresAt: Int64
+    /// When the certificate expires; the distant future for provider tokens.
+    private let expiresAt: Timestamp
     private let reports: SeldomLog<Bool>
 
-    /// Both in milliseconds.
-    private static let noticeBeforeExpiry: Int64 = 7 * 86_400_000
-    private static let quietAfterNotice: Int64 = 86_400_000
+    private static let noticeBeforeExpiry: Duration = .days(7)
+    private static let quietAfterNotice: Duration = .days(1)
 
     /// Has connections present the certificate, if there is one. Throws when the host cannot.
     init(_ authentication: Authentication, bundleID: String, host: Host) throws(PluginError) {
@@ -21,12 +21,12 @@ final class Credentials: Sendable {
         case .token(let teamID, let keyID, let key):
             certificate = nil
             token = Mutex(ProviderToken(teamID: teamID, keyID: keyID, bundleID: bundleID, key: key))
-            expiresAt = .max
+            expiresAt = .distantFuture
         case .certificate(let identity):
             let word = ConnectionWord.certificate(fingerprint: identity.certificate.fingerprint, bundleID: bundleID)
             certificate = Proof(authorization: nil, connection: word, generation: 0)
             token = Mutex(nil)
-            expiresAt = identity.certificate.notAfter * 1000
+            expiresAt = Timestamp(seconds: identity.certificate.notAfter)
             do throws(PluginError) {
                 try host.present(
                     certificates: identity.certificatesPEM,
@@ -42,22 +42,22 @@ final class Credentials: Sendable {
     /// What expires when, as JSON (see `command` in plugin.h). Provider tokens are renewed automatically and do not
     /// count.
     var status: String {
-        guard expiresAt < .max else { return #"{"expires":[]}"# }
-        return #"{"expires":[{"what":"client-certificate","at":\#(expiresAt / 1000)}]}"#
+        guard expiresAt < .distantFuture else { return #"{"expires":[]}"# }
+        return #"{"expires":[{"what":"client-certificate","at":\#(expiresAt.seconds)}]}"#
     }
 
-    /// The proof to send with at `now`, in milliseconds since 1970. Nil only when signing fails.
-    func proof(now: Int64) -> Proof? {
+    /// The proof to send with at `now`. Nil only when signing fails.
+    func proof(now: Timestamp) -> Proof? {
         if let certificate { return certificate }
         return token.withLock { try? $0?.proof(now: now) }
     }
 
-    /// Whether the certificate has expired at `now`, in milliseconds since 1970. Logs that, and warns before: a router
+    /// Whether the certificate has expired at `now`. Logs that, and warns before: a router
     /// runs longer than anybody remembers its first log lines.
-    func hasExpired(now: Int64) -> Bool {
+    func hasExpired(now: Timestamp) -> Bool {
         guard now >= expiresAt - Credentials.noticeBeforeExpiry else { return false }
         let hasExpired = now >= expiresAt
-        let date = CalendarDate.text(expiresAt / 1000)
+        let date = CalendarDate.text(expiresAt)
         reports.log(
             hasExpired,
             hasExpired ? .error : .warning,
@@ -70,7 +70,7 @@ final class Credentials: Sendable {
     }
 
     /// Handles that Apple called the provider token of `proof` expired. Nil where there is no provider token.
-    func refuse(_ proof: Proof, now: Int64) -> ProviderToken.Recovery? {
+    func refuse(_ proof: Proof, now: Timestamp) -> ProviderToken.Recovery? {
         token.withLock { $0?.refuse(generation: proof.generation, now: now) }
     }
 

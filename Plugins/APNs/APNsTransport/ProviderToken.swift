@@ -1,5 +1,6 @@
 import Cipher
 import PluginKit
+import Units
 
 /// The JSON Web Token that all requests of a key share (Apple, "Establishing a token-based connection to APNs").
 ///
@@ -16,15 +17,15 @@ struct ProviderToken: Sendable {
         case clocksDisagree
     }
 
-    static let longestUse: Int64 = 50 * 60_000
-    static let shortestUse: Int64 = 20 * 60_000
+    static let longestUse: Duration = .minutes(50)
+    static let shortestUse: Duration = .minutes(20)
 
     private let header: String
     private let teamID: String
     private let keyID: String
     private let bundleID: String
     private let key: P256PrivateKey
-    private var issued: (proof: Proof, at: Int64)?
+    private var issued: (proof: Proof, at: Timestamp)?
     private var generation = 0
     private var connections = 0
 
@@ -40,19 +41,20 @@ struct ProviderToken: Sendable {
         ConnectionWord.token(teamID: teamID, keyID: keyID, bundleID: bundleID, generation: connections)
     }
 
-    /// The token in use at `now`, in milliseconds since 1970; nil when a new one is due.
-    func current(now: Int64) -> Proof? {
+    /// The token in use at `now`; nil when a new one is due.
+    func current(now: Timestamp) -> Proof? {
         // A clock set back further leaves a token from the future, which Apple refuses as well.
-        guard let issued, (-ProviderToken.shortestUse..<ProviderToken.longestUse).contains(now - issued.at) else {
+        guard let issued, (.zero - ProviderToken.shortestUse..<ProviderToken.longestUse).contains(now - issued.at)
+        else {
             return nil
         }
         return issued.proof
     }
 
-    /// The token to use at `now`, in milliseconds since 1970. Throws only when signing fails.
-    mutating func proof(now: Int64) throws -> Proof {
+    /// The token to use at `now`. Throws only when signing fails.
+    mutating func proof(now: Timestamp) throws -> Proof {
         if let current = current(now: now) { return current }
-        let claims = Base64URL.encode([UInt8](#"{"iss":"\#(teamID)","iat":\#(now / 1000)}"#.utf8))
+        let claims = Base64URL.encode([UInt8](#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#.utf8))
         let signature = try key.signES256([UInt8]("\(header).\(claims)".utf8))
         generation += 1
         let proof = Proof(
@@ -65,7 +67,7 @@ struct ProviderToken: Sendable {
     }
 
     /// Handles that Apple called the token of a generation expired.
-    mutating func refuse(generation: Int, now: Int64) -> Recovery {
+    mutating func refuse(generation: Int, now: Timestamp) -> Recovery {
         guard let issued, issued.proof.generation == generation else { return .renewed }
         guard now - issued.at >= ProviderToken.shortestUse else { return .clocksDisagree }
         self.issued = nil

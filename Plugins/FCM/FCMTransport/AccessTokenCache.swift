@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// The access token in use and the messages that wait for one: a pure state machine with at most one token request in
 /// flight. A token is renewed while the old one is still valid, so that usually only the first message waits.
@@ -22,23 +23,23 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
 
     /// How many may wait at a time.
     static var waiterLimit: Int { 1024 }
-    /// How long before its end a token is renewed, in milliseconds.
-    static var renewalLead: Int64 { 300_000 }
+    /// How long before its end a token is renewed.
+    static var renewalLead: Duration { .minutes(5) }
     /// Consecutive failures pause for 1 s, 2 s, 4 s, … 64 s.
     private static var longestPauseExponent: Int { 6 }
-    /// The longest pause that a token endpoint can ask for, in milliseconds.
-    private static var longestPause: Int64 { 3_600_000 }
+    /// The longest pause that a token endpoint can ask for.
+    private static var longestPause: Duration { .hours(1) }
 
     private struct Serving: Sendable {
         let token: Token
-        let renewsAt: Int64
-        let endsAt: Int64
+        let renewsAt: Timestamp
+        let endsAt: Timestamp
     }
 
     private struct Pause: Sendable {
         let outcome: Outcome
         let failures: Int
-        let endsAt: Int64
+        let endsAt: Timestamp
     }
 
     private var serving: Serving?
@@ -47,8 +48,8 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     private var isRequestUnderWay = false
     private var generation = 0
 
-    /// `now` is in milliseconds since 1970. `mustRequest`: the caller has to request a token now and report the result.
-    mutating func ask(_ waiter: Waiter, now: Int64) -> (reply: Reply, mustRequest: Bool) {
+    /// `mustRequest`: the caller has to request a token now and report the result.
+    mutating func ask(_ waiter: Waiter, now: Timestamp) -> (reply: Reply, mustRequest: Bool) {
         if let serving, now < serving.endsAt {
             let mustRequest = now >= serving.renewsAt && !isRequestUnderWay && !isPausing(now)
             isRequestUnderWay = isRequestUnderWay || mustRequest
@@ -57,7 +58,7 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
         if !isRequestUnderWay, let pause, isPausing(now) {
             var outcome = pause.outcome
             if outcome.kind == .retry {
-                outcome.retryAfter = UInt32(clamping: pause.endsAt - now)
+                outcome.retryAfter = pause.endsAt - now
             }
             return (.failed(outcome), false)
         }
@@ -68,7 +69,7 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     }
 
     /// A token arrived that was requested at `askedAt`. Returns it and everybody who waited for it.
-    mutating func granted(_ grant: AccessGrant, askedAt: Int64) -> (token: Token, waiters: [Waiter]) {
+    mutating func granted(_ grant: AccessGrant, askedAt: Timestamp) -> (token: Token, waiters: [Waiter]) {
         generation += 1
         let token = Token(authorization: grant.authorization, generation: generation)
         let lead = min(Self.renewalLead, grant.lifetime / 2)
@@ -83,13 +84,13 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
 
     /// A token request failed with `outcome`. Returns everybody who waited. No token is requested during a pause that
     /// grows with each failure; the outcome can lengthen it to an hour at most.
-    mutating func failed(_ outcome: Outcome, now: Int64) -> [Waiter] {
+    mutating func failed(_ outcome: Outcome, now: Timestamp) -> [Waiter] {
         let failures = (pause?.failures ?? 0) + 1
-        let length = Int64(1000) << min(failures - 1, Self.longestPauseExponent)
+        let length = Duration.seconds(1 << min(failures - 1, Self.longestPauseExponent))
         pause = Pause(
             outcome: outcome,
             failures: failures,
-            endsAt: now + min(max(length, Int64(outcome.retryAfter)), Self.longestPause)
+            endsAt: now + min(max(length, outcome.retryAfter), Self.longestPause)
         )
         return endRequest()
     }
@@ -107,8 +108,8 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     }
 
     /// A clock that was set back ends the pause as well.
-    private func isPausing(_ now: Int64) -> Bool {
-        pause.map { (1...Self.longestPause).contains($0.endsAt - now) } ?? false
+    private func isPausing(_ now: Timestamp) -> Bool {
+        pause.map { $0.endsAt > now && $0.endsAt - now <= Self.longestPause } ?? false
     }
 
     private mutating func endRequest() -> [Waiter] {
@@ -122,6 +123,6 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
 struct AccessGrant: Sendable, Hashable {
     /// The value of `authorization`: `Bearer …`.
     let authorization: String
-    /// From the time of the request, in milliseconds.
-    let lifetime: Int64
+    /// From the time of the request.
+    let lifetime: Duration
 }

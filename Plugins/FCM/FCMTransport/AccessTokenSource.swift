@@ -1,17 +1,16 @@
 import Cipher
 import PluginKit
+import Units
 
 /// Gets access tokens for a service account from Google's token endpoint.
 struct AccessTokenSource: Sendable {
-    /// In milliseconds.
-    private static let timeout: UInt32 = 10_000
+    private static let timeout: Duration = .seconds(10)
 
     private let account: ServiceAccount
     private let host: Host
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
-    /// `now` is in milliseconds since 1970.
-    init(_ account: ServiceAccount, host: Host, now: @escaping @Sendable () -> Int64) {
+    init(_ account: ServiceAccount, host: Host, now: @escaping @Sendable () -> Timestamp) {
         self.account = account
         self.host = host
         self.now = now
@@ -37,18 +36,17 @@ struct AccessTokenSource: Sendable {
 /// server to server applications").
 enum TokenAssertion {
     static let scope: StaticString = "https://www.googleapis.com/auth/firebase.messaging"
-    /// Google's limit, in seconds.
-    static let lifetime: Int64 = 3600
+    /// Google's limit.
+    static let lifetime: Duration = .hours(1)
 
-    /// The form-encoded body of the request to the token endpoint. `now` is in milliseconds since 1970. Throws only
-    /// when signing fails.
-    static func form(_ account: ServiceAccount, now: Int64) throws -> [UInt8] {
+    /// The form-encoded body of the request to the token endpoint. Throws only when signing fails.
+    static func form(_ account: ServiceAccount, now: Timestamp) throws -> [UInt8] {
         // A JWT needs no escapes in a form.
         let grantType = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
         return [UInt8]("grant_type=\(grantType)&assertion=\(try jwt(account, now: now))".utf8)
     }
 
-    private static func jwt(_ account: ServiceAccount, now: Int64) throws -> String {
+    private static func jwt(_ account: ServiceAccount, now: Timestamp) throws -> String {
         var header = JSONWriter(reservingBytes: 128)
         header.beginObject()
         header.key("alg")
@@ -67,9 +65,9 @@ enum TokenAssertion {
         claims.key("aud")
         claims.string(account.tokenURL)
         claims.key("iat")
-        claims.integer(now / 1000)
+        claims.integer(now.seconds)
         claims.key("exp")
-        claims.integer(now / 1000 + lifetime)
+        claims.integer((now + lifetime).seconds)
         claims.endObject()
         let signed = Base64URL.encode(header.bytes) + "." + Base64URL.encode(claims.bytes)
         return signed + "." + Base64URL.encode(try account.key.signRS256([UInt8](signed.utf8)))
@@ -85,10 +83,10 @@ enum TokenAnswer: Sendable, Hashable {
 
     /// In bytes. Google's tokens have 200 bytes to 2 KiB.
     private static let tokenLimit = 8192
-    /// No token is used longer, whatever the endpoint says. In seconds.
-    private static let longestLifetime: Int64 = 86_400
+    /// No token is used longer, whatever the endpoint says.
+    private static let longestLifetime: Duration = .days(1)
 
-    init(_ response: borrowing HTTPResponse, now: Int64) {
+    init(_ response: borrowing HTTPResponse, now: Timestamp) {
         switch response.status {
         case 0: self = .failed(Outcome(.retry, reason: response.failure, scope: .transport))
         case 200...299: self = TokenAnswer.granted(response)
@@ -123,7 +121,7 @@ enum TokenAnswer: Sendable, Hashable {
             )
         }
         return .granted(
-            AccessGrant(authorization: "Bearer " + token, lifetime: min(lifetime, longestLifetime) * 1000)
+            AccessGrant(authorization: "Bearer " + token, lifetime: min(.seconds(lifetime), longestLifetime))
         )
     }
 }

@@ -1,30 +1,30 @@
 import Cipher
 import PluginKit
+import Units
 
 /// FCM's `AndroidConfig`: how a message is delivered, and the rest of its notification.
 struct AndroidConfig {
-    /// How long FCM keeps a message without an expiration: a day, in milliseconds.
-    private static let defaultLifetime: Int64 = 86_400_000
-    /// The longest that FCM keeps a message: four weeks, in seconds.
-    private static let longestLifetime: Int64 = 2_419_200
+    /// How long FCM keeps a message without an expiration: a day.
+    private static let defaultLifetime: Duration = .days(1)
+    /// The longest that FCM keeps a message: four weeks.
+    private static let longestLifetime: Duration = .days(28)
 
     /// In bytes.
     private static let collapseKeyLimit = 64
 
     private let isHigh: Bool
-    /// In seconds; 0 means one attempt.
-    private let lifetime: Int64
+    /// Less than a second means one attempt.
+    private let lifetime: Duration
     private let collapseKey: String?
     private let isDirectBootOK: Bool
     private let block: AndroidBlock
 
-    /// `now` is in milliseconds since 1970.
-    init(_ notification: borrowing Notification, _ block: AndroidBlock, isDirectBootOK: Bool, now: Int64) {
+    init(_ notification: borrowing Notification, _ block: AndroidBlock, isDirectBootOK: Bool, now: Timestamp) {
         // Visible messages are immediate, wake-ups only on request: Google throttles apps that wake up and show
         // nothing.
         isHigh = notification.mode == .wake ? notification.urgency == .high : notification.urgency != .low
-        let end = notification.expiresAt.map { Int64(clamping: $0) } ?? now + AndroidConfig.defaultLifetime
-        lifetime = min(max(0, end - now) / 1000, AndroidConfig.longestLifetime)
+        let end = notification.expiresAt ?? now + AndroidConfig.defaultLifetime
+        lifetime = min(max(.zero, end - now), AndroidConfig.longestLifetime)
         let isShown = notification.mode == .alert || notification.mode == .nudge
         collapseKey =
             isShown
@@ -46,7 +46,7 @@ struct AndroidConfig {
         }
         if !block.contains("ttl") {
             writer.json.key("ttl")
-            writer.json.string("\(lifetime)s")
+            writer.json.string("\(lifetime.seconds)s")
         }
         if let collapseKey, !block.contains("collapseKey") {
             writer.json.key("collapseKey")

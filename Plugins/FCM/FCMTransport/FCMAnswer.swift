@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// An answer of FCM and its verdict. FCM's error code decides; without one, Google's canonical status; without that,
 /// the HTTP status.
@@ -11,22 +12,22 @@ struct FCMAnswer {
         case senderIDMismatch
     }
 
-    /// The shortest pause of a project that sends too much, in milliseconds.
-    static let shortestQuotaPause: UInt32 = 60_000
+    /// The shortest pause of a project that sends too much.
+    static let shortestQuotaPause: Duration = .minutes(1)
 
     private let status: UInt32
     private let error: GoogleError?
-    /// The pause that `Retry-After` asks for, in milliseconds.
-    private let retryAfter: UInt32
+    /// The pause that `Retry-After` asks for.
+    private let retryAfter: Duration
     /// Why there is no answer; only with status 0.
     private let failure: String
 
-    init(_ response: borrowing HTTPResponse, now: Int64) {
+    init(_ response: borrowing HTTPResponse, now: Timestamp) {
         status = response.status
         failure = response.failure
         let isRefusal = !(200..<300).contains(response.status)
         error = isRefusal ? GoogleError(parsing: response.body) : nil
-        retryAfter = isRefusal ? response.retryAfter(now: now) : 0
+        retryAfter = isRefusal ? response.retryAfter(now: now) : .zero
     }
 
     var verdict: Verdict {
@@ -95,6 +96,6 @@ struct FCMAnswer {
     private var label: String { error?.errorCode?.label ?? "server-error" }
 
     private func outcome(_ kind: Outcome.Kind, _ reason: String) -> Verdict {
-        .outcome(Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason))
+        .outcome(Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : .zero, reason: reason))
     }
 }

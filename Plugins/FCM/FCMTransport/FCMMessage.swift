@@ -1,16 +1,17 @@
 import PluginKit
+import Units
 
 /// The body of `messages:send`: a `Message` for one token (Google, "Method: projects.messages.send").
 enum FCMMessage {
     /// Google's limit for names and values of `data` and of the notification, in bytes.
     static let limit = 4096
 
-    /// Nil for an unsupported mode. `now` is in milliseconds since 1970.
+    /// Nil for an unsupported mode.
     static func make(
         _ notification: borrowing Notification,
         to token: BorrowedText,
         isDirectBootOK: Bool = false,
-        now: Int64
+        now: Timestamp
     ) throws(MessageError) -> [UInt8]? {
         let plain = AndroidConfig(notification, .none, isDirectBootOK: isDirectBootOK, now: now)
         switch notification.mode {

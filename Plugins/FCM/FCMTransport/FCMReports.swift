@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// Logs what the operator has to look at, seldom. Reasons are ours, never Google's texts.
 struct FCMReports: Sendable {
@@ -9,7 +10,7 @@ struct FCMReports: Sendable {
     }
 
     /// Reports a refused message.
-    func report(_ outcome: Outcome, now: Int64) {
+    func report(_ outcome: Outcome, now: Timestamp) {
         let message: String
         var level = LogLevel.error
         switch (outcome.kind, outcome.reason) {
@@ -34,7 +35,7 @@ struct FCMReports: Sendable {
     }
 
     /// Reports that there is no access token.
-    func reportNoToken(_ outcome: Outcome, now: Int64) {
+    func reportNoToken(_ outcome: Outcome, now: Timestamp) {
         switch (outcome.kind, outcome.reason) {
         case (.misconfigured, OAuthError.invalidGrant.label):
             log.log(

@@ -1,16 +1,17 @@
 public import PluginKit
 import Synchronization
+import Units
 
 /// Firebase Cloud Messaging, for one app: HTTP/2 with an OAuth access token of a service account.
 public final class FCMTransport: PluginTransport {
     public static let platform: StaticString = "android"
     public static let description: StaticString? = FCMDescription.json
 
-    /// Two rounds of token and message fit into the host's time limit for a delivery. In milliseconds.
-    private static let timeout: UInt32 = 15_000
+    /// Two rounds of token and message fit into the host's time limit for a delivery.
+    private static let timeout: Duration = .seconds(15)
 
     private let host: Host
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let reports: FCMReports
     private let sendURL: String
     private let isDirectBootOK: Bool
@@ -21,11 +22,10 @@ public final class FCMTransport: PluginTransport {
     private let hasDelivered = Atomic(false)
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
-        try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
     }
 
-    /// `now` is in milliseconds since 1970.
-    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         let configuration = try FCMConfiguration(configuration)
         self.host = host
         self.now = now
@@ -87,7 +87,7 @@ public final class FCMTransport: PluginTransport {
         }
     }
 
-    private func tokenArrived(_ answer: TokenAnswer, askedAt: Int64) {
+    private func tokenArrived(_ answer: TokenAnswer, askedAt: Timestamp) {
         switch answer {
         case .granted(let grant):
             let (token, waiters) = tokens.withLock { $0.granted(grant, askedAt: askedAt) }

@@ -1,4 +1,5 @@
 public import PluginKit
+import Units
 
 /// Gotify, for people without an app of their own: readable messages under an application of their server.
 public final class GotifyTransport: PluginTransport {
@@ -8,11 +9,10 @@ public final class GotifyTransport: PluginTransport {
     private let sender: ReadableSender
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
-        try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
     }
 
-    /// `now` is in milliseconds since 1970.
-    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         sender = try ReadableSender(configuration: configuration, host: host, now: now)
     }
 
@@ -80,7 +80,7 @@ struct MessageEndpoint {
 struct GotifyAnswer {
     private let answer: PushServiceAnswer
 
-    init(_ response: borrowing HTTPResponse, now: Int64) {
+    init(_ response: borrowing HTTPResponse, now: Timestamp) {
         answer = PushServiceAnswer(response, now: now)
     }
 

@@ -16,7 +16,7 @@ public final class MutesFilter: PluginFilter {
     private let wordings = ReadTexts<Wording>(capacity: 2, longest: 262_144)
     private let threads: Mutex<ThreadMemory>
     /// Ids of lists whose private entries were logged.
-    private let mentioned = Mutex(RecentKeys<Key32, Bool>(capacity: 20_000))
+    private let mentioned = Mutex(BoundedCache<Key32, Void>(capacity: 20_000))
 
     public init(configuration: JSONObject, host: Host) throws(PluginError) {
         settings = try MutesSettings(configuration)
@@ -70,7 +70,7 @@ public final class MutesFilter: PluginFilter {
     private func mentionPrivateEntries(of list: MuteList) {
         guard let encryption = list.privateEntries, let id = list.id else { return }
         let isNew = mentioned.withLock { mentioned in
-            defer { mentioned.set(true, for: id) }
+            defer { mentioned.insert(id) }
             return mentioned.value(of: id) == nil
         }
         if isNew {
@@ -105,10 +105,10 @@ struct MutesSettings: Sendable {
 
 /// Events that belong to muted threads. Bounded.
 struct ThreadMemory {
-    private var threads: RecentKeys<Key32, Key32>
+    private var threads: BoundedCache<Key32, Key32>
 
     init(capacity: Int) {
-        threads = RecentKeys(capacity: capacity)
+        threads = BoundedCache(capacity: capacity)
     }
 
     /// Whether the event `id`, which references `named`, is or belongs to one of the `muted` threads. If so it is

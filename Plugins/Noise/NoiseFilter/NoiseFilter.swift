@@ -1,5 +1,6 @@
 public import PluginKit
 import Synchronization
+import Units
 
 /// Drops noise: events that name crowds, tiny zaps, events without proof of work, and bursts.
 public final class NoiseFilter: PluginFilter {
@@ -76,21 +77,21 @@ struct BurstMemory {
     }
 
     private struct Passed {
-        var moments: [Int64]
+        var moments: [Timestamp]
         /// The latest event that passed. The filter is called once for each signal of an event.
         var event: String
     }
 
     private let limit: BurstLimit
-    private var pairs: RecentKeys<Pair, Passed>
+    private var pairs: BoundedCache<Pair, Passed>
 
     init(_ limit: BurstLimit, capacity: Int = 20_000) {
         self.limit = limit
-        pairs = RecentKeys(capacity: capacity)
+        pairs = BoundedCache(capacity: capacity)
     }
 
-    /// Whether another event passes at `now`, in milliseconds. One that passes counts against later ones.
-    mutating func admits(_ event: String, of pair: Pair, at now: Int64) -> Bool {
+    /// Whether another event passes at `now`. One that passes counts against later ones.
+    mutating func admits(_ event: String, of pair: Pair, at now: Timestamp) -> Bool {
         var passed = pairs.value(of: pair) ?? Passed(moments: [], event: "")
         if passed.event == event { return true }
         // Moments in the future are from before the clock was set back.

@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// What counts as noise. Settings that are absent are not checked.
 struct NoiseSettings {
@@ -8,7 +9,7 @@ struct NoiseSettings {
     let hellthread: Int?
     /// The least that a zap must be worth, in thousandths of a satoshi.
     let leastZap: UInt64?
-    /// The least value of zaps from people whom the recipient follows.
+    /// The least value of zaps from people the recipient follows.
     let leastZapFromFollows: UInt64?
     let difficulty: DifficultyDemand
     let burst: BurstLimit?
@@ -29,7 +30,7 @@ struct NoiseSettings {
         }
     }
 
-    /// Whether a setting depends on whom the recipient follows.
+    /// Whether a setting depends on the recipient's contact list.
     var asksWhomRecipientsFollow: Bool {
         leastZap != leastZapFromFollows || (difficulty.isAny && !difficulty.countsForFollows)
     }
@@ -43,7 +44,7 @@ struct DifficultyDemand {
 
     private let usual: Int
     private let bySignal: [String: Int]
-    /// Whether people whom the recipient follows need proof of work, too.
+    /// Whether people the recipient follows need proof of work, too.
     let countsForFollows: Bool
 
     init(_ object: JSONObject) throws(PluginError) {
@@ -92,8 +93,7 @@ struct DifficultyDemand {
 /// How many events of one author reach one recipient in a span of time.
 struct BurstLimit {
     let events: Int
-    /// In milliseconds.
-    let span: Int64
+    let span: Duration
 
     init(_ object: JSONObject) throws(PluginError) {
         try object.refuseMembers(except: ["events", "seconds"])
@@ -104,6 +104,6 @@ struct BurstLimit {
             throw PluginError("seconds: expected a whole number from 1 to 86400, found nothing")
         }
         self.events = Int(events)
-        span = seconds * 1000
+        span = .seconds(seconds)
     }
 }

@@ -1,6 +1,7 @@
 import Cipher
 import PluginKit
 import Synchronization
+import Units
 
 /// The credentials for a protected topic: the registration's `access_token`, or its `username` and `password`.
 enum Credentials {
@@ -47,23 +48,22 @@ enum Credentials {
 /// ntfy counts wrong credentials by address, which is ours, and after thirty or so refuses right ones as well. One
 /// registration with a wrong token would stop the messages of everybody with a right one.
 final class RefusedCredentials: Sendable {
-    /// How long refused credentials are not sent again, in milliseconds.
-    static let quiet: Int64 = 900_000
+    /// How long refused credentials are not sent again.
+    static let quiet: Duration = .minutes(15)
     static let capacity = 4096
 
-    /// When credentials were refused, in milliseconds since 1970, by their hashes.
-    private let refusals = Mutex<[Int: Int64]>([:])
+    /// When credentials were refused, by their hashes.
+    private let refusals = Mutex<[Int: Timestamp]>([:])
 
-    /// Whether the credentials were refused for a topic recently. `now` is in milliseconds since 1970. A clock that was
-    /// set back ends the time.
-    func contain(_ authorization: String, for topic: Topic, now: Int64) -> Bool {
+    /// Whether the credentials were refused for a topic recently. A clock that was set back ends the time.
+    func contain(_ authorization: String, for topic: Topic, now: Timestamp) -> Bool {
         refusals.withLock { refusals in
             guard let refusedAt = refusals[Self.key(authorization, topic)] else { return false }
             return Self.isRecent(refusedAt, now: now)
         }
     }
 
-    func insert(_ authorization: String, for topic: Topic, now: Int64) {
+    func insert(_ authorization: String, for topic: Topic, now: Timestamp) {
         let key = Self.key(authorization, topic)
         refusals.withLock { refusals in
             if refusals.count >= Self.capacity, refusals[key] == nil {
@@ -82,7 +82,7 @@ final class RefusedCredentials: Sendable {
         return hasher.finalize()
     }
 
-    private static func isRecent(_ refusedAt: Int64, now: Int64) -> Bool {
-        (0..<quiet).contains(now - refusedAt)
+    private static func isRecent(_ refusedAt: Timestamp, now: Timestamp) -> Bool {
+        (.zero..<quiet).contains(now - refusedAt)
     }
 }

@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// An answer of ntfy and its outcome. The status decides, and the code in `{"code":42908,…}` refines it.
 ///
@@ -6,9 +7,9 @@ import PluginKit
 /// by account or by a topic's subscriber: neither may delay anybody else.
 struct NtfyAnswer {
     /// ntfy grants a visitor one more request every five seconds.
-    private static let refill: UInt32 = 5000
+    private static let refill: Duration = .seconds(5)
     /// After too many wrong tokens from one address, ntfy accepts one try a minute.
-    private static let refillOfTrials: UInt32 = 60_000
+    private static let refillOfTrials: Duration = .minutes(1)
 
     /// The credentials are wrong.
     static let unauthorized = "unauthorized"
@@ -17,7 +18,7 @@ struct NtfyAnswer {
     private let hasAccount: Bool
 
     /// `hasAccount`: whether the request had credentials, so that limits are those of an account.
-    init(_ response: borrowing HTTPResponse, hasAccount: Bool, now: Int64) {
+    init(_ response: borrowing HTTPResponse, hasAccount: Bool, now: Timestamp) {
         answer = PushServiceAnswer(response, now: now)
         self.hasAccount = hasAccount
     }
@@ -59,7 +60,7 @@ struct NtfyAnswer {
         }
     }
 
-    private func limit(_ reason: String, atLeast wait: UInt32) -> Outcome {
+    private func limit(_ reason: String, atLeast wait: Duration) -> Outcome {
         var outcome = answer.outcome(.retry, reason, .device)
         outcome.retryAfter = max(outcome.retryAfter, wait)
         return outcome

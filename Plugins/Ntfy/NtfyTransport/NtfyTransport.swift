@@ -1,4 +1,5 @@
 public import PluginKit
+import Units
 
 /// ntfy, for people without an app of their own: readable messages on a topic of their choice, published as JSON.
 public final class NtfyTransport: PluginTransport {
@@ -9,11 +10,10 @@ public final class NtfyTransport: PluginTransport {
     private let refused = RefusedCredentials()
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
-        try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
     }
 
-    /// `now` is in milliseconds since 1970.
-    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         sender = try ReadableSender(configuration: configuration, host: host, now: now)
     }
 

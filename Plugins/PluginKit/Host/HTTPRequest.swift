@@ -1,4 +1,5 @@
 internal import CarillonABI
+import Units
 
 /// A request for the host to send. Built in two buffers, so that a delivery costs few allocations.
 public struct HTTPRequest: ~Copyable {
@@ -31,8 +32,8 @@ public struct HTTPRequest: ~Copyable {
 
     /// What is sent; empty for nothing.
     public var body: [UInt8] = []
-    /// Until the last byte of the answer, in milliseconds; 0: the host's default.
-    public var timeout: UInt32 = 0
+    /// Until the last byte of the answer; zero: the host's default.
+    public var timeout: Duration = .zero
     /// The rest of an answer's body is cut off; 0: the host's default.
     public var maxResponseBytes: UInt32 = 0
     /// Requests with different words here never share a connection, and a new word gets new ones: at most 128 printable
@@ -95,7 +96,7 @@ public struct HTTPRequest: ~Copyable {
                         headers: headers.baseAddress,
                         header_count: fields.count,
                         body: carillon_bytes(content),
-                        timeout_ms: timeout,
+                        timeout_ms: UInt32(clamping: timeout.milliseconds),
                         max_response_bytes: maxResponseBytes,
                         connection: connection
                     )

@@ -1,4 +1,5 @@
 package import CarillonABI
+import Units
 
 /// What became of a request; borrowed for the duration of the completion.
 public struct HTTPResponse: ~Copyable {
@@ -37,11 +38,11 @@ public struct HTTPResponse: ~Copyable {
         return nil
     }
 
-    /// How long `Retry-After` asks to wait (RFC 9110 section 10.2.3: seconds or a date), in milliseconds from `now`; 0
-    /// when it does not ask or cannot be read.
-    public func retryAfter(now: Int64) -> UInt32 {
-        guard let field = header("retry-after") else { return 0 }
-        return RetryAfter.milliseconds(field.string, now: now)
+    /// How long `Retry-After` asks to wait (RFC 9110 section 10.2.3: seconds or a date) from `now` on; zero when it
+    /// does not ask or cannot be read.
+    public func retryAfter(now: Timestamp) -> Duration {
+        guard let field = header("retry-after") else { return .zero }
+        return RetryAfter.span(field.string, now: now)
     }
 }
 
@@ -54,21 +55,18 @@ public struct HTTPResponse: ~Copyable {
 public struct PushServiceAnswer {
     /// The HTTP status, 100 to 599.
     public let status: UInt32
-    /// What `Retry-After` asks for, in milliseconds.
-    private let retryAfter: UInt32
+    /// What `Retry-After` asks for.
+    private let retryAfter: Duration
     /// Why there is no answer, when `status` is 0.
     private let failure: String
     /// What ntfy says beside a status, as in `{"code":42908,…}`.
     public let code: Int64?
-    private let now: Int64
+    private let now: Timestamp
 
-    private static let millisecondsPerDay: Int64 = 86_400_000
-    /// How long after midnight ntfy is asked again, in milliseconds: where its clock is behind ours, it is still the
-    /// day before.
-    private static let midnightMargin: Int64 = 30_000
+    /// How long after midnight ntfy is asked again: where its clock is behind ours, it is still the day before.
+    private static let midnightMargin: Duration = .seconds(30)
 
-    /// `now` is in milliseconds since 1970.
-    public init(_ response: borrowing HTTPResponse, now: Int64) {
+    public init(_ response: borrowing HTTPResponse, now: Timestamp) {
         status = response.status
         failure = response.failure
         retryAfter = response.retryAfter(now: now)
@@ -101,9 +99,10 @@ public struct PushServiceAnswer {
     /// The messages of this UTC day are used up: those of an account, of the topic's subscriber, or ours. ntfy does not
     /// say which, so nobody else is held up.
     private var dailyLimit: Outcome {
-        let untilTomorrow = Self.millisecondsPerDay - (now - Self.midnightMargin) % Self.millisecondsPerDay
+        let millisecondsPerDay: Int64 = 86_400_000
+        let untilTomorrow = millisecondsPerDay - (now - Self.midnightMargin).milliseconds % millisecondsPerDay
         var outcome = outcome(.retry, "daily-limit", .device)
-        outcome.retryAfter = max(outcome.retryAfter, UInt32(clamping: untilTomorrow))
+        outcome.retryAfter = max(outcome.retryAfter, .milliseconds(untilTomorrow))
         return outcome
     }
 
@@ -116,6 +115,6 @@ public struct PushServiceAnswer {
 
     /// The outcome of a kind, with the status and, for another attempt, the wait and its scope.
     public func outcome(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Outcome {
-        Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : 0, reason: reason, scope: scope)
+        Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : .zero, reason: reason, scope: scope)
     }
 }

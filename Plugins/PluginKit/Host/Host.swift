@@ -1,4 +1,5 @@
 package import CarillonABI
+import Units
 
 /// What the router offers a transport: a log and HTTP. Valid until the transport is destroyed.
 ///
@@ -56,7 +57,7 @@ public struct Host: @unchecked Sendable {
                 struct_size: UInt32(MemoryLayout<carillon_outcome>.size),
                 kind: outcome.kind.abi,
                 provider_status: outcome.status,
-                retry_after_ms: outcome.retryAfter,
+                retry_after_ms: UInt32(clamping: outcome.retryAfter.milliseconds),
                 reason: carillon_str(UnsafeRawBufferPointer(reason)),
                 scope: outcome.scope.abi,
                 reserved: 0

@@ -1,5 +1,6 @@
 internal import CarillonABI
 import Synchronization
+import Units
 
 /// How one attempt to deliver ended.
 public struct Outcome: Sendable, Hashable {
@@ -51,8 +52,8 @@ public struct Outcome: Sendable, Hashable {
     public var kind: Kind
     /// The push service's HTTP status, or 0.
     public var status: UInt32
-    /// How long the push service asked us to wait, in milliseconds; 0: the router decides.
-    public var retryAfter: UInt32
+    /// How long the push service asked us to wait; zero: the router decides.
+    public var retryAfter: Duration
     /// One word of a small fixed set, since it labels a metric: at most 40 of a-z, 0-9 and `-`.
     public var reason: String
     /// The part of the traffic that a retry holds up; without meaning for other kinds.
@@ -62,7 +63,7 @@ public struct Outcome: Sendable, Hashable {
     public init(
         _ kind: Kind,
         status: UInt32 = 0,
-        retryAfter: UInt32 = 0,
+        retryAfter: Duration = .zero,
         reason: String,
         scope: Scope = .usual
     ) {

@@ -1,16 +1,17 @@
-import Glibc
+import Units
 
 /// RFC 9110 section 10.2.3.
 enum RetryAfter {
-    /// The wait that a field value asks for in milliseconds, at most `UInt32.max`; 0 when it cannot be read or is over.
-    static func milliseconds(_ value: String, now: Int64) -> UInt32 {
+    private static let longest: Duration = .milliseconds(Int64(UInt32.max))
+
+    /// The wait that a field value asks for, at most what the host understands; zero when it cannot be read or is over.
+    static func span(_ value: String, now: Timestamp) -> Duration {
         let value = value.trimmingBlanks
         if !value.isEmpty, value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
-            guard let seconds = UInt32(value), seconds <= UInt32.max / 1000 else { return UInt32.max }
-            return seconds * 1000
+            return UInt32(value).map { min(.seconds(Int64($0)), longest) } ?? longest
         }
-        guard let date = HTTPDate.seconds(value) else { return 0 }
-        return UInt32(clamping: max(0, date * 1000 - now))
+        guard let date = HTTPDate.moment(value) else { return .zero }
+        return min(max(.zero, date - now), longest)
     }
 }
 
@@ -29,8 +30,8 @@ extension String {
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Seconds since 1970, or nil when `text` is no such date.
-    static func seconds(_ text: some StringProtocol) -> Int64? {
+    /// Nil when `text` is no such date.
+    static func moment(_ text: some StringProtocol) -> Timestamp? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 6, parts[0].utf8.count == 4, parts[0].hasSuffix(","), parts[5] == "GMT",
             let day = number(parts[1], digits: 2), (1...31).contains(day),
@@ -43,7 +44,8 @@ enum HTTPDate {
             let minute = number(time[1], digits: 2), minute < 60,
             let second = number(time[2], digits: 2), second <= 60
         else { return nil }
-        return daysSince1970(year, Int64(month + 1), day) * 86_400 + hour * 3600 + minute * 60 + second
+        let days = daysSince1970(year, Int64(month + 1), day)
+        return Timestamp(seconds: days * 86_400 + hour * 3600 + minute * 60 + second)
     }
 
     private static func number(_ text: some StringProtocol, digits: Int) -> Int64? {
@@ -59,15 +61,5 @@ enum HTTPDate {
         let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
         let daysBeforeYear = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400
         return daysBeforeYear + dayOfYear - 719_468
-    }
-}
-
-/// The system's clock.
-public enum WallClock {
-    /// Milliseconds since 1970.
-    public static let milliseconds: @Sendable () -> Int64 = {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 }

@@ -47,7 +47,7 @@ public struct JSONValue: Sendable {
 
     /// The value of a number, rounded to the nearest double; nil for other values.
     public var number: Double? {
-        guard let first = raw.first, first == UInt8(ascii: "-") || first.hexDigitValue.map({ $0 < 10 }) == true else {
+        guard let first = raw.first, first == UInt8(ascii: "-") || first.isASCIIDigit else {
             return nil
         }
         return Double(String(decoding: raw, as: UTF8.self))

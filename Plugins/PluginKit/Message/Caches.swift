@@ -59,7 +59,7 @@ public final class ReadTexts<Value: Sendable>: Sendable {
 }
 
 /// Keeps what was read out of recipients' lists, one a recipient, for as long as the list stays the same. Bounded by
-/// the bytes of the lists and their values, in two halves: the older is forgotten when the younger is full.
+/// the bytes of the lists and their values.
 public final class RecipientMemory<Value: Sendable>: Sendable {
     private struct Entry {
         let text: [UInt8]
@@ -68,29 +68,13 @@ public final class RecipientMemory<Value: Sendable>: Sendable {
         let weight: Int
     }
 
-    private struct State {
-        var younger: [String: Entry] = [:]
-        var older: [String: Entry] = [:]
-        /// Of the younger ones.
-        var bytes = 0
-
-        mutating func insert(_ entry: Entry, for recipient: String, room: Int) {
-            if bytes + entry.weight > room / 2, !younger.isEmpty {
-                older = younger
-                younger = [:]
-                bytes = 0
-            }
-            older[recipient] = nil
-            bytes += entry.weight - (younger.updateValue(entry, forKey: recipient)?.weight ?? 0)
-        }
-    }
-
-    private let state = Mutex(State())
+    private let entries: Mutex<BoundedCache<String, Entry>>
     private let room: Int
     private let weight: @Sendable (Value) -> Int
 
     /// `room` is how many bytes the remembered lists may have together, with what `weight` says that each value takes.
     public init(room: Int = 32 << 20, weight: @escaping @Sendable (Value) -> Int = { _ in 0 }) {
+        entries = Mutex(BoundedCache(capacity: room) { $0.weight })
         self.room = room
         self.weight = weight
     }
@@ -101,18 +85,12 @@ public final class RecipientMemory<Value: Sendable>: Sendable {
         for recipient: String,
         _ read: (BorrowedText) throws(Failure) -> Value
     ) throws(Failure) -> Value {
-        let known = state.withLock { state -> Value? in
-            if let entry = state.younger[recipient], text.isSame(as: entry.text) { return entry.value }
-            guard let entry = state.older[recipient], text.isSame(as: entry.text) else { return nil }
-            state.insert(entry, for: recipient, room: room)
-            return entry.value
-        }
-        if let known { return known }
+        if let known = entries.withLock({ $0.value(of: recipient) }), text.isSame(as: known.text) { return known.value }
         let value = try read(text)
         let weight = text.count + weight(value)
         if weight <= room / 2 {
             let entry = Entry(text: [UInt8](text.bytes), value: value, weight: weight)
-            state.withLock { $0.insert(entry, for: recipient, room: room) }
+            entries.withLock { $0.set(entry, for: recipient) }
         }
         return value
     }
@@ -123,39 +101,5 @@ extension BorrowedText {
         guard text.count == count else { return false }
         guard let start = bytes.baseAddress else { return true }
         return text.withUnsafeBytes { $0.baseAddress.map { memcmp($0, start, count) == 0 } ?? true }
-    }
-}
-
-/// A bounded table of recent keys in two halves: the older is forgotten when the younger is full. It holds between half
-/// its capacity and all of it; a key that is looked up stays.
-public struct RecentKeys<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    private let half: Int
-    private var younger: [Key: Value] = [:]
-    private var older: [Key: Value] = [:]
-
-    /// An empty table; a `capacity` under 2 counts as 2.
-    public init(capacity: Int) {
-        half = max(1, capacity / 2)
-    }
-
-    /// How many keys are remembered now.
-    public var count: Int { younger.count + older.count }
-
-    /// The value of a key that is remembered, which makes it one of the younger; else nil.
-    public mutating func value(of key: Key) -> Value? {
-        if let value = younger[key] { return value }
-        guard let value = older.removeValue(forKey: key) else { return nil }
-        set(value, for: key)
-        return value
-    }
-
-    /// Remembers `key`, and forgets the oldest ones if there is no room.
-    public mutating func set(_ value: Value, for key: Key) {
-        if younger[key] == nil, younger.count >= half {
-            older = younger
-            younger = [:]
-        }
-        older[key] = nil
-        younger[key] = value
     }
 }

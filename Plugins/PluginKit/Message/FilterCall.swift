@@ -1,4 +1,5 @@
 package import CarillonABI
+import Units
 
 /// One event for one recipient; borrowed for the duration of a call.
 public struct FilterCall: ~Copyable {
@@ -20,8 +21,8 @@ public struct FilterCall: ~Copyable {
     public var author: BorrowedText { BorrowedText(abi.author) }
     /// What a zap is worth; 0: it is none, or unknown.
     public var zapMillisats: UInt64 { abi.zap_millisats }
-    /// The router's clock, in milliseconds since 1970.
-    public var now: Int64 { Int64(clamping: abi.now_unix_ms) }
+    /// The router's clock.
+    public var now: Timestamp { Timestamp(milliseconds: Int64(clamping: abi.now_unix_ms)) }
     /// As far as the filter's ``PluginFilter/need`` asks for it.
     public var followDistance: FollowDistance { FollowDistance(abi.follow_distance) }
 

@@ -1,4 +1,5 @@
 package import CarillonABI
+import Units
 
 /// What to say, in no platform's words; borrowed for the duration of a call. A text that is not set is empty.
 public struct Notification: ~Copyable {
@@ -53,8 +54,10 @@ public struct Notification: ~Copyable {
     public var data: BorrowedText { BorrowedText(abi.data) }
     /// A JSON object: this platform's block of the rule, merged last.
     public var native: BorrowedText { BorrowedText(abi.native) }
-    /// When the push service should give up, in milliseconds since 1970; nil: the transport's default.
-    public var expiresAt: UInt64? { abi.expires_unix_ms == 0 ? nil : abi.expires_unix_ms }
+    /// When the push service should give up; nil: the transport's default.
+    public var expiresAt: Timestamp? {
+        abi.expires_unix_ms == 0 ? nil : Timestamp(milliseconds: Int64(clamping: abi.expires_unix_ms))
+    }
 
     /// A JSON object: the whole notification as the host encrypted it to the device, to be passed on as it is. Empty in
     /// all modes but ``Mode/sealed``; empty there too when the transport is to encrypt.

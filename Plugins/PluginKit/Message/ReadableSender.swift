@@ -1,3 +1,5 @@
+import Units
+
 /// Sends messages that a person reads in a generic client such as ntfy or Gotify.
 ///
 /// A wake-up becomes a sentence of the operator's. Nothing can be sealed: no app would decrypt it.
@@ -14,14 +16,13 @@ public struct ReadableSender: Sendable {
 
     private let host: Host
     private let wakeTexts: WakeTexts
-    private let clock: @Sendable () -> Int64
+    private let clock: @Sendable () -> Timestamp
 
-    /// Reads the platform's configuration block: `wake_message` and `batch_message`. `now` is in milliseconds since
-    /// 1970.
+    /// Reads the platform's configuration block: `wake_message` and `batch_message`.
     public init(
         configuration: JSONObject,
         host: Host,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) throws(PluginError) {
         try configuration.refuseMembers(except: ["wake_message", "batch_message"])
         wakeTexts = try WakeTexts(configuration)
@@ -29,18 +30,17 @@ public struct ReadableSender: Sendable {
         clock = now
     }
 
-    /// In milliseconds since 1970.
-    public var now: Int64 { clock() }
+    public var now: Timestamp { clock() }
 
     /// Posts a JSON body: `wake` makes it for a wake-up from the operator's sentence, `readable` for everything with
-    /// texts. `outcome` interprets the answer; its second argument is the time in milliseconds since 1970.
+    /// texts. `outcome` interprets the answer; its second argument is the time.
     public func send(
         _ message: Message,
         _ notification: borrowing Notification,
         _ ticket: Ticket,
         wake: (borrowing Notification, String) throws(ReadableMessageError) -> [UInt8],
         readable: (borrowing Notification) throws(ReadableMessageError) -> [UInt8],
-        outcome: @escaping @Sendable (borrowing HTTPResponse, Int64) -> Outcome
+        outcome: @escaping @Sendable (borrowing HTTPResponse, Timestamp) -> Outcome
     ) -> Admission {
         var request = HTTPRequest("POST", url: message.url, options: .untrustedURL)
         request.maxResponseBytes = 1024

@@ -1,4 +1,5 @@
 package import CarillonABI
+import Units
 
 /// One device, as its owner registered it; borrowed for the duration of a call. All of it is secret.
 public struct Registration: ~Copyable {
@@ -11,8 +12,8 @@ public struct Registration: ~Copyable {
     /// The device token or the endpoint URL.
     public var token: BorrowedText { BorrowedText(abi.token) }
 
-    /// When the owner last registered it, in milliseconds since 1970; 0: unknown.
-    public var registeredAt: UInt64 { abi.registered_unix_ms }
+    /// When the owner last registered it; the epoch: unknown.
+    public var registeredAt: Timestamp { Timestamp(milliseconds: Int64(clamping: abi.registered_unix_ms)) }
 
     /// A further field of the registration such as `p256dh`, or nil.
     public func field(_ name: StaticString) -> BorrowedText? {

@@ -1,4 +1,5 @@
 public import PluginKit
+import Units
 import WebPushMessage
 
 /// UnifiedPush: a POST to the endpoint of the device's distributor (RFC 8030). The message is encrypted if the
@@ -12,14 +13,13 @@ public final class UnifiedPushTransport: PluginTransport {
     private static let endpointLimit = 1000
 
     private let sender: WebPushSender
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
-        try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
     }
 
-    /// `now` is in milliseconds since 1970.
-    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         try configuration.refuseMembers(except: VAPIDKeyRing.names)
         let ring = try VAPIDKeyRing.optional(configuration)
         sender = WebPushSender(host: host, ring: ring, signsUnasked: false, now: now)

@@ -1,6 +1,6 @@
 public import PluginKit
 
-/// Passes events of people whom the recipient follows, or of people whom those follow.
+/// Passes events of people the recipient follows, or of people those follow.
 ///
 /// Only the author counts; for a zap, its sender. `unknown` decides when the author cannot be told, as behind a gift
 /// wrap, or when nobody has the recipient's contact list. `undecided` decides when relays do not tell in time who

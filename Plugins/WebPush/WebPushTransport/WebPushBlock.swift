@@ -75,7 +75,7 @@ enum AbsoluteURL {
     /// Whether the text has a scheme and more, and neither blanks nor control characters.
     static func isOne(_ text: some StringProtocol) -> Bool {
         let bytes = text.utf8
-        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), let first = bytes.first, isLetter(first),
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), let first = bytes.first, first.isASCIILetter,
             bytes[..<colon].allSatisfy(isSchemeByte), bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
         else { return false }
         let rest = bytes[bytes.index(after: colon)...]
@@ -95,10 +95,6 @@ enum AbsoluteURL {
         case nil, UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: ":"), UInt8(ascii: "@"): false
         default: true
         }
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
 
     private static func isSchemeByte(_ byte: UInt8) -> Bool { byte.isASCIILetterOrDigit || byte.isOne(of: "+-.") }

@@ -1,4 +1,5 @@
 public import PluginKit
+import Units
 import WebPushMessage
 
 /// Web Push: a POST to the endpoint of the user's browser (RFC 8030), encrypted (RFC 8291) and signed for the app (RFC
@@ -12,14 +13,13 @@ public final class WebPushTransport: PluginTransport {
 
     private let configuration: WebPushConfiguration
     private let sender: WebPushSender
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
-        try self.init(configuration: configuration, host: host, now: WallClock.milliseconds)
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
     }
 
-    /// `now` is in milliseconds since 1970.
-    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Int64) throws(PluginError) {
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         self.configuration = try WebPushConfiguration(configuration)
         sender = WebPushSender(host: host, ring: self.configuration.ring, signsUnasked: true, now: now)
         self.now = now
@@ -91,7 +91,7 @@ public final class WebPushTransport: PluginTransport {
         let left = TimeToLive.seconds(until: notification.expiresAt, now: now())
         let wanted = block.timeToLive.map { notification.expiresAt == nil ? $0 : min($0, left) } ?? left
         // Apple requires a positive value.
-        message.addHeader("ttl", String(min(max(1, wanted), TimeToLive.longest)))
+        message.addHeader("ttl", String(min(max(1, wanted), TimeToLive.longest.seconds)))
         message.addHeader("urgency", block.urgency ?? notification.urgency.headerValue)
         message.addHeader("content-type", "application/octet-stream")
         message.addHeader("content-encoding", "aes128gcm")

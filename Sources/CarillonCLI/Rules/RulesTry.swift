@@ -3,6 +3,7 @@ import CarillonRouter
 import Foundation
 import Operations
 import RouterConfiguration
+import Units
 import YAMLReading
 
 /// `carillon rules try`
@@ -113,7 +114,7 @@ struct RulesTry: AsyncParsableCommand {
     }
 
     private func run(_ order: TrialOrder, _ subjects: [TrialSubject]) async throws {
-        let trial = try RulesTrial(order, now: Int64(Date.now.timeIntervalSince1970 * 1000))
+        let trial = try RulesTrial(order, now: Timestamp.now())
         for refusal in trial.refusals { Terminal.error(refusal) }
         var isComplete = trial.refusals.isEmpty
         for (index, subject) in subjects.enumerated() {

@@ -5,8 +5,9 @@ import Registry
 import RelayPool
 import RelayServer
 import RouterConfiguration
+import Units
 
-/// What clients are told of this notification relay (seed 004, kind 10067).
+/// What this notification relay says about itself to clients (seed 004, kind 10067).
 struct Advertisement: Equatable {
     /// What stands in the event's content.
     private struct Content: Encodable {
@@ -69,14 +70,14 @@ struct Advertisement: Equatable {
         content = String(decoding: try Self.json(Self.content(configuration.relay, terms)), as: UTF8.self)
     }
 
-    /// The event that says so: `kept` if it does, else a new one that replaces it. `now` is in milliseconds since 1970.
+    /// The event that says so: `kept` if it does, else a new one that replaces it.
     ///
     /// The kept event holds as long as it says the same: otherwise every start would look like a change.
-    func event(by identity: KeyPair, replacing kept: Event?, now: Int64) throws -> Event {
+    func event(by identity: KeyPair, replacing kept: Event?, now: Timestamp) throws -> Event {
         if let kept, kept.tags == tags, kept.content == content, kept.pubkey == identity.publicKey { return kept }
         return try Event.signed(
             kind: .notificationRelay,
-            createdAt: max(now / 1000, kept.map { $0.createdAt + 1 } ?? 0),
+            createdAt: max(now.seconds, kept.map { $0.createdAt + 1 } ?? 0),
             tags: tags,
             content: content,
             by: identity
@@ -130,9 +131,9 @@ extension Configuration {
             registrationsPerHour: relay.registrations.registrationsPerKeyPerHour,
             registrationBurst: relay.registrations.registrationBurst,
             contentBytes: RegistrationContent.longest,
-            secondsAhead: relay.registrations.secondsAhead,
-            cooldownSeconds: pacing.leastCooldownSeconds,
-            windowSeconds: pacing.leastWindowSeconds,
+            secondsAhead: relay.registrations.futureTolerance.seconds,
+            cooldownSeconds: Int(pacing.leastCooldown.seconds),
+            windowSeconds: Int(pacing.leastWindow.seconds),
             dailyCap: pacing.mostDailyCap
         )
     }

@@ -1,21 +1,21 @@
 import Nostr
 import RelayPool
+import Units
 
-/// Sees to it that every relay that is to have the advertisement gets it. Knows no relay and no clock; times are in
-/// milliseconds since 1970.
+/// Sees to it that every relay that is to have the advertisement gets it. Knows no relay and no clock.
 ///
 /// A relay that does not answer is asked again after a minute, and after twice as long each time, up to an hour. A
 /// relay that refuses is asked again after an hour.
 struct AdvertisementSchedule {
     private struct Attempt {
         /// Nil while one is under way.
-        var at: Int64?
+        var at: Timestamp?
         /// How long to wait when nobody answers.
-        var pause: Int64
+        var pause: Duration
     }
 
-    private static let shortestPause: Int64 = 60_000
-    private static let longestPause: Int64 = 3_600_000
+    private static let shortestPause: Duration = .minutes(1)
+    private static let longestPause: Duration = .hours(1)
 
     private let relays: [RelayURL]
     private var lacking: [RelayURL: Attempt] = [:]
@@ -26,16 +26,16 @@ struct AdvertisementSchedule {
     }
 
     /// When to ask ``due(at:)`` again; nil: not before an answer comes.
-    var nextAttempt: Int64? { lacking.values.compactMap(\.at).min() }
+    var nextAttempt: Timestamp? { lacking.values.compactMap(\.at).min() }
 
     /// Replaces what is advertised: each relay is to get it anew.
-    mutating func advertise(_ event: Event, now: Int64) {
+    mutating func advertise(_ event: Event, now: Timestamp) {
         self.event = event
         for relay in relays { lacking[relay] = Attempt(at: now, pause: Self.shortestPause) }
     }
 
     /// The relays to publish at by now.
-    mutating func due(at now: Int64) -> [RelayURL] {
+    mutating func due(at now: Timestamp) -> [RelayURL] {
         let due = relays.filter { relay in lacking[relay]?.at.map { $0 <= now } ?? false }
         for relay in due { lacking[relay]?.at = nil }
         return due
@@ -47,7 +47,7 @@ struct AdvertisementSchedule {
         _ event: Event,
         at attempted: [RelayURL],
         _ results: [RelayURL: PublishResult],
-        now: Int64
+        now: Timestamp
     ) -> [RelayURL] {
         guard event == self.event else { return [] }
         return attempted.filter { relay in

@@ -3,30 +3,31 @@ import Logging
 import Nostr
 import RelayPool
 import Synchronization
+import Units
 
 /// Keeps and publishes the advertisement: the shell around ``AdvertisementSchedule``.
 final class Advertising: Sendable {
     private struct State {
         var desk: AdvertisementSchedule
         /// The earliest time at which the alarm rings.
-        var alarmAt: Int64?
+        var alarmAt: Timestamp?
         var isStopped = false
     }
 
     private let identity: KeyPair
     private let publisher: (any EventPublisher)?
     private let alarm: any Alarm
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// `relays` are to have it; without a `publisher` it is kept and served, and published nowhere. `now` is in milliseconds since 1970.
+    /// `relays` are to have it; without a `publisher` it is kept and served, and published nowhere.
     init(
         identity: KeyPair,
         relays: [RelayURL],
         publisher: (any EventPublisher)?,
         alarm: any Alarm,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) {
         self.identity = identity
@@ -60,11 +61,11 @@ final class Advertising: Sendable {
 
     private func publish() {
         let time = now()
-        let (event, relays, alarmAt) = state.withLock { state -> (Event?, [RelayURL], Int64?) in
+        let (event, relays, alarmAt) = state.withLock { state -> (Event?, [RelayURL], Timestamp?) in
             guard !state.isStopped else { return (nil, [], nil) }
             if let alarmAt = state.alarmAt, alarmAt <= time { state.alarmAt = nil }
             let relays = state.desk.due(at: time)
-            guard let next = state.desk.nextAttempt, next < state.alarmAt ?? .max else {
+            guard let next = state.desk.nextAttempt, next < state.alarmAt ?? .distantFuture else {
                 return (state.desk.event, relays, nil)
             }
             state.alarmAt = next
@@ -93,7 +94,7 @@ final class Advertising: Sendable {
     }
 
     /// An alarm may ring early, and is then set again.
-    private func ring(at time: Int64) {
+    private func ring(at time: Timestamp) {
         alarm.ring(at: time) { [weak self] in
             guard let self else { return }
             if now() < time { ring(at: time) } else { publish() }

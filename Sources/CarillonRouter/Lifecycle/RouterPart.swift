@@ -1,4 +1,5 @@
 import Synchronization
+import Units
 
 /// A part of the router that starts and stops by itself.
 ///
@@ -22,20 +23,20 @@ extension RouterPart {
 /// What is left of the time for stopping.
 struct StopBudget: Sendable {
     private let time: StoppingTime
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
     /// Begins now.
-    init(seconds: Int, now: @escaping @Sendable () -> Int64) {
-        time = StoppingTime(seconds: seconds, now: now())
+    init(_ total: Duration, now: @escaping @Sendable () -> Timestamp) {
+        time = StoppingTime(total, now: now())
         self.now = now
     }
 
-    /// Milliseconds for a step that takes no more than `percent` of the whole time.
-    func part(_ percent: Int64) -> Int64 { time.part(percent, now: now()) }
+    /// The time of a step that takes no more than `percent` of the whole time.
+    func part(_ percent: Int) -> Duration { time.part(percent, now: now()) }
 
-    /// Milliseconds since 1970: the end of a step that takes no more than `percent` of the whole time and leaves
+    /// The end of a step that takes no more than `percent` of the whole time and leaves
     /// `others` percent to the steps behind it.
-    func deadline(_ percent: Int64, leaving others: Int64) -> Int64 {
+    func deadline(_ percent: Int, leaving others: Int) -> Timestamp {
         let now = now()
         return now + min(time.part(percent, now: now), time.allBut(others, now: now))
     }
@@ -87,22 +88,24 @@ final class StartOrder: Sendable {
     }
 }
 
-/// How long each step of stopping may take, so that all of them end in time. Knows no clock: times are milliseconds.
+/// How long each step of stopping may take, so that all of them end in time. Knows no clock.
 struct StoppingTime {
-    private let total: Int64
-    private let end: Int64
+    private let total: Duration
+    private let end: Timestamp
 
-    init(seconds: Int, now: Int64) {
-        total = Int64(seconds) * 1_000
+    init(_ total: Duration, now: Timestamp) {
+        self.total = total
         end = now + total
     }
 
     /// What is left. A clock that jumps back gives no more than there was.
-    func left(now: Int64) -> Int64 { min(total, max(0, end - now)) }
+    func left(now: Timestamp) -> Duration { min(total, max(.zero, end - now)) }
 
     /// For a step that should take no more than `percent` of everything.
-    func part(_ percent: Int64, now: Int64) -> Int64 { min(left(now: now), total * percent / 100) }
+    func part(_ percent: Int, now: Timestamp) -> Duration { min(left(now: now), share(percent)) }
 
     /// What is left but for `percent` of everything, which later steps are to have.
-    func allBut(_ percent: Int64, now: Int64) -> Int64 { max(0, left(now: now) - total * percent / 100) }
+    func allBut(_ percent: Int, now: Timestamp) -> Duration { max(.zero, left(now: now) - share(percent)) }
+
+    private func share(_ percent: Int) -> Duration { total * percent / 100 }
 }

@@ -1,11 +1,12 @@
 import Glibc
 import Logging
+import Units
 
 /// systemd, or whoever else started us and wants to be told how it goes (sd_notify(3)): datagrams to the socket in `NOTIFY_SOCKET`.
 package struct ServiceManager: Sendable {
     private let address: [UInt8]
-    /// How often the manager wants to hear that we are alive, in milliseconds; nil: it does not.
-    package let watchdog: Int64?
+    /// How often the manager wants to hear that we are alive; nil: it does not.
+    package let watchdog: Duration?
 
     /// Nil where nobody wants to be told. `environment` looks variables up; `process` is our number.
     package init?(environment: (String) -> String?, process: Int32 = getpid()) {
@@ -16,7 +17,7 @@ package struct ServiceManager: Sendable {
         address = socket.hasPrefix("@") ? [0] + Array(socket.utf8.dropFirst()) : Array(socket.utf8)
         let isForUs = environment("WATCHDOG_PID").map { Int32($0) == process } ?? true
         let microseconds = environment("WATCHDOG_USEC").flatMap { Int64($0) } ?? 0
-        watchdog = isForUs && microseconds >= 1_000 ? microseconds / 1_000 : nil
+        watchdog = isForUs && microseconds >= 1_000 ? .milliseconds(microseconds / 1_000) : nil
     }
 
     /// Everything works; `status` is one line for people.
@@ -54,26 +55,26 @@ package struct ServiceManager: Sendable {
 
 /// Tells the service manager that we are alive, for as long as that is true.
 struct Watchdog: Sendable {
-    /// How often the manager wants to hear of us, in milliseconds.
-    let interval: Int64
-    /// Parts that do not come round within so many milliseconds.
-    let stuck: @Sendable (_ milliseconds: Int64) async -> [String]
+    /// How often the manager wants to hear of us.
+    let interval: Duration
+    /// Parts that do not come round within that time.
+    let stuck: @Sendable (_ patience: Duration) async -> [String]
     let alive: @Sendable () -> Void
     let logger: Logger
-    var pause: @Sendable (_ milliseconds: Int64) async throws -> Void = {
-        try await Task.sleep(for: .milliseconds($0))
+    var pause: @Sendable (_ span: Duration) async throws -> Void = {
+        try await Task.sleep(for: $0)
     }
 
     /// Twice an interval, until the task is cancelled. While anything is stuck it says nothing, and the manager starts
     /// us anew.
     func run() async {
         repeat {
-            let stuck = await stuck(max(1, interval / 4))
+            let stuck = await stuck(max(.milliseconds(1), interval / 4))
             if stuck.isEmpty {
                 alive()
             } else {
                 logger.critical("Something is stuck", metadata: ["parts": "\(stuck.joined(separator: ", "))"])
             }
-        } while (try? await pause(max(1, interval / 4))) != nil
+        } while (try? await pause(max(.milliseconds(1), interval / 4))) != nil
     }
 }

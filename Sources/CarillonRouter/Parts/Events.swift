@@ -11,6 +11,7 @@ import RelayServer
 import RemoteSigning
 import RouterConfiguration
 import Sealing
+import Units
 
 /// The pipeline on its thread, which makes deliveries of events.
 struct Events: RouterPart {
@@ -29,7 +30,7 @@ struct Events: RouterPart {
         sockets: Sockets,
         counts: RouterCounts,
         observer: any PipelineObserver,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         self.intake = intake
@@ -58,7 +59,7 @@ struct Events: RouterPart {
                         pool: relays.pool,
                         registry: stores.registry,
                         asksOwnRelays: configuration.relays.perUser != .none,
-                        patience: configuration.context.waitMilliseconds
+                        patience: configuration.context.wait
                     ),
                     hintObserver: configuration.hints.policy == .ignore ? nil : relays.watch,
                     sealer: DeviceSealer(
@@ -94,7 +95,7 @@ struct Events: RouterPart {
         intake.close()
         let patience = time.part(30)
         let impatience = Task { [intake, logger] in
-            guard (try? await Task.sleep(for: .milliseconds(patience))) != nil else { return }
+            guard (try? await Task.sleep(for: patience)) != nil else { return }
             logger.warning("Refusing events that the time does not suffice for")
             intake.abandon()
         }

@@ -7,6 +7,7 @@ import NIOPosix
 import Operations
 import RouterConfiguration
 import Synchronization
+import Units
 
 /// The API for operators and their tools, where the configuration has one.
 final class Operators: RouterPart {
@@ -20,7 +21,7 @@ final class Operators: RouterPart {
     private let console: RouterConsole
     private let group: MultiThreadedEventLoopGroup
     private let counts: LimitCounts
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let logger: Logger
     private let state = Mutex(State())
 
@@ -30,7 +31,7 @@ final class Operators: RouterPart {
         console: RouterConsole,
         group: MultiThreadedEventLoopGroup,
         counts: ListenerCounts,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) {
         self.api = api

@@ -11,6 +11,7 @@ import PluginHost
 import Registry
 import RouterConfiguration
 import Synchronization
+import Units
 import YAMLReading
 
 /// The event loops, outgoing HTTP, and the plugins with their transports.
@@ -85,7 +86,7 @@ final class Deliveries: RouterPart {
         registry: Registry,
         transports: ActiveTransports,
         observer: any DeliveryObserver,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         courier = try Courier(

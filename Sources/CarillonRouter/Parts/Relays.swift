@@ -12,6 +12,7 @@ import RelayPool
 import RouterConfiguration
 import Rules
 import Synchronization
+import Units
 
 /// Other people's relays: what is read there for everybody registered, and what is published there.
 struct Relays: RouterPart {
@@ -29,7 +30,7 @@ struct Relays: RouterPart {
         counts: RouterCounts,
         identity: KeyPair,
         outgoing: Outgoing,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         var watching = configuration.accountWatch
@@ -93,7 +94,7 @@ final class AccountChanges: Sendable {
     }
 }
 
-/// How many files and sockets this process may have open, of which each connection takes one.
+/// How many files and sockets this process may have open; each connection takes one.
 enum OpenFiles {
     /// For what is not a user's relay: databases, our own socket, push services, information documents, plugins.
     private static let others = 2_048

@@ -13,6 +13,7 @@ import Registry
 import RelayServer
 import RouterConfiguration
 import Synchronization
+import Units
 import WebIngress
 
 /// Where events and push messages are brought to us: the relay socket, the sealed ingress, the feed.
@@ -39,7 +40,7 @@ final class Sockets: RouterPart {
         stop: StopSignal,
         group: any EventLoopGroup,
         counts: ListenerCounts,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         self.configuration = configuration
@@ -79,7 +80,7 @@ final class Sockets: RouterPart {
                     logger.notice(feed.stopsAtEnd ? "Stopping, as the feed has ended" : "Serving on without the feed")
                     if feed.stopsAtEnd { stop.send() }
                 },
-                now: { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) },
+                now: Deadline.now,
                 logger: logger
             )
         }
@@ -147,7 +148,7 @@ extension Configuration {
             limits: relay.limits
         )
         information.termsOfService = relay.termsOfService
-        information.createdAtUpperLimit = PipelineSettings.secondsAhead
+        information.createdAtUpperLimit = PipelineSettings.clockTolerance.seconds
         information.push = terms
         return information
     }

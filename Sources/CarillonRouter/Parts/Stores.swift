@@ -8,6 +8,7 @@ import Operations
 import Platforms
 import Registry
 import RouterConfiguration
+import Units
 import YAMLReading
 
 /// The lock on the store, and the key whose registrations are in it.
@@ -71,7 +72,7 @@ struct Stores: RouterPart {
         changes: AccountChanges,
         codes: TargetCodes,
         log: RouterLog,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) throws {
         self.claim = claim
         tracePath = configuration.tracePath

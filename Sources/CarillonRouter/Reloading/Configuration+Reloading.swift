@@ -11,7 +11,7 @@ extension Configuration {
         result.defaultMode = new.defaultMode
         result.pacing = new.pacing
         result.filters = new.filters
-        result.shutdownSeconds = new.shutdownSeconds
+        result.shutdownTime = new.shutdownTime
         if let file = new.api?.tokenFile { result.api?.tokenFile = file }
         return result
     }
@@ -31,7 +31,7 @@ extension Configuration {
             ),
             (
                 "context",
-                context.isOn == new.context.isOn && context.waitMilliseconds == new.context.waitMilliseconds
+                context.isOn == new.context.isOn && context.wait == new.context.wait
                     && context.path == new.context.path
             ),
             ("trace", trace == new.trace),

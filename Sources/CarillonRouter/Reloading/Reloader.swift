@@ -11,6 +11,7 @@ import RelayPool
 import RouterConfiguration
 import Rules
 import Synchronization
+import Units
 import YAMLReading
 
 /// Reads the configuration anew and puts it in force between two batches: rules, apps with their credentials, defaults,
@@ -29,8 +30,8 @@ final class Reloader: Sendable {
         var refused: [Diagnostic]
     }
 
-    /// How long instances that serve no more may take for what they have, in milliseconds: longer than the host waits for a delivery.
-    private static let patienceWithFormer: Int64 = 65_000
+    /// How long instances that serve no more may take for what they have: longer than the host waits for a delivery.
+    private static let patienceWithFormer: Duration = .seconds(65)
 
     /// As it was at the start.
     private let configuration: Configuration
@@ -271,14 +272,14 @@ final class Reloader: Sendable {
     /// Lets go of instances that never served.
     private func discard(_ transports: Transports, keeping former: Transports) {
         for (queue, instance) in transports.all where former.all[queue] !== instance {
-            Task { [outgoing] in _ = await outgoing.plugins.retire(instance, within: 1_000) }
+            Task { [outgoing] in _ = await outgoing.plugins.retire(instance, within: .seconds(1)) }
         }
     }
 
     /// Lets go of filters that nobody asks any more.
     private func retire(_ filters: Filters, keeping others: Filters) {
         for instance in filters.instances(without: others) {
-            Task { [outgoing] in _ = await outgoing.plugins.retire(instance, within: 5_000) }
+            Task { [outgoing] in _ = await outgoing.plugins.retire(instance, within: .seconds(5)) }
         }
     }
 
@@ -288,9 +289,9 @@ final class Reloader: Sendable {
         of plugins: PluginHost,
         _ transports: ActiveTransports
     ) async {
-        let end = DispatchTime.now() + .milliseconds(Int(patienceWithFormer))
-        while !instance.isIdle, DispatchTime.now() < end, (try? await Task.sleep(for: .milliseconds(100))) != nil {}
-        _ = await plugins.retire(instance, within: 5_000)
+        let end = Deadline.now() + patienceWithFormer
+        while !instance.isIdle, Deadline.now() < end, (try? await Task.sleep(for: .milliseconds(100))) != nil {}
+        _ = await plugins.retire(instance, within: .seconds(5))
         transports.noteEnd(of: instance)
     }
 }

@@ -25,7 +25,7 @@ extension Configuration {
             defaultMode: defaultMode,
             encryptingPlatforms: plugins.encryptingPlatforms,
             showingPlatforms: plugins.showingPlatforms,
-            contextWait: context.waitMilliseconds,
+            contextWait: context.wait,
             contextPath: contextPath,
             usesContext: context.isOn,
             pacing: pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)

@@ -4,6 +4,7 @@ import Notifications
 import Operations
 import Registry
 import Rules
+import Units
 import YAMLReading
 
 /// What the parts of the router have to say against a registration before it is taken.
@@ -51,7 +52,7 @@ struct RegisteredDevices: DeviceDirectory {
 
     func markProven(_ devices: [DeviceID]) throws { try registry.markProven(devices) }
 
-    func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
+    func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws {
         if device.isOfIngress {
             try registry.markIngressDeviceGone(device)
         } else {

@@ -3,9 +3,10 @@ import Pipeline
 import Registry
 import RelayPool
 import Synchronization
+import Units
 
 /// Asks the operator's relays for names, notes, and accounts' own lists. No others for what a stranger's event names: that must
-/// not decide whom we ask what. An account's own lists are asked for at its own relays too, where we listen for it anyway.
+/// not decide who gets which questions. An account's own lists are asked for at its own relays too, where we listen for it anyway.
 struct RelayContextFetcher: ContextFetcher {
     /// Keys in one filter, and in one REQ: relays take messages of 128 KiB at least.
     private static let keysPerFilter = 500
@@ -22,8 +23,7 @@ struct RelayContextFetcher: ContextFetcher {
     let registry: Registry
     /// Whether accounts are looked for at relays of their own.
     let asksOwnRelays: Bool
-    /// In milliseconds.
-    let patience: Int64
+    let patience: Duration
 
     func fetch(_ wants: ContextWants, completion: @escaping @Sendable (_ isAnswered: Bool) -> Void) {
         let requests = requests(wants)
@@ -62,7 +62,7 @@ struct RelayContextFetcher: ContextFetcher {
         return requests
     }
 
-    /// Filters, of some for each REQ, for a contact list of somebody whom the account follows that names the author.
+    /// Filters, some for each REQ, for contact lists of people the account follows that name the author.
     private func distance(_ want: DistanceWant) -> [[Filter]] {
         let list = try? registry.recipientList(.contactList, of: want.account)
         let filters = (list?.namedKeys ?? []).chunks(of: Self.keysPerFilter).map { keys in

@@ -4,17 +4,17 @@ import Notifications
 import Pipeline
 import Storage
 import Synchronization
+import Units
 
 /// Tells an operator what became of events and deliveries. Never told content, tokens or keys.
 final class RouterLog: DeliveryObserver, PipelineObserver {
     let logger: Logger
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let refusals = Mutex(RefusalTally())
     private let alarm: any Alarm
     private let reports = Mutex((tally: ReportTally(), isAlarmSet: false))
 
-    /// `now` is in milliseconds since 1970.
-    init(logger: Logger, now: @escaping @Sendable () -> Int64, alarm: (any Alarm)? = nil) {
+    init(logger: Logger, now: @escaping @Sendable () -> Timestamp, alarm: (any Alarm)? = nil) {
         self.logger = logger
         self.now = now
         self.alarm = alarm ?? DispatchAlarm(now: now)
@@ -45,7 +45,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
         }
     }
 
-    private func isWorthALine(_ report: DeliveryReport, now: Int64) -> Bool {
+    private func isWorthALine(_ report: DeliveryReport, now: Timestamp) -> Bool {
         guard report.kind != .delivered else { return false }
         let (isWorthALine, mustSetAlarm) = reports.withLock { reports in
             let isWorthALine = reports.tally.add(report, now: now)
@@ -103,16 +103,16 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
 
 /// How many events were refused why, told once a minute for each reason: whoever floods us is not to flood the log.
 struct RefusalTally: Sendable {
-    /// Between two lines that name the same reason, in milliseconds.
-    private static let pause: Int64 = 60_000
+    /// Between two lines that name the same reason.
+    private static let pause: Duration = .minutes(1)
     private static let refusals: Set<PipelineStep> = [.malformed, .forged, .registrationRefused, .notKept]
 
     private var untold: [PipelineStep: Int] = [:]
-    private var toldAt: [PipelineStep: Int64] = [:]
+    private var toldAt: [PipelineStep: Timestamp] = [:]
 
-    /// Adds what became of a batch at `now`, in milliseconds since 1970, and returns what to tell: of each reason how
-    /// many events there were since it was told last.
-    mutating func add(_ counts: [PipelineStep: Int], now: Int64) -> [PipelineStep: Int] {
+    /// Adds what became of a batch at `now` and returns what to tell: of each reason how
+    /// many events there were since the last line about it.
+    mutating func add(_ counts: [PipelineStep: Int], now: Timestamp) -> [PipelineStep: Int] {
         for (step, count) in counts where Self.refusals.contains(step) { untold[step, default: 0] += count }
         guard !untold.isEmpty else { return [:] }
         // A clock that jumped back is no reason to be silent until it is there again.
@@ -128,7 +128,7 @@ struct RefusalTally: Sendable {
 /// Reports of deliveries that did not go through, gathered where they repeat: a server that refuses everything is not
 /// to fill the log.
 ///
-/// Of each sort the first few of a minute are told in full, and how many more there were once a minute.
+/// The first few lines of each sort are logged in full each minute, then once a minute how many more there were.
 struct ReportTally: Sendable {
     struct Sort: Hashable, Sendable {
         var queue: QueueName
@@ -138,13 +138,12 @@ struct ReportTally: Sendable {
     }
 
     private struct Count: Sendable {
-        var since: Int64
+        var since: Timestamp
         var told = 0
         var untold = 0
     }
 
-    /// In milliseconds.
-    static let interval: Int64 = 60_000
+    static let interval: Duration = .minutes(1)
     private static let toldInFull = 5
     /// Words of plugins should be few.
     private static let mostSorts = 500
@@ -154,8 +153,8 @@ struct ReportTally: Sendable {
     /// Whether there is something that ``takeDue(now:)`` may have to tell later.
     var isEmpty: Bool { counts.isEmpty }
 
-    /// Whether a report of the time `now`, in milliseconds since 1970, is told in full.
-    mutating func add(_ report: DeliveryReport, now: Int64) -> Bool {
+    /// Whether a report of the time `now` is logged in full.
+    mutating func add(_ report: DeliveryReport, now: Timestamp) -> Bool {
         var sort = Sort(queue: report.queue, kind: report.kind, status: report.status, reason: report.reason)
         if counts[sort] == nil, counts.count >= Self.mostSorts { (sort.status, sort.reason) = (0, "other") }
         var count = counts[sort] ?? Count(since: now)
@@ -168,8 +167,8 @@ struct ReportTally: Sendable {
         return false
     }
 
-    /// How many more there were of each sort whose minute is over by `now`, in milliseconds since 1970.
-    mutating func takeDue(now: Int64) -> [Sort: Int] {
+    /// How many more there were of each sort whose minute is over by `now`.
+    mutating func takeDue(now: Timestamp) -> [Sort: Int] {
         // A clock that jumped back is no reason to be silent until it is there again.
         let due = counts.filter { now < $0.value.since || now - $0.value.since >= Self.interval }
         for (sort, count) in due {

@@ -1,5 +1,6 @@
 import Delivery
 import Pipeline
+import Units
 
 /// Everybody who wants to know what becomes of events and deliveries; told in this order, on the teller's thread.
 struct RouterObservers: Sendable {
@@ -20,7 +21,7 @@ extension RouterObservers: PipelineObserver {
         for observer in pipeline { observer.leftOut(counts) }
     }
 
-    func trace(_ steps: [TraceStep], at time: Int64) {
+    func trace(_ steps: [TraceStep], at time: Timestamp) {
         for observer in pipeline { observer.trace(steps, at: time) }
     }
 }
@@ -58,8 +59,7 @@ extension RouterObservers: DeliveryObserver {
 /// Tells the pipeline of the ends of deliveries.
 struct PaceFeedback: DeliveryObserver {
     let intake: Intake
-    /// Milliseconds since 1970.
-    let now: @Sendable () -> Int64
+    let now: @Sendable () -> Timestamp
 
     func deliveriesReported(_ reports: [DeliveryReport]) {
         let moment = now()

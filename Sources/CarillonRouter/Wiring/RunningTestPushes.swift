@@ -2,6 +2,7 @@ import Delivery
 import Notifications
 import Operations
 import RouterConfiguration
+import Units
 
 /// Sends test pushes by the transports of a running router, beside the courier: they wait in no queue, and their outcomes are nobody's
 /// but the operator's.
@@ -9,7 +10,7 @@ struct RunningTestPushes: TestPushSender {
     let settings: ActiveSettings
     let encryptingPlatforms: @Sendable () -> Set<String>
     let transport: @Sendable (QueueName) -> (any Transport)?
-    let now: @Sendable () -> Int64
+    let now: @Sendable () -> Timestamp
 
     var defaultMode: Mode { settings.configuration.defaultMode }
 

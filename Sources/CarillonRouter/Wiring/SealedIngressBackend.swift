@@ -6,6 +6,7 @@ import Operations
 import RateLimits
 import Registry
 import Synchronization
+import Units
 import WebIngress
 
 /// What stands behind the sealed ingress: the registry's table of its devices, and the outbox.
@@ -16,7 +17,7 @@ final class SealedIngressBackend: IngressBackend {
     private let registry: Registry
     private let courier: Courier
     private let trials: TokenTrials
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let logger: Logger
     /// A disk that refuses refuses every batch.
     private let lines: Mutex<TokenBucket>
@@ -27,7 +28,7 @@ final class SealedIngressBackend: IngressBackend {
         registry: Registry,
         courier: Courier,
         trials: TokenTrials,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) {
         self.queue = queue

@@ -5,6 +5,7 @@ import Notifications
 import Operations
 import Registry
 import Synchronization
+import Units
 
 /// Pushes codes to targets that somebody wants to have moved. Beside the pipeline, so that whoever registers cannot
 /// tell from the time it takes whether the target was anybody's.
@@ -17,10 +18,10 @@ final class TargetCodes: Sendable {
     private let name: String
     private let receiver = Mutex(Receiver())
     private let queue = DispatchQueue(label: "carillon.target-codes")
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let logger: Logger
 
-    init(name: String, now: @escaping @Sendable () -> Int64, logger: Logger) {
+    init(name: String, now: @escaping @Sendable () -> Timestamp, logger: Logger) {
         self.name = name
         self.now = now
         self.logger = logger

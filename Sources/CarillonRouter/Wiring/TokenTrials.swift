@@ -2,18 +2,19 @@ import Delivery
 import Listening
 import Notifications
 import Synchronization
+import Units
 
 /// Which clients of the sealed ingress bring device tokens that the push service refuses: whoever makes tokens up loses
 /// their allowance for a while. Each new token counts once, for the client that brought it first.
 struct TokenTrialBook: Sendable {
     private struct Record: Sendable {
-        var since: Int64
+        var since: Timestamp
         var taken = 0
         var refused = 0
     }
 
-    /// How long what a client brought counts, in milliseconds.
-    private static let memory: Int64 = 3_600_000
+    /// How long what a client brought counts.
+    private static let memory: Duration = .hours(1)
     /// A client may bring this many bad tokens, whatever else.
     private static let tolerated = 20
     private static let capacity = 100_000
@@ -22,7 +23,7 @@ struct TokenTrialBook: Sendable {
     private var trials: [DeviceID: ClientAddress] = [:]
 
     /// Whether most of the new tokens that `client` brought within the hour were refused.
-    func isMistrusted(_ client: ClientAddress, now: Int64) -> Bool {
+    func isMistrusted(_ client: ClientAddress, now: Timestamp) -> Bool {
         guard let record = clients[client], isRecent(record, now: now) else { return false }
         return record.refused > Self.tolerated && record.refused > record.taken
     }
@@ -35,7 +36,7 @@ struct TokenTrialBook: Sendable {
     }
 
     /// The push service took the token of a device, refused it, or (nil) said nothing about it.
-    mutating func end(_ device: DeviceID, isTaken: Bool?, now: Int64) {
+    mutating func end(_ device: DeviceID, isTaken: Bool?, now: Timestamp) {
         guard let client = trials.removeValue(forKey: device), let isTaken else { return }
         if clients.count >= Self.capacity, clients[client] == nil { forgetOld(now: now) }
         var record = clients[client] ?? Record(since: now)
@@ -45,13 +46,13 @@ struct TokenTrialBook: Sendable {
         clients[client] = record
     }
 
-    private mutating func forgetOld(now: Int64) {
+    private mutating func forgetOld(now: Timestamp) {
         clients = clients.filter { isRecent($0.value, now: now) }
         if clients.count >= Self.capacity { clients.removeAll(keepingCapacity: true) }
     }
 
     /// A clock that was put back makes nobody wait longer.
-    private func isRecent(_ record: Record, now: Int64) -> Bool {
+    private func isRecent(_ record: Record, now: Timestamp) -> Bool {
         now >= record.since && now - record.since < Self.memory
     }
 }
@@ -59,10 +60,9 @@ struct TokenTrialBook: Sendable {
 /// A ``TokenTrialBook`` that learns from what becomes of deliveries.
 final class TokenTrials: DeliveryObserver {
     private let book = Mutex(TokenTrialBook())
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
-    /// `now` is in milliseconds since 1970.
-    init(now: @escaping @Sendable () -> Int64) {
+    init(now: @escaping @Sendable () -> Timestamp) {
         self.now = now
     }
 

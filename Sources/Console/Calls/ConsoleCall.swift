@@ -1,3 +1,5 @@
+import Units
+
 /// What an operator asks by the API; all but the first three take the token.
 package enum ConsoleCall: Sendable, Equatable {
     /// Whether the process works at all.
@@ -21,8 +23,8 @@ package struct ConsoleAnswer: Sendable, Equatable {
     package var status: Int
     package var body: String
     package var contentType = "application/json"
-    /// Seconds after which the client may come again; nil: the answer does not say.
-    var retryAfter: Int?
+    /// The time after which the client may come again; nil: the answer does not say.
+    var retryAfter: Duration?
     /// The methods there are, where it was the wrong one.
     var allow: String?
 
@@ -43,9 +45,9 @@ package struct ConsoleAnswer: Sendable, Equatable {
         ConsoleAnswer(status: status, body: "{\"error\":\(JSONText.quoted(message))}\n")
     }
 
-    static func tooMany(retryAfter seconds: Int) -> ConsoleAnswer {
-        var answer = failure(429, "too many requests from this address: wait \(seconds) s")
-        answer.retryAfter = seconds
+    static func tooMany(retryAfter pause: Duration) -> ConsoleAnswer {
+        var answer = failure(429, "too many requests from this address: wait \(pause.seconds) s")
+        answer.retryAfter = pause
         return answer
     }
 

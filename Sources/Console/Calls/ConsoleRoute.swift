@@ -1,3 +1,5 @@
+import ASCII
+
 /// What a request is for, by its method and target.
 enum ConsoleRoute: Equatable {
     case call(ConsoleCall)
@@ -63,20 +65,7 @@ enum ConsoleRoute: Equatable {
     }
 
     private static func decoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-                continue
-            }
-            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-            guard rest.count >= 2, digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16) else {
-                return nil
-            }
-            rest = rest.dropFirst(2)
-            bytes.append(value)
-        }
-        return String(validating: bytes, as: UTF8.self)
+        let blanks = text.utf8.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+        return PercentEncoding.decode(blanks).flatMap { String(validating: $0, as: UTF8.self) }
     }
 }

@@ -5,7 +5,7 @@ import Synchronization
 package struct Histogram: Sendable, Equatable {
     /// The upper ends of the buckets but the last, which has none; ascending.
     package let bounds: [Double]
-    /// How many values each bucket holds, none of which is counted twice.
+    /// How many values each bucket holds; no value counts twice.
     package private(set) var counts: [UInt64]
     package private(set) var sum = 0.0
 

@@ -1,3 +1,5 @@
+import Units
+
 /// Where the API listens, who may ask, and what one client may do. The defaults suit tools on this machine.
 package struct ConsoleConfiguration: Sendable {
     /// The address to listen on.
@@ -20,16 +22,16 @@ package struct ConsoleConfiguration: Sendable {
         package var strangersPerSecond = 5
         /// The same at once, before the rate counts.
         package var strangersBurst = 50
-        /// Calls in work at the same time; further ones are told to come later.
+        /// Calls in work at the same time; further ones get 503.
         package var callsAtATime = 16
-        /// The longest body that is read, in bytes; a longer one ends the connection. No call needs one.
-        package var bodyBytes = 65_536
-        /// The longest request line and header, in bytes.
-        package var headerBytes = 16_384
-        /// How long a client may take from the end of its header to the end of its body, in seconds.
-        package var bodySeconds: Int64 = 15
-        /// How long a connection may be idle, take for a header, or leave an answer unread, in seconds.
-        package var idleSeconds: Int64 = 60
+        /// The longest body that is read; a longer one ends the connection. No call needs one.
+        package var bodyBytes: ByteCount = .kibibytes(64)
+        /// The longest request line and header.
+        package var headerBytes: ByteCount = .kibibytes(16)
+        /// How long a client may take from the end of its header to the end of its body.
+        package var bodyTimeout: Duration = .seconds(15)
+        /// How long a connection may be idle, take for a header, or leave an answer unread.
+        package var idleTimeout: Duration = .seconds(60)
 
         package init() {}
     }

@@ -5,6 +5,7 @@ import Listening
 import NIOCore
 import RateLimits
 import Synchronization
+import Units
 
 /// Answers requests: who may ask, how often, and what.
 final class ConsoleHandler: Sendable {
@@ -17,7 +18,7 @@ final class ConsoleHandler: Sendable {
     private let token: @Sendable () -> APIToken
     private let backend: any ConsoleBackend
     private let counts: LimitCounts
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let state: Mutex<State>
 
     init(
@@ -25,7 +26,7 @@ final class ConsoleHandler: Sendable {
         token: @escaping @Sendable () -> APIToken,
         backend: any ConsoleBackend,
         counts: LimitCounts,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.token = token
@@ -45,7 +46,7 @@ final class ConsoleHandler: Sendable {
 
     func answer(_ request: Request, on channel: any Channel) async throws -> ConsoleAnswer {
         let limits = configuration.limits
-        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodySeconds, on: channel)
+        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodyTimeout, on: channel)
         return await answer(
             method: request.method.rawValue,
             target: request.head.path ?? "",

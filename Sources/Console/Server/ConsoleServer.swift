@@ -3,6 +3,7 @@ import HTTPTypes
 import Listening
 import Logging
 import NIOCore
+import Units
 
 /// The API's HTTP server: health, readiness and metrics for machines, and what the commands ask a running router.
 package final class ConsoleServer: Sendable {
@@ -16,7 +17,7 @@ package final class ConsoleServer: Sendable {
     ///   - token: Opens what is not public; called for each request.
     ///   - backend: Answers calls.
     ///   - loop: The event loop to run on; it stays the caller's.
-    ///   - now: Milliseconds since 1970.
+    ///   - now: The wall clock.
     ///   - counts: Counts connections and refusals.
     ///   - logger: Logs connections, without addresses.
     package init(
@@ -24,7 +25,7 @@ package final class ConsoleServer: Sendable {
         token: @escaping @Sendable () -> APIToken,
         backend: any ConsoleBackend,
         loop: any EventLoop,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         counts: LimitCounts = LimitCounts(),
         logger: Logger
     ) {
@@ -43,8 +44,8 @@ package final class ConsoleServer: Sendable {
     /// Starts listening, and returns the port. Throws a `ListenError` when the address cannot be listened on.
     package func start() async throws -> Int { try await server.start() }
 
-    /// Stops listening at once, lets requests under way end for `patience` milliseconds, and then ends what is left.
-    package func stop(within patience: Int64) async { await server.stop(within: patience) }
+    /// Stops listening at once, lets requests under way end for `patience`, and then ends what is left.
+    package func stop(within patience: Duration) async { await server.stop(within: patience) }
 }
 
 extension ConsoleConfiguration {
@@ -55,7 +56,7 @@ extension ConsoleConfiguration {
             connections: limits.connections,
             connectionsPerAddress: limits.connectionsPerAddress,
             headerBytes: limits.headerBytes,
-            idleSeconds: limits.idleSeconds,
+            idleTimeout: limits.idleTimeout,
             refusalLine: "Refusing connections to the API: too many"
         )
     }
@@ -64,7 +65,7 @@ extension ConsoleConfiguration {
 extension HTTPAnswer {
     fileprivate init(_ answer: ConsoleAnswer) {
         var fields: HTTPFields = [.contentType: answer.contentType, .cacheControl: "no-store"]
-        if let retryAfter = answer.retryAfter { fields[.retryAfter] = String(retryAfter) }
+        if let retryAfter = answer.retryAfter { fields[.retryAfter] = String(retryAfter.seconds) }
         if let allow = answer.allow { fields[.allow] = allow }
         if answer.status == 401 { fields[.wwwAuthenticate] = "Bearer" }
         self.init(status: HTTPResponse.Status(code: answer.status), fields: fields, body: answer.body)

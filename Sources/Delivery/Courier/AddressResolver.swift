@@ -1,5 +1,6 @@
 import Notifications
 import Storage
+import Units
 
 /// Finds where attempts go, in the registry and among the transports, and tells the registry what push services say
 /// about devices.
@@ -16,7 +17,7 @@ struct AddressResolver: Sendable {
     let trouble: FailureLog
 
     /// Looks up all of `attempts`. `accept` stores a delivery that goes to another queue from now on.
-    func resolve(_ attempts: [Attempt], now: Int64, accept: (Delivery) throws -> Void) -> [Target] {
+    func resolve(_ attempts: [Attempt], now: Timestamp, accept: (Delivery) throws -> Void) -> [Target] {
         var transports: [Int: (any Transport)?] = [:]
         var failure: (any Error)?
         let targets = attempts.map { attempt in
@@ -59,7 +60,7 @@ struct AddressResolver: Sendable {
 
     /// Forgets a device that is gone, before its delivery ends. Returns the outcome of the attempt: a device that was
     /// registered anew since the attempt began stays, and gets the delivery at its new address.
-    func settleGone(_ attempt: Attempt, registeredAt: Int64, _ outcome: Outcome) -> Outcome {
+    func settleGone(_ attempt: Attempt, registeredAt: Timestamp, _ outcome: Outcome) -> Outcome {
         let device = attempt.stored.delivery.device
         var again = Outcome(.retry, status: outcome.status, reason: "registered-anew")
         do {

@@ -1,3 +1,5 @@
+import Units
+
 /// Which deliveries of a queue are in memory, and which only on disk.
 ///
 /// First tries come into memory in order, so one key divides them. Retries come by due time: all before `horizon` are
@@ -16,7 +18,7 @@ struct Backlog: Sendable {
     /// Those of them that ended while a page was being read, which may bring them once more.
     private var endedWhileReading: [OutboxKey] = []
 
-    /// A queue of which nothing is on disk.
+    /// A queue with nothing on disk.
     init(newQueue number: Int) {
         taken = .lowest(of: number)
         lastAccepted = taken
@@ -26,7 +28,7 @@ struct Backlog: Sendable {
     init(storedQueue number: Int, last: OutboxKey) {
         taken = .lowest(of: number)
         lastAccepted = last
-        horizon = RetryPlace(due: .min, key: taken)
+        horizon = RetryPlace(due: .distantPast, key: taken)
     }
 
     /// Whether first tries wait only on disk.

@@ -2,6 +2,7 @@ import Logging
 import Notifications
 import Storage
 import Synchronization
+import Units
 
 /// Takes deliveries, stores them durably, and attempts each until it has a final outcome.
 ///
@@ -11,7 +12,7 @@ package final class Courier: Sendable {
     enum Message: Sendable {
         case event(CourierEvent)
         /// A push service says that a device is gone. `registeredAt` belongs to the address that was tried.
-        case gone(Attempt, registeredAt: Int64, Outcome)
+        case gone(Attempt, registeredAt: Timestamp, Outcome)
         /// A push service accepted the token of a device for the first time.
         case proven(Attempt, Outcome)
         /// To be called when no attempt is under way any more and all outcomes are on disk.
@@ -23,8 +24,8 @@ package final class Courier: Sendable {
     struct State: Sendable {
         var queues: CourierQueues
         var drains: [@Sendable () -> Void] = []
-        /// When the alarm rings next, in milliseconds since 1970.
-        var wakeAt: Int64?
+        /// When the alarm rings next.
+        var wakeAt: Timestamp?
     }
 
     private let environment: CourierEnvironment
@@ -144,9 +145,9 @@ package final class Courier: Sendable {
         mailbox.post(.event(.lift))
     }
 
-    /// Begins no further attempts, and returns when the outcomes of those under way are on disk, or at `deadline`
-    /// (milliseconds since 1970). Deliveries without a final outcome stay in the outbox for the next start.
-    package func shutdown(deadline: Int64) async {
+    /// Begins no further attempts, and returns when the outcomes of those under way are on disk, or at `deadline`.
+    /// Deliveries without a final outcome stay in the outbox for the next start.
+    package func shutdown(deadline: Timestamp) async {
         await withCheckedContinuation { continuation in
             let gate = ShutdownGate(continuation)
             ring(at: deadline) { gate.open() }
@@ -155,7 +156,7 @@ package final class Courier: Sendable {
     }
 
     /// An alarm that does not ring early. If the clock is set back it rings too early rather than much too late.
-    private func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+    private func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
         let begin = environment.now()
         environment.alarm.ring(at: time) { [weak self] in
             guard let self else { return action() }
@@ -261,7 +262,7 @@ package final class Courier: Sendable {
     }
 
     /// Finds where each attempt goes, and makes those that may be made.
-    private func attempt(_ attempts: [Attempt], now: Int64) -> CourierActions {
+    private func attempt(_ attempts: [Attempt], now: Timestamp) -> CourierActions {
         let targets = resolver.resolve(attempts, now: now) { try accept([$0]) }
         capacity.locate(
             targets.compactMap { target in
@@ -304,7 +305,7 @@ package final class Courier: Sendable {
         return actions
     }
 
-    private func wake(at time: Int64) {
+    private func wake(at time: Timestamp) {
         let isNew = state.withLock { state in
             if let wakeAt = state.wakeAt, wakeAt <= time { return false }
             state.wakeAt = time

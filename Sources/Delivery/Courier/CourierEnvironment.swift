@@ -1,5 +1,6 @@
 import Dispatch
 import Notifications
+import Units
 
 /// What a courier depends on.
 package struct CourierEnvironment: Sendable {
@@ -12,8 +13,7 @@ package struct CourierEnvironment: Sendable {
     /// token that its push service has not accepted yet; nil: not counted.
     package var host: @Sendable (DeviceAddress) -> String?
     package var observer: any DeliveryObserver
-    /// Milliseconds since 1970.
-    package var now: @Sendable () -> Int64
+    package var now: @Sendable () -> Timestamp
     package var alarm: any Alarm
     /// Spreads retries over time.
     package var random: any RandomNumberGenerator & Sendable
@@ -30,7 +30,7 @@ package struct CourierEnvironment: Sendable {
         store: any DeliveryStore,
         directory: any DeviceDirectory,
         observer: any DeliveryObserver,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         alarm: any Alarm,
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
         host: @escaping @Sendable (DeviceAddress) -> String? = { _ in nil },
@@ -49,23 +49,22 @@ package struct CourierEnvironment: Sendable {
 
 /// Calls back at a time. The courier waits in no other way.
 package protocol Alarm: Sendable {
-    /// Calls `action` once, on any thread, at `time` (milliseconds since 1970). It may call early.
-    func ring(at time: Int64, _ action: @escaping @Sendable () -> Void)
+    /// Calls `action` once, on any thread, at `time`. It may call early.
+    func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void)
 }
 
 /// An ``Alarm`` on the system's own timers.
 package struct DispatchAlarm: Alarm {
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     // A clock that is set while something waits is noticed within a minute.
-    private static let longestSleep: Int64 = 60_000
+    private static let longestSleep: Duration = .minutes(1)
 
-    /// `now` gives milliseconds since 1970.
-    package init(now: @escaping @Sendable () -> Int64) {
+    package init(now: @escaping @Sendable () -> Timestamp) {
         self.now = now
     }
 
-    package func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
-        let wait = min(max(0, time.subtractingReportingOverflow(now()).partialValue), Self.longestSleep)
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(wait)), execute: action)
+    package func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
+        let wait = min(max(.zero, time - now()), Self.longestSleep)
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(wait.milliseconds)), execute: action)
     }
 }

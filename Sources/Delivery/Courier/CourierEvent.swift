@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// What happens to a courier's queues.
 enum CourierEvent: Sendable {
@@ -31,8 +32,8 @@ struct CourierActions: Sendable {
     var resumed: [QueueName] = []
     /// Attempts to begin: find each device's address, and answer with ``CourierQueues/resolved(_:_:now:into:)``.
     var lookups: [Attempt] = []
-    /// When to call again if nothing else happens, in milliseconds since 1970.
-    var wakeAt: Int64?
+    /// When to call again if nothing else happens.
+    var wakeAt: Timestamp?
 }
 
 /// One attempt at one delivery.

@@ -1,3 +1,5 @@
+import Units
+
 /// Limits of a courier, for each queue of one platform and app.
 package struct CourierLimits: Sendable, Equatable {
     /// Attempts under way at a time.
@@ -9,37 +11,37 @@ package struct CourierLimits: Sendable, Equatable {
     /// After this many failed attempts a delivery stands aside and lets later ones for its device pass; until then they
     /// wait behind it, in order.
     package var standAsideAfter: Int
-    /// How long a queue pauses when its credentials are bad, in milliseconds; doubled with every probe that fails.
-    package var firstPause: Int64
-    /// The longest pause, in milliseconds.
-    package var longestPause: Int64
-    /// How long a host or a whole push service pauses that asked for it without saying how long, in milliseconds;
-    /// doubled each time until it accepts a delivery.
-    package var firstBreak: Int64
-    /// The longest of these, in milliseconds.
-    package var longestBreak: Int64
-    /// The longest pause of a host that cannot be reached, and of a device whose endpoint refuses everything, in
-    /// milliseconds. The first lasts `firstBreak`, too.
-    package var longestDoubt: Int64
+    /// How long a queue pauses when its credentials are bad; doubled with every probe that fails.
+    package var firstPause: Duration
+    /// The longest pause.
+    package var longestPause: Duration
+    /// How long a host or a whole push service pauses that asked for it without saying how long; doubled
+    /// each time until it accepts a delivery.
+    package var firstBreak: Duration
+    /// The longest of these.
+    package var longestBreak: Duration
+    /// The longest pause of a host that cannot be reached, and of a device whose endpoint refuses everything.
+    /// The first lasts `firstBreak`, too.
+    package var longestDoubt: Duration
 
     package init(
         inFlight: Int = 500,
         window: Int = 8192,
         inFlightPerHost: Int = 16,
         standAsideAfter: Int = 4,
-        firstPause: Int64 = 60_000,
-        longestPause: Int64 = 15 * 60_000,
-        firstBreak: Int64 = 5_000,
-        longestBreak: Int64 = 15 * 60_000,
-        longestDoubt: Int64 = 60_000
+        firstPause: Duration = .minutes(1),
+        longestPause: Duration = .minutes(15),
+        firstBreak: Duration = .seconds(5),
+        longestBreak: Duration = .minutes(15),
+        longestDoubt: Duration = .minutes(1)
     ) {
         self.inFlight = max(1, inFlight)
         self.window = max(window, 2 * self.inFlight, 16)
         self.inFlightPerHost = max(1, inFlightPerHost)
         self.standAsideAfter = max(1, standAsideAfter)
-        self.firstPause = max(1, firstPause)
+        self.firstPause = max(.milliseconds(1), firstPause)
         self.longestPause = max(self.firstPause, longestPause)
-        self.firstBreak = max(1, firstBreak)
+        self.firstBreak = max(.milliseconds(1), firstBreak)
         self.longestBreak = max(self.firstBreak, longestBreak)
         self.longestDoubt = max(self.firstBreak, longestDoubt)
     }

@@ -1,5 +1,6 @@
 import DequeModule
 import Notifications
+import Units
 
 /// The deliveries of one platform and app: which are in memory, which is next, and what follows from each outcome.
 ///
@@ -29,13 +30,13 @@ struct CourierQueue: Sendable {
         throttles = QueueThrottles(queue: name, limits: limits, policy: policy)
     }
 
-    /// When something happens by itself, in milliseconds since 1970.
-    var wakeAt: Int64? {
+    /// When something happens by itself.
+    var wakeAt: Timestamp? {
         guard let until = throttles.pausedUntil, devices.hasReady else { return devices.nextDue }
         return min(until, devices.nextDue ?? until)
     }
 
-    func status(now: Int64) -> QueueStatus {
+    func status(now: Timestamp) -> QueueStatus {
         let pause = throttles.pause
         return QueueStatus(
             queue: name,
@@ -62,7 +63,7 @@ struct CourierQueue: Sendable {
     mutating func lift() { throttles.lift() }
 
     /// Begins what may begin: wakes what is due, asks for pages, hands out attempts.
-    mutating func advance(now: Int64, into actions: inout CourierActions) {
+    mutating func advance(now: Timestamp, into actions: inout CourierActions) {
         devices.wake(now: now, lifetime: policy.lifetime)
         moveDelayedToDisk(into: &actions)
         while inFlight < throttles.allowance(now: now), let device = devices.nextReady() {
@@ -80,7 +81,7 @@ struct CourierQueue: Sendable {
         askForPages(into: &actions)
     }
 
-    private mutating func dropExpired(_ device: Int, now: Int64, into actions: inout CourierActions) {
+    private mutating func dropExpired(_ device: Int, now: Timestamp, into actions: inout CourierActions) {
         while let first = devices[device].waiting.first, policy.deadline(of: first.delivery) <= now {
             end(device, .expired, reason: "expired", into: &actions)
         }
@@ -92,7 +93,7 @@ struct CourierQueue: Sendable {
     mutating func resolved(
         _ attempt: Attempt,
         _ resolution: Resolution,
-        now: Int64,
+        now: Timestamp,
         random: inout some RandomNumberGenerator,
         into actions: inout CourierActions
     ) -> Bool {
@@ -106,7 +107,7 @@ struct CourierQueue: Sendable {
     private mutating func decide(
         _ device: Int,
         _ resolution: Resolution,
-        now: Int64,
+        now: Timestamp,
         random: inout some RandomNumberGenerator,
         into actions: inout CourierActions
     ) -> Bool {
@@ -138,7 +139,7 @@ struct CourierQueue: Sendable {
     private mutating func admit(
         _ device: Int,
         to host: String,
-        now: Int64,
+        now: Timestamp,
         into actions: inout CourierActions
     ) -> Bool {
         switch throttles.admit(devices[device].device, device, to: host, now: now) {
@@ -190,14 +191,14 @@ struct CourierQueue: Sendable {
     mutating func ended(
         _ attempt: Attempt,
         _ outcome: Outcome,
-        now: Int64,
+        now: Timestamp,
         random: inout some RandomNumberGenerator,
         into actions: inout CourierActions
     ) {
         guard devices.isUnderWay(attempt) else { return }
         let device = attempt.device
         inFlight -= 1
-        var hostPausedUntil: Int64?
+        var hostPausedUntil: Timestamp?
         if let host = devices[device].host {
             hostPausedUntil = throttles.learn(from: outcome, of: devices[device].device, at: host, now: now)
             devices[device].host = nil
@@ -248,13 +249,13 @@ struct CourierQueue: Sendable {
         )
     }
 
-    /// `hostPausedUntil` is the end of its host's pause, in milliseconds since 1970.
+    /// `hostPausedUntil` is the end of its host's pause.
     private mutating func retry(
         _ device: Int,
         _ kind: DeliveryReport.Kind,
         _ outcome: Outcome,
-        notBefore hostPausedUntil: Int64?,
-        now: Int64,
+        notBefore hostPausedUntil: Timestamp?,
+        now: Timestamp,
         random: inout some RandomNumberGenerator,
         into actions: inout CourierActions
     ) {
@@ -322,7 +323,7 @@ struct CourierQueue: Sendable {
         status: UInt32 = 0,
         reason: String,
         attempt: Int,
-        nextDue: Int64? = nil
+        nextDue: Timestamp? = nil
     ) -> DeliveryReport {
         DeliveryReport(
             delivery: stored.delivery.id,
@@ -379,7 +380,7 @@ struct CourierQueue: Sendable {
     mutating func take(
         _ page: OutboxPage,
         of part: OutboxRead.Part,
-        now: Int64,
+        now: Timestamp,
         into actions: inout CourierActions
     ) {
         for row in page.unreadable { drop(row, into: &actions) }
@@ -390,7 +391,7 @@ struct CourierQueue: Sendable {
         case .retries:
             var last: RetryPlace?
             for stored in page.deliveries {
-                last = RetryPlace(due: stored.due ?? .min, key: stored.key)
+                last = RetryPlace(due: stored.due ?? .distantPast, key: stored.key)
                 guard backlog.noteRetry(stored.key) else { continue }
                 devices.delay(stored, until: Self.due(stored, at: now))
             }
@@ -400,11 +401,11 @@ struct CourierQueue: Sendable {
 
     /// When a retry from disk is due. The acceptance tells whether the clock was set back since it was postponed: then
     /// it waits no longer than it was meant to.
-    private static func due(_ stored: StoredDelivery, at now: Int64) -> Int64 {
-        let due = stored.due ?? .min
+    private static func due(_ stored: StoredDelivery, at now: Timestamp) -> Timestamp {
+        let due = stored.due ?? .distantPast
         let accepted = stored.delivery.acceptedAt
-        let (step, overflow) = accepted.subtractingReportingOverflow(now)
-        guard !overflow, step > CourierQueues.tolerance, due > accepted else { return due }
+        let step = accepted - now
+        guard step > CourierQueues.tolerance, due > accepted else { return due }
         return due - step
     }
 
@@ -423,7 +424,7 @@ struct CourierQueue: Sendable {
     }
 
     /// Moves all times along with a clock that was set back by `step`.
-    mutating func follow(clockSetBackBy step: Int64, into actions: inout CourierActions) {
+    mutating func follow(clockSetBackBy step: Duration, into actions: inout CourierActions) {
         throttles.follow(clockSetBackBy: step)
         actions.changes.reschedulings += devices.follow(clockSetBackBy: step)
     }

@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// All queues of a courier: the state machine that decides which attempt is made when, and what follows from its
 /// outcome.
@@ -14,10 +15,10 @@ struct CourierQueues: Sendable {
     private(set) var isDraining = false
     private var isDiskWritable = true
     /// The latest time that the clock has shown.
-    private var latest = Int64.min
+    private var latest = Timestamp.distantPast
 
-    /// How far the clock may go back without consequence, in milliseconds.
-    static let tolerance: Int64 = 1000
+    /// How far the clock may go back without consequence.
+    static let tolerance: Duration = .seconds(1)
 
     /// `waiting` are the queues that the outbox holds from before.
     init(
@@ -38,9 +39,9 @@ struct CourierQueues: Sendable {
     /// Attempts under way.
     var inFlight: Int { queues.reduce(0) { $0 + $1.inFlight } }
 
-    func status(now: Int64) -> [QueueStatus] { queues.map { $0.status(now: now) } }
+    func status(now: Timestamp) -> [QueueStatus] { queues.map { $0.status(now: now) } }
 
-    mutating func handle(_ event: CourierEvent, now: Int64, into actions: inout CourierActions) {
+    mutating func handle(_ event: CourierEvent, now: Timestamp, into actions: inout CourierActions) {
         notice(now, into: &actions)
         switch event {
         case .accepted(let deliveries):
@@ -68,14 +69,14 @@ struct CourierQueues: Sendable {
     mutating func resolved(
         _ attempt: Attempt,
         _ resolution: Resolution,
-        now: Int64,
+        now: Timestamp,
         into actions: inout CourierActions
     ) -> Bool {
         queues[attempt.queue].resolved(attempt, resolution, now: now, random: &random, into: &actions)
     }
 
     /// Begins what may begin now, in every queue up to its own limits.
-    mutating func advance(now: Int64, into actions: inout CourierActions) {
+    mutating func advance(now: Timestamp, into actions: inout CourierActions) {
         guard !isDraining, isDiskWritable else { return }
         for queue in queues.indices {
             queues[queue].advance(now: now, into: &actions)
@@ -87,8 +88,8 @@ struct CourierQueues: Sendable {
 
     /// Looks at the clock. If that was set back, every wait keeps its length instead of lasting until its old end comes
     /// again.
-    private mutating func notice(_ now: Int64, into actions: inout CourierActions) {
-        guard latest > .min, now < latest - Self.tolerance else {
+    private mutating func notice(_ now: Timestamp, into actions: inout CourierActions) {
+        guard latest > .distantPast, now < latest - Self.tolerance else {
             latest = max(latest, now)
             return
         }

@@ -1,6 +1,7 @@
 import DequeModule
 import HeapModule
 import Notifications
+import Units
 
 /// The deliveries of one device that are in memory, in order: one is under way at a time.
 struct DeviceQueue: Sendable {
@@ -69,8 +70,8 @@ struct DeviceQueues: Sendable {
 
     var hasReady: Bool { !ready.isEmpty }
 
-    /// The earliest due time, in milliseconds since 1970.
-    var nextDue: Int64? { delayed.min?.place.due }
+    /// The earliest due time.
+    var nextDue: Timestamp? { delayed.min?.place.due }
 
     /// The place of what waits for the latest due time.
     var lastPlace: RetryPlace? { delayed.max?.place }
@@ -127,7 +128,7 @@ struct DeviceQueues: Sendable {
     }
 
     /// Lets a device with all its deliveries wait until `due`.
-    mutating func delay(_ index: Int, until due: Int64) {
+    mutating func delay(_ index: Int, until due: Timestamp) {
         guard let first = queues[index].waiting.first else { return }
         queues[index].state = .delayed
         delayedCount += queues[index].waiting.count
@@ -135,7 +136,7 @@ struct DeviceQueues: Sendable {
     }
 
     /// Lets a delivery wait until `due`, beside its device's queue.
-    mutating func delay(_ stored: StoredDelivery, until due: Int64) {
+    mutating func delay(_ stored: StoredDelivery, until due: Timestamp) {
         count += 1
         delayedCount += 1
         delayed.insert(Delayed(place: RetryPlace(due: due, key: stored.key), content: .single(stored)))
@@ -143,11 +144,11 @@ struct DeviceQueues: Sendable {
 
     /// Gives a turn to all that is due, and to what waits for longer than `lifetime`: its due time is from before the
     /// clock was set back.
-    mutating func wake(now: Int64, lifetime: Int64) {
+    mutating func wake(now: Timestamp, lifetime: Duration) {
         while let first = delayed.min, first.place.due <= now {
             wake(delayed.removeMin())
         }
-        while let last = delayed.max, last.place.due.subtractingReportingOverflow(now).partialValue > lifetime {
+        while let last = delayed.max, last.place.due - now > lifetime {
             wake(delayed.removeMax())
         }
     }
@@ -181,13 +182,13 @@ struct DeviceQueues: Sendable {
 
     /// Moves all due times along with a clock that was set back by `step`, and returns what the disk has to know: after
     /// a restart nobody would.
-    mutating func follow(clockSetBackBy step: Int64) -> [OutboxChanges.Rescheduling] {
+    mutating func follow(clockSetBackBy step: Duration) -> [OutboxChanges.Rescheduling] {
         var reschedulings: [OutboxChanges.Rescheduling] = []
         let entries = delayed.unordered
         delayed = Heap(
             entries.map { entry in
                 var place = entry.place
-                place.due.setBack(by: step)
+                place.due -= step
                 switch entry.content {
                 case .single(let stored):
                     let moved = stored.setBack(by: step, &reschedulings)
@@ -231,9 +232,12 @@ struct DeviceQueues: Sendable {
 
 extension StoredDelivery {
     /// A delivery that waits for its first attempt has no due time.
-    fileprivate func setBack(by step: Int64, _ reschedulings: inout [OutboxChanges.Rescheduling]) -> StoredDelivery {
+    fileprivate func setBack(
+        by step: Duration,
+        _ reschedulings: inout [OutboxChanges.Rescheduling]
+    ) -> StoredDelivery {
         guard var due else { return self }
-        due.setBack(by: step)
+        due -= step
         reschedulings.append(OutboxChanges.Rescheduling(key: key, due: due, attempts: attempts))
         return rescheduled(attempts: attempts, due: due)
     }

@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// Pauses devices whose endpoint refuses one push after the other, where users choose the endpoint.
 ///
@@ -9,13 +10,13 @@ import Notifications
 struct EndpointPauses: Sendable {
     private struct Endpoint: Sendable {
         var refusals = 0
-        var refusedAt = Int64.min
+        var refusedAt = Timestamp.distantPast
         var pause: Pause
         var length: Pause.Length
     }
 
     /// An endpoint is forgotten after so many times the longest pause without a refusal.
-    private static let memory: Int64 = 10
+    private static let memory = 10
 
     private var endpoints: [DeviceID: Endpoint] = [:]
     private var sweepAt = 256
@@ -28,10 +29,10 @@ struct EndpointPauses: Sendable {
         self.length = length
     }
 
-    /// The end of a device's pause, in milliseconds since 1970; nil when it is not paused.
-    func pausedUntil(_ device: DeviceID, now: Int64) -> Int64? { endpoints[device]?.pause.end(at: now) }
+    /// The end of a device's pause; nil when it is not paused.
+    func pausedUntil(_ device: DeviceID, now: Timestamp) -> Timestamp? { endpoints[device]?.pause.end(at: now) }
 
-    mutating func refused(_ device: DeviceID, now: Int64) {
+    mutating func refused(_ device: DeviceID, now: Timestamp) {
         sweep(now: now)
         var endpoint = endpoints[device] ?? Endpoint(pause: Pause(longest: length.longest), length: length)
         endpoint.refusals += 1
@@ -43,16 +44,16 @@ struct EndpointPauses: Sendable {
     /// The endpoint accepted a push, or its device is gone.
     mutating func forget(_ device: DeviceID) { endpoints[device] = nil }
 
-    mutating func follow(clockSetBackBy step: Int64) {
+    mutating func follow(clockSetBackBy step: Duration) {
         for device in endpoints.keys {
-            endpoints[device]?.refusedAt.setBack(by: step)
+            endpoints[device]?.refusedAt -= step
             endpoints[device]?.pause.follow(clockSetBackBy: step)
         }
     }
 
-    private mutating func sweep(now: Int64) {
+    private mutating func sweep(now: Timestamp) {
         guard endpoints.count > sweepAt else { return }
-        endpoints = endpoints.filter { $0.value.refusedAt > now - Self.memory * length.longest }
+        endpoints = endpoints.filter { $0.value.refusedAt > now - length.longest * Self.memory }
         sweepAt = max(256, 2 * endpoints.count)
     }
 }

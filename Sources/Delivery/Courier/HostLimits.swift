@@ -1,4 +1,5 @@
 import DequeModule
+import Units
 
 /// How many attempts go to one host at a time, where users choose endpoints, so that a slow or hostile host does not
 /// delay deliveries to others.
@@ -15,10 +16,10 @@ struct HostLimits: Sendable {
         case send
         /// The device is kept here until it is called, when another attempt towards the host has ended.
         case wait
-        /// The host is paused until then, in milliseconds since 1970.
-        case paused(Int64)
-        /// Enough devices wait for the host: come back at that time, in milliseconds since 1970.
-        case later(Int64)
+        /// The host is paused until then.
+        case paused(Timestamp)
+        /// Enough devices wait for the host: come back at that time.
+        case later(Timestamp)
     }
 
     private struct Host: Sendable {
@@ -28,12 +29,12 @@ struct HostLimits: Sendable {
         var waiting: Deque<Int> = []
         var pause: Pause
         /// The last time for which a place was promised to a device that was sent away.
-        var promisedUntil = Int64.min
+        var promisedUntil = Timestamp.distantPast
         /// Whether it gets one attempt at a time, to see whether it has recovered.
         private(set) var isProbed = false
         /// Attempts under way that began before it was probed, and prove no more than the first that failed.
         var stragglers = 0
-        var troubledAt = Int64.min
+        var troubledAt = Timestamp.distantPast
         var breaks: Pause.Length
         var doubts: Pause.Length
 
@@ -51,7 +52,13 @@ struct HostLimits: Sendable {
             doubts.reset()
         }
 
-        mutating func admit(_ device: Int, limit: Int, waitingLimit: Int, longestWait: Int64, now: Int64) -> Admission {
+        mutating func admit(
+            _ device: Int,
+            limit: Int,
+            waitingLimit: Int,
+            longestWait: Duration,
+            now: Timestamp
+        ) -> Admission {
             if let end = pause.end(at: now) { return .paused(end) }
             if inFlight < limit {
                 inFlight += 1
@@ -63,21 +70,21 @@ struct HostLimits: Sendable {
             }
             // Spread over time, as if every attempt took the host a second. A device that comes back too early costs
             // little.
-            promisedUntil = max(promisedUntil, now + 1000) + Int64(max(1, 1000 / limit))
+            promisedUntil = max(promisedUntil, now + .seconds(1)) + .milliseconds(max(1, 1000 / limit))
             return .later(min(promisedUntil, now + longestWait))
         }
     }
 
     /// Shared by all new devices in place of a host. No host has such a name.
     static let newDevices = "(new devices)"
-    /// How soon a new device that finds no place looks again, in milliseconds.
-    private static let newDevicesPause: Int64 = 1_000
+    /// How soon a new device that finds no place looks again.
+    private static let newDevicesPause: Duration = .seconds(1)
 
     private var hosts: [String: Host] = [:]
     private var sweepAt = 256
     private let limit: Int
     private let capacity: Int
-    private let longestWait: Int64
+    private let longestWait: Duration
     private let breaks: Pause.Length
     private let doubts: Pause.Length
     private var newDevicePlaces = 1
@@ -92,7 +99,7 @@ struct HostLimits: Sendable {
     init(
         limit: Int,
         capacity: Int,
-        longestWait: Int64,
+        longestWait: Duration,
         breaks: Pause.Length,
         doubts: Pause.Length,
         newDeviceLimit: Int
@@ -106,13 +113,13 @@ struct HostLimits: Sendable {
     }
 
     /// How many hosts are paused at `now`.
-    func paused(now: Int64) -> Int { hosts.values.count { $0.pause.end(at: now) != nil } }
+    func paused(now: Timestamp) -> Int { hosts.values.count { $0.pause.end(at: now) != nil } }
 
-    /// The end of a host's pause, in milliseconds since 1970; nil when it is not paused.
-    func pausedUntil(_ name: String, now: Int64) -> Int64? { hosts[name]?.pause.end(at: now) }
+    /// The end of a host's pause; nil when it is not paused.
+    func pausedUntil(_ name: String, now: Timestamp) -> Timestamp? { hosts[name]?.pause.end(at: now) }
 
     /// Decides whether an attempt for `device`, an index in the queue, may go to a host.
-    mutating func admit(_ device: Int, to name: String, now: Int64) -> Admission {
+    mutating func admit(_ device: Int, to name: String, now: Timestamp) -> Admission {
         sweep(now: now)
         let (places, waitingLimit) = (places(of: name), waiting < capacity ? max(limit, capacity / 4) : limit)
         let newHost = newHost
@@ -146,7 +153,7 @@ struct HostLimits: Sendable {
         hosts[name]?.called -= 1
     }
 
-    /// Calls devices for the free places. None waits for ever: devices wait only while all places are taken or called
+    /// Calls devices for the free places. No device waits without end: devices wait only while all places are taken or called
     /// for, and whenever one becomes free devices are called.
     mutating func call(_ name: String) -> [Int] {
         let places = places(of: name)
@@ -160,13 +167,13 @@ struct HostLimits: Sendable {
         return devices
     }
 
-    /// Pauses a host that asked for it, for `retryAfter` milliseconds or, with 0, without saying how long. A pause
-    /// never exceeds the longest wait, even if the host asks for a day. Attempts from before a pause do not begin
+    /// Pauses a host that asked for it, for `retryAfter` or, with zero, without saying how long. A pause never
+    /// exceeds the longest wait, even if the host asks for a day. Attempts from before a pause do not begin
     /// another.
-    mutating func pause(_ name: String, retryAfter: Int64, now: Int64) {
+    mutating func pause(_ name: String, retryAfter: Duration, now: Timestamp) {
         var host = hosts[name] ?? newHost
         switch (host.pause.end(at: now), retryAfter) {
-        case (nil, 0): host.pause.begin(lasting: host.breaks.next(), now: now)
+        case (nil, .zero): host.pause.begin(lasting: host.breaks.next(), now: now)
         case (nil, _): host.pause.begin(lasting: retryAfter, now: now)
         case (_?, _): host.pause.prolong(lasting: retryAfter, now: now)
         }
@@ -177,7 +184,7 @@ struct HostLimits: Sendable {
 
     /// Notes that a host could not be reached, or did not answer. Attempts from before that was known do not count
     /// again.
-    mutating func doubt(_ name: String, now: Int64) {
+    mutating func doubt(_ name: String, now: Timestamp) {
         guard var host = hosts[name] else { return }
         if host.isProbed, host.stragglers == 0, host.pause.end(at: now) == nil {
             host.pause.begin(lasting: host.doubts.next(), now: now)
@@ -199,11 +206,11 @@ struct HostLimits: Sendable {
         newDevicePlaces = isTaken ? min(newDevicePlaces + 1, newDeviceLimit) : max(1, newDevicePlaces / 2)
     }
 
-    mutating func follow(clockSetBackBy step: Int64) {
+    mutating func follow(clockSetBackBy step: Duration) {
         for name in hosts.keys {
             hosts[name]?.pause.follow(clockSetBackBy: step)
-            hosts[name]?.promisedUntil.setBack(by: step)
-            hosts[name]?.troubledAt.setBack(by: step)
+            hosts[name]?.promisedUntil -= step
+            hosts[name]?.troubledAt -= step
         }
     }
 
@@ -214,7 +221,7 @@ struct HostLimits: Sendable {
         return hosts[name]?.isProbed == true ? 1 : limit
     }
 
-    private mutating func sweep(now: Int64) {
+    private mutating func sweep(now: Timestamp) {
         guard hosts.count > sweepAt else { return }
         hosts = hosts.filter {
             $0.value.inFlight > 0 || $0.value.called > 0 || !$0.value.waiting.isEmpty || $0.value.pause.end > now

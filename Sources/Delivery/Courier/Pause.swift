@@ -1,19 +1,20 @@
-/// A time in which nothing is attempted: of a queue, a push service, a host or an endpoint. Times are milliseconds
-/// since 1970, lengths milliseconds.
+import Units
+
+/// A time in which nothing is attempted: of a queue, a push service, a host or an endpoint.
 struct Pause: Sendable {
     /// The length of pauses that nobody specified: twice as long each time, up to a limit.
     struct Length: Sendable {
-        private let first: Int64
-        let longest: Int64
-        private var upcoming: Int64
+        private let first: Duration
+        let longest: Duration
+        private var upcoming: Duration
 
-        init(first: Int64, longest: Int64) {
+        init(first: Duration, longest: Duration) {
             self.first = min(first, longest)
             self.longest = longest
             upcoming = self.first
         }
 
-        mutating func next() -> Int64 {
+        mutating func next() -> Duration {
             defer { upcoming = min(upcoming * 2, longest) }
             return upcoming
         }
@@ -21,30 +22,30 @@ struct Pause: Sendable {
         mutating func reset() { upcoming = first }
     }
 
-    /// When the last pause ends or ended; `.min` before the first.
-    private(set) var end = Int64.min
-    private let longest: Int64
+    /// When the last pause ends or ended; the distant past before the first.
+    private(set) var end = Timestamp.distantPast
+    private let longest: Duration
 
     /// `longest` is the longest that a pause can be.
-    init(longest: Int64) {
+    init(longest: Duration) {
         self.longest = longest
     }
 
     /// The end of the pause while it lasts, else nil. A pause longer than the longest began before the clock was set
     /// back, and is over.
-    func end(at now: Int64) -> Int64? { end > now && end - now <= longest ? end : nil }
+    func end(at now: Timestamp) -> Timestamp? { end > now && end - now <= longest ? end : nil }
 
     /// Begins a pause and returns its end.
     @discardableResult
-    mutating func begin(lasting length: Int64, now: Int64) -> Int64 {
+    mutating func begin(lasting length: Duration, now: Timestamp) -> Timestamp {
         end = now + min(length, longest)
         return end
     }
 
     /// Lets a pause last for `length` from `now` on, if that is longer than so far.
-    mutating func prolong(lasting length: Int64, now: Int64) { end = max(end, now + min(length, longest)) }
+    mutating func prolong(lasting length: Duration, now: Timestamp) { end = max(end, now + min(length, longest)) }
 
-    mutating func follow(clockSetBackBy step: Int64) { end.setBack(by: step) }
+    mutating func follow(clockSetBackBy step: Duration) { end -= step }
 }
 
 /// How many attempts a queue may have under way: all, none during a pause, or a few that probe whether all is well
@@ -52,8 +53,7 @@ struct Pause: Sendable {
 struct Throttle: Sendable {
     enum State: Sendable, Equatable {
         case open
-        /// Until a time in milliseconds since 1970.
-        case paused(until: Int64)
+        case paused(until: Timestamp)
         /// So many attempts at a time; whether one of them succeeded yet.
         case probing(places: Int, hasSucceeded: Bool)
     }
@@ -77,7 +77,7 @@ struct Throttle: Sendable {
     private var phase = Phase.open
     private var pause: Pause
     private var length: Pause.Length
-    private let longestAsked: Int64
+    private let longestAsked: Duration
     private let recovery: Recovery
 
     /// For a queue whose credentials are bad. `length` is that of pauses.
@@ -87,11 +87,11 @@ struct Throttle: Sendable {
 
     /// For a push service that asks for pauses of everything it gets, such as one whose quota is used up. `length` is
     /// that of pauses for which it does not say how long, `longestAsked` the longest that it is obeyed.
-    static func service(_ length: Pause.Length, longestAsked: Int64) -> Throttle {
+    static func service(_ length: Pause.Length, longestAsked: Duration) -> Throttle {
         Throttle(length, longestAsked: longestAsked, recovery: .stepwise)
     }
 
-    private init(_ length: Pause.Length, longestAsked: Int64, recovery: Recovery) {
+    private init(_ length: Pause.Length, longestAsked: Duration, recovery: Recovery) {
         self.length = length
         self.longestAsked = longestAsked
         self.recovery = recovery
@@ -106,11 +106,11 @@ struct Throttle: Sendable {
         }
     }
 
-    /// When attempts are made again, in milliseconds since 1970; nil when it is not paused.
-    var pausedUntil: Int64? { if case .paused = phase { pause.end } else { nil } }
+    /// When attempts are made again; nil when it is not paused.
+    var pausedUntil: Timestamp? { if case .paused = phase { pause.end } else { nil } }
 
     /// How many attempts may be under way at a time, of `limit` at most. A pause that is over becomes a probe.
-    mutating func allowance(of limit: Int, now: Int64) -> Int {
+    mutating func allowance(of limit: Int, now: Timestamp) -> Int {
         switch phase {
         case .open: return limit
         case .probing(let places, _): return min(places, limit)
@@ -122,14 +122,14 @@ struct Throttle: Sendable {
     }
 
     /// Begins a pause and returns its end; nil when it is paused already, and then the pause is only prolonged.
-    /// `asked` is how long the push service asked for, in milliseconds, or 0.
-    mutating func pause(asked: Int64 = 0, now: Int64) -> Int64? {
+    /// `asked` is how long the push service asked for, or zero.
+    mutating func pause(asked: Duration = .zero, now: Timestamp) -> Timestamp? {
         if case .paused = phase {
-            if asked > 0 { pause.prolong(lasting: min(asked, longestAsked), now: now) }
+            if asked > .zero { pause.prolong(lasting: min(asked, longestAsked), now: now) }
             return nil
         }
         phase = .paused
-        return pause.begin(lasting: asked > 0 ? min(asked, longestAsked) : length.next(), now: now)
+        return pause.begin(lasting: asked > .zero ? min(asked, longestAsked) : length.next(), now: now)
     }
 
     /// Notes that an attempt succeeded; true for the first after a pause. Attempts that began before the pause prove
@@ -155,17 +155,9 @@ struct Throttle: Sendable {
         }
     }
 
-    mutating func follow(clockSetBackBy step: Int64) { pause.follow(clockSetBackBy: step) }
+    mutating func follow(clockSetBackBy step: Duration) { pause.follow(clockSetBackBy: step) }
 
     private mutating func probe() {
         phase = .probing(places: recovery == .atOnce ? 1 : Self.firstPlaces, hasSucceeded: false)
-    }
-}
-
-extension Int64 {
-    /// Moves a time along with a clock that was set back by `step`; `.min`, which stands for long ago, stays.
-    mutating func setBack(by step: Int64) {
-        let (moment, overflow) = subtractingReportingOverflow(step)
-        self = overflow ? .min : moment
     }
 }

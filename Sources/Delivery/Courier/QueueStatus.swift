@@ -1,3 +1,5 @@
+import Units
+
 /// The state of one queue at a moment, for metrics and the console.
 package struct QueueStatus: Sendable, Hashable {
     package var queue: QueueName
@@ -11,8 +13,8 @@ package struct QueueStatus: Sendable, Hashable {
     package var inMemory: Int
     /// Those of them that wait for a due time.
     package var waitingForRetry: Int
-    /// The end of the queue's pause, in milliseconds since 1970; nil: it is not paused.
-    package var pausedUntil: Int64?
+    /// The end of the queue's pause; nil: it is not paused.
+    package var pausedUntil: Timestamp?
     /// Why it is paused, and so who has to end the pause.
     package var pauseCause: QueuePause.Cause?
     /// The transport's reason, one word of a small fixed set.
@@ -25,7 +27,7 @@ package struct QueueStatus: Sendable, Hashable {
         inFlight: Int,
         inMemory: Int,
         waitingForRetry: Int,
-        pausedUntil: Int64? = nil,
+        pausedUntil: Timestamp? = nil,
         pauseCause: QueuePause.Cause? = nil,
         pauseReason: String? = nil,
         pausedHosts: Int = 0,
@@ -55,13 +57,13 @@ package struct QueuePause: Sendable, Hashable {
     }
 
     package var queue: QueueName
-    /// When the first few attempts are made again, in milliseconds since 1970.
-    package var until: Int64
+    /// When the first few attempts are made again.
+    package var until: Timestamp
     /// The transport's reason, or `no-transport`.
     package var reason: String
     package var cause: Cause
 
-    package init(queue: QueueName, until: Int64, reason: String, cause: Cause = .misconfigured) {
+    package init(queue: QueueName, until: Timestamp, reason: String, cause: Cause = .misconfigured) {
         self.queue = queue
         self.until = until
         self.reason = reason

@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// All that holds back the attempts of one queue: pauses of the queue, of its push service, of hosts and of endpoints.
 /// Learns from outcomes which of them to begin and to end.
@@ -12,15 +13,15 @@ struct QueueThrottles: Sendable {
         case send
         /// The device is kept here until it is called (``HostLimits/Admission/wait``).
         case wait
-        /// Its host or endpoint is paused until then, in milliseconds since 1970.
-        case postponed(until: Int64, reason: String)
-        /// Come back at that time, in milliseconds since 1970.
-        case later(Int64)
+        /// Its host or endpoint is paused until then.
+        case postponed(until: Timestamp, reason: String)
+        /// Come back at that time.
+        case later(Timestamp)
     }
 
-    /// A pause that the push service prolongs by less is not reported again, in milliseconds: the answers to attempts
-    /// that were under way together come a little apart.
-    private static let reportedProlongation: Int64 = 5_000
+    /// A pause that the push service prolongs by less is not reported again: the answers to attempts that were
+    /// under way together come a little apart.
+    private static let reportedProlongation: Duration = .seconds(5)
 
     private let queue: QueueName
     private let limit: Int
@@ -50,31 +51,31 @@ struct QueueThrottles: Sendable {
     // MARK: The queue
 
     /// How many attempts may be under way now.
-    mutating func allowance(now: Int64) -> Int {
+    mutating func allowance(now: Timestamp) -> Int {
         let allowed = credentials.allowance(of: limit, now: now)
         return min(allowed, service.allowance(of: limit, now: now))
     }
 
-    /// When attempts are made again, in milliseconds since 1970; nil when the queue is not paused.
-    var pausedUntil: Int64? { [credentials.pausedUntil, service.pausedUntil].compactMap(\.self).max() }
+    /// When attempts are made again; nil when the queue is not paused.
+    var pausedUntil: Timestamp? { [credentials.pausedUntil, service.pausedUntil].compactMap(\.self).max() }
 
     /// The pause that goes on, as it was reported.
     var pause: QueuePause? { pausedUntil == nil ? nil : reported }
 
     /// How many hosts are paused.
-    func pausedHosts(now: Int64) -> Int { hosts.paused(now: now) }
+    func pausedHosts(now: Timestamp) -> Int { hosts.paused(now: now) }
 
     /// Pauses the queue because its credentials are bad or its transport is missing. Returns the pause if it is a new
     /// one. Only what the operator has to repair may lead here: nothing that anybody can cause by registering nonsense
     /// pauses a queue.
-    mutating func pauseForCredentials(_ reason: String, now: Int64) -> QueuePause? {
+    mutating func pauseForCredentials(_ reason: String, now: Timestamp) -> QueuePause? {
         credentials.pause(now: now).map { report(.misconfigured, until: $0, reason) }
     }
 
     /// Pauses the queue because its push service asked for it. Returns the pause if it is a new one, or much longer
     /// than before.
-    mutating func pauseForService(_ outcome: Outcome, now: Int64) -> QueuePause? {
-        if let until = service.pause(asked: Int64(outcome.retryAfter), now: now) {
+    mutating func pauseForService(_ outcome: Outcome, now: Timestamp) -> QueuePause? {
+        if let until = service.pause(asked: outcome.retryAfter, now: now) {
             return report(.asked, until: until, outcome.reason)
         }
         guard let until = service.pausedUntil, let before = reported?.until, until - before >= Self.reportedProlongation
@@ -95,15 +96,15 @@ struct QueueThrottles: Sendable {
         service.lift()
     }
 
-    mutating func follow(clockSetBackBy step: Int64) {
+    mutating func follow(clockSetBackBy step: Duration) {
         credentials.follow(clockSetBackBy: step)
         service.follow(clockSetBackBy: step)
         hosts.follow(clockSetBackBy: step)
         endpoints.follow(clockSetBackBy: step)
-        reported?.until.setBack(by: step)
+        reported?.until -= step
     }
 
-    private mutating func report(_ cause: QueuePause.Cause, until: Int64, _ reason: String) -> QueuePause {
+    private mutating func report(_ cause: QueuePause.Cause, until: Timestamp, _ reason: String) -> QueuePause {
         let pause = QueuePause(queue: queue, until: until, reason: reason, cause: cause)
         reported = pause
         return pause
@@ -112,7 +113,7 @@ struct QueueThrottles: Sendable {
     // MARK: Hosts and endpoints
 
     /// Decides whether an attempt for `device`, whose index in the queue is `index`, may go to `host`.
-    mutating func admit(_ device: DeviceID, _ index: Int, to host: String, now: Int64) -> Admission {
+    mutating func admit(_ device: DeviceID, _ index: Int, to host: String, now: Timestamp) -> Admission {
         if host != HostLimits.newDevices, let until = endpoints.pausedUntil(device, now: now) {
             return .postponed(until: until, reason: "endpoint-refuses")
         }
@@ -133,9 +134,9 @@ struct QueueThrottles: Sendable {
     /// Calls devices for the free places of a host, and returns their indices.
     mutating func call(_ host: String) -> [Int] { hosts.call(host) }
 
-    /// Learns from the outcome of an attempt towards `host`. Returns the end of that host's pause, in milliseconds
-    /// since 1970; nil when it is not paused.
-    mutating func learn(from outcome: Outcome, of device: DeviceID, at host: String, now: Int64) -> Int64? {
+    /// Learns from the outcome of an attempt towards `host`. Returns the end of that host's pause; nil when
+    /// it is not paused.
+    mutating func learn(from outcome: Outcome, of device: DeviceID, at host: String, now: Timestamp) -> Timestamp? {
         if host == HostLimits.newDevices {
             judgeNewDevice(outcome)
         } else {
@@ -145,7 +146,7 @@ struct QueueThrottles: Sendable {
         return hosts.pausedUntil(host, now: now)
     }
 
-    private mutating func judgeHost(_ outcome: Outcome, _ host: String, now: Int64) {
+    private mutating func judgeHost(_ outcome: Outcome, _ host: String, now: Timestamp) {
         switch outcome.kind {
         case .delivered: hosts.trust(host, hasAccepted: true)
         case .gone, .rejected: hosts.trust(host, hasAccepted: false)
@@ -153,9 +154,9 @@ struct QueueThrottles: Sendable {
         case .retry:
             switch outcome.scope {
             case .host:
-                hosts.pause(host, retryAfter: Int64(outcome.retryAfter), now: now)
-            case .usual where outcome.retryAfter > 0 || outcome.status == 429:
-                hosts.pause(host, retryAfter: Int64(outcome.retryAfter), now: now)
+                hosts.pause(host, retryAfter: outcome.retryAfter, now: now)
+            case .usual where outcome.retryAfter > .zero || outcome.status == 429:
+                hosts.pause(host, retryAfter: outcome.retryAfter, now: now)
             case .usual where outcome.status == 0: hosts.doubt(host, now: now)
             case .usual, .device, .transport: break
             }
@@ -172,7 +173,7 @@ struct QueueThrottles: Sendable {
         }
     }
 
-    private mutating func judgeEndpoint(_ outcome: Outcome, of device: DeviceID, now: Int64) {
+    private mutating func judgeEndpoint(_ outcome: Outcome, of device: DeviceID, now: Timestamp) {
         switch outcome.kind {
         case .delivered, .gone: endpoints.forget(device)
         case .rejected: endpoints.refused(device, now: now)

@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// The durable queue behind the courier: ``Outbox`` on one machine, a stream of a cluster elsewhere.
 package protocol DeliveryStore: Sendable {
@@ -59,8 +60,7 @@ package struct OutboxChanges: Sendable, Equatable {
     /// A delivery that waits for a further attempt.
     package struct Rescheduling: Sendable, Equatable {
         package var key: OutboxKey
-        /// Milliseconds since 1970.
-        package var due: Int64
+        package var due: Timestamp
         /// Attempts that have ended so far.
         package var attempts: Int
     }

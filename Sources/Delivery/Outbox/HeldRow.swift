@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// A held group as the outbox keeps it: events that wait until their device may be woken again, and then become one
 /// push.
@@ -14,7 +15,7 @@ package struct HeldRow: Sendable, Hashable {
 
     package var key: HeldKey
     package var nature: PushNature
-    /// Identifies events of which only the latest counts; nil: all count.
+    /// Identifies events that replace each other; nil: all count.
     package var mark: Int64?
     /// When the notification's event was created, in seconds since 1970; 0 where all count.
     package var madeAt: Int64
@@ -29,10 +30,10 @@ package struct HeldRow: Sendable, Hashable {
     package var mode: Mode
     package var urgency: Urgency
     package var count: UInt32
-    /// When the first event arrived, in milliseconds since 1970.
-    package var since: Int64
-    /// When the last of them expires, in milliseconds since 1970; 0: never.
-    package var expiresAt: Int64
+    /// When the first event arrived.
+    package var since: Timestamp
+    /// When the last of them expires; the epoch: never.
+    package var expiresAt: Timestamp
     package var content: Content
 
     package init(
@@ -45,8 +46,8 @@ package struct HeldRow: Sendable, Hashable {
         mode: Mode,
         urgency: Urgency,
         count: UInt32,
-        since: Int64,
-        expiresAt: Int64,
+        since: Timestamp,
+        expiresAt: Timestamp,
         content: Content,
         nature: PushNature = .alert,
         mark: Int64? = nil,

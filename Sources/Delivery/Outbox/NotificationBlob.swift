@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 extension Notification {
     /// The first byte of a blob: 1, 2 for those with neutral texts or an envelope, 3 for those whose neutral texts have
@@ -15,7 +16,7 @@ extension Notification {
         writer.write(byte: UInt8(truncatingIfNeeded: mode.rawValue))
         writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
         writer.write(UInt64(count))
-        writer.write(UInt64(bitPattern: expiresAt))
+        writer.write(UInt64(bitPattern: expiresAt.milliseconds))
         for text in [signal.rawValue, title, subtitle, body, category, thread, collapseKey, url, data] {
             writer.write(text)
         }
@@ -54,7 +55,7 @@ extension Notification {
         guard let count = UInt32(exactly: try reader.integer()) else {
             throw .invalidValue(field: "count", offset: reader.offset)
         }
-        let expiresAt = Int64(bitPattern: try reader.integer())
+        let expiresAt = Timestamp(milliseconds: Int64(bitPattern: try reader.integer()))
         self.init(mode: mode, signal: Signal(rawValue: try reader.text()), urgency: urgency, count: count)
         self.expiresAt = expiresAt
         title = try reader.text()

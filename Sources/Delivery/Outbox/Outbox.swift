@@ -2,6 +2,7 @@ import GRDB
 import Notifications
 import Storage
 import Synchronization
+import Units
 
 /// The durable queue of deliveries, in SQLite: written before anything is sent, and deleted from on a final outcome.
 ///
@@ -187,7 +188,7 @@ package final class Outbox: DeliveryStore {
 }
 
 extension Outbox: PaceStore {
-    package func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
+    package func loadPaces(at now: Timestamp, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
         try watch.writing {
             try writer.write { database in
                 try PaceStatements.settle(database, at: now)

@@ -2,6 +2,7 @@ import Logging
 import Notifications
 import Storage
 import Synchronization
+import Units
 
 /// Whether the outbox has capacity for one more delivery. For one thread that makes deliveries in batches.
 ///
@@ -30,7 +31,7 @@ package final class OutboxCapacity: DeliveryCapacity {
 
     private let limit: Int
     private let host: @Sendable (DeviceID) -> String?
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let log: Logger
     private let state = Mutex(State())
 
@@ -38,7 +39,7 @@ package final class OutboxCapacity: DeliveryCapacity {
     init(
         limit: Int,
         host: @escaping @Sendable (DeviceID) -> String?,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         log: Logger
     ) {
         self.limit = limit

@@ -1,3 +1,5 @@
+import Units
+
 /// A delivery's place in the outbox: its queue's number and, below it, the order of acceptance.
 ///
 /// Both share one integer, which is SQLite's rowid: the rows of a queue lie together on disk and in order, so that a
@@ -34,11 +36,10 @@ package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
 
 /// A delivery's position among those that wait for a further attempt: by due time, then by acceptance.
 package struct RetryPlace: Hashable, Comparable, Sendable {
-    /// Milliseconds since 1970.
-    package var due: Int64
+    package var due: Timestamp
     package var key: OutboxKey
 
-    package init(due: Int64, key: OutboxKey) {
+    package init(due: Timestamp, key: OutboxKey) {
         self.due = due
         self.key = key
     }

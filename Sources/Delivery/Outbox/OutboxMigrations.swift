@@ -75,7 +75,7 @@ enum OutboxMigrations {
             """
         ),
         (
-            // Held groups are told apart by their nature, and a device may have more of them (``HeldKey``). Earlier
+            // Held groups are distinguished by their nature, and a device may have more of them (``HeldKey``). Earlier
             // rows all become part of a batch.
             "outbox-held-natures",
             """

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Notifications
 import Storage
+import Units
 
 /// Answers questions about an outbox, even while a router writes to it. Changes nothing.
 package struct OutboxReader: Sendable {
@@ -35,21 +36,21 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// For those of `deliveries` that wait behind an earlier one for the same device: when that one is tried again,
-    /// in milliseconds since 1970. Scans all deliveries.
-    package func predecessors(of deliveries: Set<String>) throws -> [String: Int64] {
+    /// For those of `deliveries` that wait behind an earlier one for the same device: when that one is tried again.
+    /// Scans all deliveries.
+    package func predecessors(of deliveries: Set<String>) throws -> [String: Timestamp] {
         guard !deliveries.isEmpty else { return [:] }
         return try read { database in
             // A device's deliveries come in the order of acceptance.
-            var firstDue: [Int64: Int64] = [:]
-            var found: [String: Int64] = [:]
+            var firstDue: [Int64: Timestamp] = [:]
+            var found: [String: Timestamp] = [:]
             let rows = try Row.fetchCursor(
                 database,
                 sql: "SELECT id, device, due, attempts FROM outbox_delivery ORDER BY number"
             )
             while let row = try rows.next() {
                 let device: Int64 = row[1]
-                guard let due = row[2] as Int64? else {
+                guard let due = (row[2] as Int64?).map(Timestamp.init(milliseconds:)) else {
                     guard let first = firstDue[device], let id = row[0] as String?, deliveries.contains(id) else {
                         continue
                     }

@@ -1,6 +1,7 @@
 import GRDB
 import GRDBSQLite
 import Notifications
+import Units
 
 /// Reads and writes the rows of queues, deliveries and causes, within a transaction of the caller's.
 enum OutboxRows {
@@ -90,7 +91,7 @@ enum OutboxRows {
             SELECT \(columns) FROM outbox_delivery
             WHERE queue = ? AND due IS NOT NULL AND (due, number) >= (?, ?) ORDER BY due, number LIMIT ?
             """,
-            [Int64(queue), place.due, place.key.rawValue],
+            [Int64(queue), place.due.milliseconds, place.key.rawValue],
             of: name,
             limit: limit,
             database
@@ -133,14 +134,14 @@ enum OutboxRows {
             platform: queue.platform,
             app: queue.app,
             notification: notification,
-            acceptedAt: row.integer(at: 3)
+            acceptedAt: row.timestamp(at: 3)
         )
         page.deliveries.append(
             StoredDelivery(
                 key: key,
                 delivery: delivery,
                 attempts: Int(row.integer(at: 4)),
-                due: row.isNull(at: 5) ? nil : row.integer(at: 5)
+                due: row.isNull(at: 5) ? nil : row.timestamp(at: 5)
             )
         )
     }
@@ -160,7 +161,7 @@ enum OutboxRows {
             try insert.bind(key.rawValue, at: 1)
             try insert.bind(Int64(key.queue), at: 2)
             try insert.bind(delivery.device.rawValue, at: 4)
-            try insert.bind(delivery.acceptedAt, at: 5)
+            try insert.bind(delivery.acceptedAt.milliseconds, at: 5)
             try insert.bind(delivery.id, at: 3) {
                 try blob.withUnsafeBytes { blob in
                     try insert.bind(blob: blob, at: 6)
@@ -180,7 +181,7 @@ enum OutboxRows {
             )
             defer { update.reset() }
             for change in changes.reschedulings {
-                try update.bind(change.due, at: 1)
+                try update.bind(change.due.milliseconds, at: 1)
                 try update.bind(Int64(change.attempts), at: 2)
                 try update.bind(change.key.rawValue, at: 3)
                 try update.run()

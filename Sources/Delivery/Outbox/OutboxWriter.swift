@@ -1,4 +1,5 @@
 import Synchronization
+import Units
 
 /// Writes changes to the outbox, many in one transaction, and reads pages from it after the changes posted before.
 ///
@@ -14,7 +15,7 @@ final class OutboxWriter: Sendable {
     }
 
     private let store: any DeliveryStore
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let alarm: any Alarm
     // Internal for tests, which wait until it is idle.
     let mailbox = SerialMailbox<Message>(label: "carillon.outbox")
@@ -26,7 +27,7 @@ final class OutboxWriter: Sendable {
     /// Calls `isWritable` when changes can no longer be written, and when they can again.
     init(
         store: any DeliveryStore,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         alarm: any Alarm,
         received: @escaping @Sendable (OutboxRead, OutboxPage) -> Void,
         isWritable: @escaping @Sendable (Bool) -> Void,
@@ -82,8 +83,8 @@ struct PendingWrites: Sendable {
     private(set) var changes = OutboxChanges()
     private(set) var reads: [OutboxRead] = []
     private(set) var flushes: [@Sendable () -> Void] = []
-    private var wait = Pause.Length(first: 100, longest: 10_000)
-    private var retryAt: Int64?
+    private var wait = Pause.Length(first: .milliseconds(100), longest: .seconds(10))
+    private var retryAt: Timestamp?
 
     mutating func add(_ message: OutboxWriter.Message) {
         switch message {
@@ -118,9 +119,8 @@ struct PendingWrites: Sendable {
         return flushes
     }
 
-    /// Notes that the disk refused, with the pages that were not read. Returns when to try again, in milliseconds since
-    /// 1970.
-    mutating func failed(now: Int64, unread: [OutboxRead]) -> Int64 {
+    /// Notes that the disk refused, with the pages that were not read. Returns when to try again.
+    mutating func failed(now: Timestamp, unread: [OutboxRead]) -> Timestamp {
         reads = unread + reads
         isUnwritten = !changes.isEmpty
         let end = now + wait.next()

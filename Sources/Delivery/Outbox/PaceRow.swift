@@ -1,11 +1,12 @@
 import Notifications
+import Units
 
-/// How a device was woken lately, as the outbox keeps it beside the deliveries. Times are in milliseconds since 1970.
+/// How a device was woken lately, as the outbox keeps it beside the deliveries.
 package struct PaceRow: Sendable, Hashable {
     package var device: DeviceID
-    /// When the last push was delivered; 0: never.
-    package var pushedAt: Int64
-    package var windowStart: Int64
+    /// When the last push was delivered; the epoch: never.
+    package var pushedAt: Timestamp
+    package var windowStart: Timestamp
     /// Matches in the current window.
     package var matches: Int32
     /// The UTC day that `pushes` are of, counted from 1970.
@@ -13,27 +14,27 @@ package struct PaceRow: Sendable, Hashable {
     package var pushes: Int32
     /// The id of the delivery that was released last; nil once its end is known.
     package var underWay: String?
-    package var releasedAt: Int64
+    package var releasedAt: Timestamp
     /// How many deliveries in a row stood aside and let the next one go.
     package var aside: Int32
     /// When the last silent pushes were released, up to the number that an hour allows; empty where these are not
     /// limited.
-    package var silentPushes: [Int64]
+    package var silentPushes: [Timestamp]
 
     /// After this many in a row the push service is considered down, and later events are merged.
     package static let mostAside: Int32 = 3
 
     package init(
         device: DeviceID,
-        pushedAt: Int64 = 0,
-        windowStart: Int64 = 0,
+        pushedAt: Timestamp = .epoch,
+        windowStart: Timestamp = .epoch,
         matches: Int32 = 0,
         dayOfPushes: Int32 = 0,
         pushes: Int32 = 0,
         underWay: String? = nil,
-        releasedAt: Int64 = 0,
+        releasedAt: Timestamp = .epoch,
         aside: Int32 = 0,
-        silentPushes: [Int64] = []
+        silentPushes: [Timestamp] = []
     ) {
         self.device = device
         self.pushedAt = pushedAt
@@ -58,11 +59,10 @@ package struct PushEnd: Sendable, Hashable {
     package var counts: Bool
     /// Whether it may still be delivered, but no longer keeps others waiting.
     package var standsAside: Bool
-    /// Milliseconds since 1970.
-    package var moment: Int64
+    package var moment: Timestamp
 
     /// Nil for a report after which the delivery goes on, perhaps in another queue.
-    package init?(_ report: DeliveryReport, at moment: Int64) {
+    package init?(_ report: DeliveryReport, at moment: Timestamp) {
         guard report.standsAside || (report.kind.isFinal && report.kind != .moved) else { return nil }
         self.init(
             device: report.device,
@@ -78,7 +78,7 @@ package struct PushEnd: Sendable, Hashable {
         delivery: String,
         counts: Bool,
         standsAside: Bool = false,
-        moment: Int64
+        moment: Timestamp
     ) {
         self.device = device
         self.delivery = delivery
@@ -108,8 +108,8 @@ package struct PaceChanges: Sendable, Hashable {
 package protocol PaceStore: Sendable {
     /// Calls `pace` with each device's row and then `held` with each group, without its notification. Call it once,
     /// before anything is accepted or attempted: a delivery that was under way and is no longer in the outbox counts as
-    /// delivered. Drops rows that have no effect any more at `now`, in milliseconds since 1970.
-    func loadPaces(at now: Int64, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws
+    /// delivered. Drops rows that have no effect any more at `now`.
+    func loadPaces(at now: Timestamp, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws
 
     /// The notification of a group's only event, or of the latest where only that counts; nil when there is none, or it
     /// cannot be read.

@@ -1,13 +1,12 @@
 import GRDB
 import Notifications
+import Units
 
 /// Reads and writes the paces of devices and the groups of events they hold, within a transaction of the caller's.
 enum PaceStatements {
-    private static let day: Int64 = 86_400_000
-
-    /// Brings rows up to date at a start, at `now` in milliseconds since 1970: a push whose delivery ended without a
-    /// trace here was most likely sent, and rows that mean nothing any more are deleted.
-    static func settle(_ database: Database, at now: Int64) throws {
+    /// Brings rows up to date at a start, at `now`: a push whose delivery ended without a trace here was most likely
+    /// sent, and rows that mean nothing any more are deleted.
+    static func settle(_ database: Database, at now: Timestamp) throws {
         // The ids are gathered in one scan.
         try database.execute(
             sql: """
@@ -21,7 +20,7 @@ enum PaceStatements {
                 WHERE under_way IS NULL AND day < ? AND max(pushed, window_start) < ? AND NOT EXISTS
                     (SELECT 1 FROM outbox_held WHERE number BETWEEN device << 5 AND device << 5 | 31)
                 """,
-            arguments: [now / day, now - day]
+            arguments: [now.milliseconds / 86_400_000, (now - .days(1)).milliseconds]
         )
     }
 
@@ -44,13 +43,13 @@ enum PaceStatements {
             body(
                 PaceRow(
                     device: DeviceID(rawValue: select.integer(at: 0)),
-                    pushedAt: select.integer(at: 1),
-                    windowStart: select.integer(at: 2),
+                    pushedAt: select.timestamp(at: 1),
+                    windowStart: select.timestamp(at: 2),
                     matches: Int32(clamping: select.integer(at: 3)),
                     dayOfPushes: Int32(clamping: select.integer(at: 4)),
                     pushes: Int32(clamping: select.integer(at: 5)),
                     underWay: select.isNull(at: 6) ? nil : select.text(at: 6),
-                    releasedAt: select.integer(at: 7),
+                    releasedAt: select.timestamp(at: 7),
                     aside: Int32(clamping: select.integer(at: 8)),
                     silentPushes: moments(select.bytes(at: 9))
                 )
@@ -58,8 +57,11 @@ enum PaceStatements {
         }
     }
 
-    private static func moments(_ bytes: UnsafeRawBufferPointer) -> [Int64] {
-        (0..<bytes.count / 8).map { Int64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8 * $0, as: Int64.self)) }
+    private static func moments(_ bytes: UnsafeRawBufferPointer) -> [Timestamp] {
+        (0..<bytes.count / 8).map { index in
+            let number = bytes.loadUnaligned(fromByteOffset: 8 * index, as: Int64.self)
+            return Timestamp(milliseconds: Int64(bigEndian: number))
+        }
     }
 
     /// Reads the groups of one device, or all groups.
@@ -92,8 +94,8 @@ enum PaceStatements {
                     mode: Mode(rawValue: Int32(clamping: select.integer(at: 6))) ?? .wake,
                     urgency: Urgency(rawValue: Int32(clamping: select.integer(at: 7))) ?? .normal,
                     count: UInt32(clamping: select.integer(at: 8)),
-                    since: select.integer(at: 9),
-                    expiresAt: select.integer(at: 10),
+                    since: select.timestamp(at: 9),
+                    expiresAt: select.timestamp(at: 10),
                     content: .asBefore,
                     nature: PushNature(rawValue: Int32(clamping: select.integer(at: 11))) ?? .alert,
                     mark: select.isNull(at: 12) ? nil : select.integer(at: 12),
@@ -144,7 +146,7 @@ enum PaceStatements {
         for end in ends {
             let update = end.counts ? counted : end.standsAside ? aside : failed
             try update.bind(end.device.rawValue, at: 1)
-            try update.bind(end.moment, at: 3)
+            try update.bind(end.moment.milliseconds, at: 3)
             try update.bind(end.delivery, at: 2) { try update.run() }
             update.reset()
         }
@@ -182,11 +184,11 @@ enum PaceStatements {
         defer { insert.reset() }
         for row in rows {
             let integers = [
-                row.device.rawValue, row.pushedAt, row.windowStart, Int64(row.matches), Int64(row.dayOfPushes),
-                Int64(row.pushes), row.releasedAt, Int64(row.aside),
+                row.device.rawValue, row.pushedAt.milliseconds, row.windowStart.milliseconds, Int64(row.matches),
+                Int64(row.dayOfPushes), Int64(row.pushes), row.releasedAt.milliseconds, Int64(row.aside),
             ]
             for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
-            let silent = row.silentPushes.map(\.bigEndian)
+            let silent = row.silentPushes.map(\.milliseconds.bigEndian)
             try silent.withUnsafeBytes { silent in
                 if !silent.isEmpty { try insert.bind(blob: silent, at: 10) }
                 if let underWay = row.underWay {
@@ -204,7 +206,7 @@ enum PaceStatements {
         defer { insert.reset() }
         let integers = [
             row.key.rawValue, row.isMessage ? 1 : 0, row.hasOverflowed ? 1 : 0, Int64(row.mode.rawValue),
-            Int64(row.urgency.rawValue), Int64(row.count), row.since, row.expiresAt,
+            Int64(row.urgency.rawValue), Int64(row.count), row.since.milliseconds, row.expiresAt.milliseconds,
         ]
         for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
         try insert.bind(Int64(row.nature.rawValue), at: 14)

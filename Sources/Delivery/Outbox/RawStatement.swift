@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import Units
 
 /// A statement that GRDB prepared, caches and closes, and that is bound and stepped through SQLite itself: on the path
 /// of every delivery GRDB's own values and rows cost as much again as the statement.
@@ -61,6 +62,8 @@ struct RawStatement {
     }
 
     func integer(at column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+    func timestamp(at column: Int32) -> Timestamp { Timestamp(milliseconds: integer(at: column)) }
 
     func isNull(at column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 

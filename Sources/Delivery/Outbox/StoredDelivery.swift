@@ -1,3 +1,5 @@
+import Units
+
 /// A delivery as the outbox stores it. A class, because a delivery is a large value with many strings that queues only
 /// pass on.
 package final class StoredDelivery: Sendable {
@@ -5,17 +7,17 @@ package final class StoredDelivery: Sendable {
     package let delivery: Delivery
     /// Attempts that have ended so far.
     package let attempts: Int
-    /// When the next attempt is due, in milliseconds since 1970; nil: it waits for its first turn, in order.
-    package let due: Int64?
+    /// When the next attempt is due; nil: it waits for its first turn, in order.
+    package let due: Timestamp?
 
-    package init(key: OutboxKey, delivery: Delivery, attempts: Int = 0, due: Int64? = nil) {
+    package init(key: OutboxKey, delivery: Delivery, attempts: Int = 0, due: Timestamp? = nil) {
         self.key = key
         self.delivery = delivery
         self.attempts = attempts
         self.due = due
     }
 
-    func rescheduled(attempts: Int, due: Int64) -> StoredDelivery {
+    func rescheduled(attempts: Int, due: Timestamp) -> StoredDelivery {
         StoredDelivery(key: key, delivery: delivery, attempts: attempts, due: due)
     }
 }

@@ -1,10 +1,12 @@
-/// Decides when an origin gets another connection. Knows no clock: milliseconds and chance come from outside.
+import Units
+
+/// Decides when an origin gets another connection. Knows no clock; chance comes from outside.
 struct ConnectionPlan {
     enum Decision: Equatable {
         case none
         case connect
         /// Not before this time.
-        case connectAt(Int64)
+        case connectAt(Deadline)
     }
 
     /// The existing connections.
@@ -25,7 +27,7 @@ struct ConnectionPlan {
     }
 
     /// Decides for `waiting` requests that no connection can take.
-    func decide(waiting: Int, census: Census, now: Int64) -> Decision {
+    func decide(waiting: Int, census: Census, now: Deadline) -> Decision {
         guard waiting > 0, census.connecting == 0 else { return .none }
         if census.usable == 0 { return now >= backoff.retryAt ? .connect : .connectAt(backoff.retryAt) }
         return census.usable < limit && !census.hasUnproven && now >= backoff.retryAt ? .connect : .none
@@ -33,15 +35,15 @@ struct ConnectionPlan {
 
     /// Whether another connection is opened in advance because the last one takes no more requests: only while requests
     /// still come.
-    func wantsReplacement(census: Census, lastRequest: Int64, now: Int64) -> Bool {
+    func wantsReplacement(census: Census, lastRequest: Deadline, now: Deadline) -> Bool {
         census.usable == 0 && census.connecting == 0 && now >= backoff.retryAt && now - lastRequest < Self.busyFor
     }
 
-    /// How long after a request more are expected, in milliseconds.
-    private static let busyFor: Int64 = 60_000
+    /// How long after a request more are expected.
+    private static let busyFor: Duration = .minutes(1)
 
     /// Notes that a connection ended without ever answering.
-    mutating func failed(_ reason: HTTPFailure.Reason, now: Int64, jitter: Double) {
+    mutating func failed(_ reason: HTTPFailure.Reason, now: Deadline, jitter: Double) {
         backoff.failed(reason, now: now, jitter: jitter)
     }
 
@@ -50,23 +52,23 @@ struct ConnectionPlan {
     }
 
     /// Why a new request with this deadline cannot succeed, when only a new connection could carry it; nil if it can.
-    func hopeless(deadline: Int64, now: Int64) -> HTTPFailure.Reason? {
+    func hopeless(deadline: Deadline, now: Deadline) -> HTTPFailure.Reason? {
         guard let reason = backoff.lastReason, now < backoff.retryAt else { return nil }
         return reason == .forbiddenAddress || deadline <= backoff.retryAt ? reason : nil
     }
 }
 
 /// The wait after failed connections: doubles from a start to a limit, and is reduced at random by up to half, so that
-/// connections that failed together do not come back together. Milliseconds.
+/// connections that failed together do not come back together.
 struct Backoff {
-    private let start: Int64
-    private let limit: Int64
+    private let start: Duration
+    private let limit: Duration
     private var failures = 0
     /// When the next attempt may be made.
-    private(set) var retryAt: Int64 = .min
+    private(set) var retryAt: Deadline = .distantPast
     private(set) var lastReason: HTTPFailure.Reason?
 
-    init(start: Int64, limit: Int64) {
+    init(start: Duration, limit: Duration) {
         self.start = start
         self.limit = limit
     }
@@ -75,16 +77,16 @@ struct Backoff {
     ///   - reason: The failure of requests that cannot wait.
     ///   - now: The present time.
     ///   - jitter: From 0 to 1.
-    mutating func failed(_ reason: HTTPFailure.Reason, now: Int64, jitter: Double) {
-        let full = min(limit, start << min(failures, 20))
+    mutating func failed(_ reason: HTTPFailure.Reason, now: Deadline, jitter: Double) {
+        let full = min(limit, start * (1 << min(failures, 20)))
         failures += 1
         lastReason = reason
-        retryAt = now + full / 2 + Int64(Double(full - full / 2) * min(max(jitter, 0), 1))
+        retryAt = now + full / 2 * (1 + min(max(jitter, 0), 1))
     }
 
     mutating func succeeded() {
         failures = 0
         lastReason = nil
-        retryAt = .min
+        retryAt = .distantPast
     }
 }

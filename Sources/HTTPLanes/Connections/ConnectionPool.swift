@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import Units
 
 /// The connections to busy origins, by route.
 final class ConnectionPool: Sendable {
@@ -17,19 +18,19 @@ final class ConnectionPool: Sendable {
 
     private let group: any EventLoopGroup
     private let surroundings: OriginConnections.Surroundings
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Deadline
     private let state: NIOLockedValueBox<State>
 
     /// - Parameters:
     ///   - group: Carries the connections.
     ///   - surroundings: What origins share; the pool replaces `left`.
     ///   - originLimit: The most origins; requests to further ones go without HTTP/2.
-    ///   - now: The event loops' clock, in milliseconds.
+    ///   - now: The event loops' clock.
     init(
         group: any EventLoopGroup,
         surroundings: OriginConnections.Surroundings,
         originLimit: Int,
-        now: @escaping @Sendable () -> Int64 = { NIODeadline.now().milliseconds }
+        now: @escaping @Sendable () -> Deadline = Deadline.now
     ) {
         let state = NIOLockedValueBox(
             State(table: OriginTable(limit: originLimit, idleTimeout: surroundings.settings.idleTimeout))
@@ -117,19 +118,19 @@ final class ConnectionPool: Sendable {
 }
 
 /// A bounded table of the origins that have connections: decides which one may be added, and which has to leave for it.
-/// Knows no clock: times are milliseconds and come from outside.
+/// Knows no clock.
 struct OriginTable {
     private(set) var origins: [ConnectionRoute: OriginConnections] = [:]
     /// Origins that finish their last requests.
     private(set) var leaving: [ObjectIdentifier: OriginConnections] = [:]
     private var guarded = 0
     private let limit: Int
-    private let idleTimeout: Int64
+    private let idleTimeout: Duration
 
     /// - Parameters:
     ///   - limit: The most origins; users' may be three quarters of them.
     ///   - idleTimeout: An origin without requests for so long leaves when another one comes.
-    init(limit: Int, idleTimeout: Int64) {
+    init(limit: Int, idleTimeout: Duration) {
         self.limit = limit
         self.idleTimeout = idleTimeout
     }
@@ -137,7 +138,7 @@ struct OriginTable {
     subscript(route: ConnectionRoute) -> OriginConnections? { origins[route] }
 
     /// Makes space for an origin. `leaves` are those that have to leave; the caller must tell them.
-    mutating func makeSpace(for route: ConnectionRoute, now: Int64) -> (hasRoom: Bool, leaves: [OriginConnections]) {
+    mutating func makeSpace(for route: ConnectionRoute, now: Deadline) -> (hasRoom: Bool, leaves: [OriginConnections]) {
         var leaves = origins.values.filter { now - $0.lastRequest >= idleTimeout }
         for origin in leaves { beginLeaving(origin) }
         let isBeyondShare = route.isGuarded && guarded >= max(1, limit * 3 / 4)
@@ -180,6 +181,6 @@ struct OriginTable {
         if origin.route.isGuarded { guarded -= 1 }
     }
 
-    /// In a full table an origin without requests for so long, in milliseconds, makes way for another.
-    static let leavesWhenCrowded: Int64 = 60_000
+    /// In a full table an origin without requests for so long makes way for another.
+    static let leavesWhenCrowded: Duration = .minutes(1)
 }

@@ -1,4 +1,5 @@
 import NIOCore
+import Units
 
 /// One HTTP/2 connection to an origin, from the first packet to the last. Belongs to one event loop.
 final class HTTP2Connection {
@@ -15,15 +16,15 @@ final class HTTP2Connection {
     private var state = State.connecting
     private var handler: ConnectionHandler?
     private var health: ConnectionHealth
-    private let connectDeadline: Int64
+    private let connectDeadline: Deadline
     private var closeReason: HTTPFailure.Reason?
 
     init(owner: any ConnectionOwner, loop: any EventLoop, settings: ConnectionSettings) {
         self.owner = owner
         self.loop = loop
         self.settings = settings
-        self.health = ConnectionHealth(settings: settings, now: loop.milliseconds)
-        self.connectDeadline = loop.milliseconds + settings.connectTimeout
+        self.health = ConnectionHealth(settings: settings, now: loop.time)
+        self.connectDeadline = loop.time + settings.connectTimeout
     }
 
     var isConnecting: Bool { if case .connecting = state { true } else { false } }
@@ -42,7 +43,7 @@ final class HTTP2Connection {
     private var session: HTTP2Session? { if case .open(let session) = state { session } else { nil } }
 
     /// Returns false when the connection does not take the request.
-    func submit(_ exchange: Exchange, now: Int64) -> Bool {
+    func submit(_ exchange: Exchange, now: Deadline) -> Bool {
         guard let session, session.submit(exchange, now: now) else { return false }
         if health.submitted(now: now) { _ = check() }
         return true
@@ -56,8 +57,8 @@ final class HTTP2Connection {
     }
 
     /// Checks deadlines and silence. Returns when to call again at the latest, or nil once closed.
-    func check() -> Int64? {
-        let now = loop.milliseconds
+    func check() -> Deadline? {
+        let now = loop.time
         switch state {
         case .closed:
             return nil
@@ -68,7 +69,7 @@ final class HTTP2Connection {
         case .open(let session):
             let (nextDeadline, earliestSubmission) = session.expire(now: now)
             if let earliestSubmission { health.timedOut(submittedAt: earliestSubmission) }
-            let next: Int64
+            let next: Deadline
             switch health.check(now: now, inFlight: session.budget.inFlight) {
             case .fine(let at):
                 next = at
@@ -84,7 +85,7 @@ final class HTTP2Connection {
             }
             deliver(session)
             flush()
-            return min(next, nextDeadline ?? .max)
+            return min(next, nextDeadline ?? .distantFuture)
         }
     }
 
@@ -119,14 +120,14 @@ final class HTTP2Connection {
             return
         }
         state = .open(session)
-        health = ConnectionHealth(settings: settings, now: loop.milliseconds)
+        health = ConnectionHealth(settings: settings, now: loop.time)
         owner?.connectionIsReady(self)
         flush()
     }
 
     func received(_ bytes: UnsafeRawBufferPointer) {
         guard let session else { return }
-        health.received(now: loop.milliseconds)
+        health.received(now: loop.time)
         if !session.receive(bytes) {
             closeReason = closeReason ?? .protocolError
             // The GOAWAY with the reason.
@@ -202,11 +203,14 @@ protocol ConnectionOwner: AnyObject {
 }
 
 extension EventLoop {
-    /// The loop's monotonic clock, in milliseconds.
-    package var milliseconds: Int64 { now.milliseconds }
+    /// What the loop's monotonic clock shows.
+    package var time: Deadline { Deadline(milliseconds: Int64(now.uptimeNanoseconds / 1_000_000)) }
 }
 
 extension NIODeadline {
-    /// On the same clock as every event loop's.
-    package var milliseconds: Int64 { Int64(uptimeNanoseconds / 1_000_000) }
+    /// The same moment; no later than NIO's own distant future.
+    package init(_ deadline: Deadline) {
+        let milliseconds = min(max(0, deadline.milliseconds), .max / 1_000_000)
+        self = .uptimeNanoseconds(UInt64(milliseconds) * 1_000_000)
+    }
 }

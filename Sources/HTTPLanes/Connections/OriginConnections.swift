@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import Synchronization
+import Units
 
 /// All connections of one route, and the requests that wait for them.
 ///
@@ -25,15 +26,16 @@ final class OriginConnections: @unchecked Sendable {
     let settings: ConnectionSettings
     private let surroundings: Surroundings
     private let inbox = NIOLockedValueBox(OriginInbox())
+    /// Milliseconds on the loop's clock: a `Deadline`, which cannot be atomic.
     private let lastArrival: Synchronization.Atomic<Int64>
 
     private var arrivals: [Exchange] = []
     private var waiting: WaitingRequests
     private var connections: [HTTP2Connection] = []
     private var plan: ConnectionPlan
-    private var leftToCurlUntil: Int64 = .min
+    private var leftToCurlUntil: Deadline = .distantPast
     private var timer: Scheduled<Void>?
-    private var timerAt: Int64 = .max
+    private var timerAt: Deadline = .distantFuture
     private var isShutDown = false
     private var isLeaving: Bool
     private var isGone = false
@@ -47,14 +49,14 @@ final class OriginConnections: @unchecked Sendable {
         self.loop = loop
         self.surroundings = surroundings
         settings = surroundings.settings
-        lastArrival = Synchronization.Atomic(loop.milliseconds)
+        lastArrival = Synchronization.Atomic(loop.time.milliseconds)
         isLeaving = route.scope?.isRetired ?? false
         waiting = WaitingRequests(limit: settings.waitingPerOrigin)
         plan = ConnectionPlan(settings: settings)
     }
 
     /// When the last request came, on the loop's clock.
-    var lastRequest: Int64 { lastArrival.load(ordering: .relaxed) }
+    var lastRequest: Deadline { Deadline(milliseconds: lastArrival.load(ordering: .relaxed)) }
 
     /// Takes a request, from any thread. Returns false once this has ended.
     func post(_ exchange: Exchange) -> Bool {
@@ -104,8 +106,8 @@ final class OriginConnections: @unchecked Sendable {
 
     private func drainInbox() {
         inbox.withLockedValue { $0.drain(into: &arrivals) }
-        let now = loop.milliseconds
-        lastArrival.store(now, ordering: .relaxed)
+        let now = loop.time
+        lastArrival.store(now.milliseconds, ordering: .relaxed)
         let hasLanes = connections.contains { $0.isConnecting || $0.isUsable }
         for exchange in arrivals {
             if isShutDown {
@@ -127,7 +129,7 @@ final class OriginConnections: @unchecked Sendable {
 
     /// Gives connections the requests that they can take, and opens another one for the rest.
     private func assign() {
-        let now = loop.milliseconds
+        let now = loop.time
         if !waiting.isEmpty { spread(now: now) }
         guard !isShutDown, !waiting.isEmpty else { return }
         switch plan.decide(waiting: waiting.count, census: census(), now: now) {
@@ -141,7 +143,7 @@ final class OriginConnections: @unchecked Sendable {
     }
 
     /// Each request goes to the connection with the fewest requests.
-    private func spread(now: Int64) {
+    private func spread(now: Deadline) {
         // A copy: a flush may end a connection.
         let connections = connections
         while !waiting.isEmpty, let connection = Self.leastLoaded(connections), let exchange = waiting.next() {
@@ -180,7 +182,7 @@ final class OriginConnections: @unchecked Sendable {
     private func connect() {
         let connection = HTTP2Connection(owner: self, loop: loop, settings: settings)
         connections.append(connection)
-        wake(by: loop.milliseconds + settings.connectTimeout)
+        wake(by: loop.time + settings.connectTimeout)
         let bound = NIOLoopBound(connection, eventLoop: loop)
         surroundings.connector.connect(bound, along: route, timeout: settings.connectTimeout, on: loop)
             .whenFailure { error in
@@ -190,7 +192,7 @@ final class OriginConnections: @unchecked Sendable {
 
     /// Opens a connection in place of one whose peer takes no more requests, before the next request comes.
     private func replaceDrained() {
-        let now = loop.milliseconds
+        let now = loop.time
         guard !isShutDown, !isLeaving, waiting.isEmpty else { return }
         if plan.wantsReplacement(census: census(), lastRequest: lastRequest, now: now) { connect() }
     }
@@ -211,20 +213,19 @@ final class OriginConnections: @unchecked Sendable {
     }
 
     /// Makes `sweep` run at `time` at the latest.
-    private func wake(by time: Int64) {
+    private func wake(by time: Deadline) {
         guard time < timerAt, !isShutDown else { return }
         timer?.cancel()
         timerAt = time
-        let deadline = NIODeadline.uptimeNanoseconds(UInt64(max(time, 0)) * 1_000_000)
-        timer = loop.scheduleTask(deadline: deadline) { self.sweep() }
+        timer = loop.scheduleTask(deadline: NIODeadline(time)) { self.sweep() }
     }
 
     private func sweep() {
-        timerAt = .max
-        let now = loop.milliseconds
+        timerAt = .distantFuture
+        let now = loop.time
         for exchange in waiting.takeDue(by: now) { exchange.fail(.timeout, mayHaveBeenProcessed: false) }
-        let next = connections.reduce(waiting.soonestDeadline) { min($0, $1.check() ?? .max) }
-        if next < .max { wake(by: max(next, now + 1)) }
+        let next = connections.reduce(waiting.soonestDeadline) { min($0, $1.check() ?? .distantFuture) }
+        if next < .distantFuture { wake(by: max(next, now + .milliseconds(1))) }
         assign()
         leaveSoonIfDone()
     }
@@ -239,7 +240,7 @@ extension OriginConnections: ConnectionOwner {
     }
 
     func connectionSpeaksNoHTTP2(_ connection: HTTP2Connection) {
-        leftToCurlUntil = loop.milliseconds + settings.withoutHTTP2
+        leftToCurlUntil = loop.time + settings.withoutHTTP2
         for exchange in waiting.takeAll() { surroundings.withoutHTTP2(exchange) }
     }
 
@@ -257,7 +258,7 @@ extension OriginConnections: ConnectionOwner {
 
     func connectionClosed(_ connection: HTTP2Connection, hasAnswered: Bool, _ reason: HTTPFailure.Reason) {
         connections.removeAll { $0 === connection }
-        let now = loop.milliseconds
+        let now = loop.time
         if !hasAnswered, now >= leftToCurlUntil {
             plan.failed(reason, now: now, jitter: surroundings.jitter())
             if !connections.contains(where: { $0.isConnecting || $0.isUsable }) {

@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
+import Units
 
 /// Opens the channels of connections.
 protocol Connector: Sendable {
@@ -11,13 +12,13 @@ protocol Connector: Sendable {
     /// - Parameters:
     ///   - connection: Receives the channel's bytes.
     ///   - route: The destination; its name is looked up anew.
-    ///   - timeout: For the connection, in milliseconds.
+    ///   - timeout: For the connection.
     ///   - loop: The connection's event loop.
     /// - Returns: Nothing, once connected.
     func connect(
         _ connection: NIOLoopBound<HTTP2Connection>,
         along route: ConnectionRoute,
-        timeout: Int64,
+        timeout: Duration,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void>
 }
@@ -53,10 +54,11 @@ struct TLSConnector: Connector {
     func connect(
         _ connection: NIOLoopBound<HTTP2Connection>,
         along route: ConnectionRoute,
-        timeout: Int64,
+        timeout: Duration,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void> {
-        let end = loop.now + .milliseconds(timeout)
+        let timeout = TimeAmount(timeout)
+        let end = loop.now + timeout
         let origin = route.origin
         guard let context = context(of: route.scope) else {
             return loop.makeFailedFuture(HTTPFailure(.tls, mayHaveBeenProcessed: false))
@@ -69,7 +71,7 @@ struct TLSConnector: Connector {
         )
         return ClientBootstrap(group: loop)
             .resolver(resolver)
-            .connectTimeout(.milliseconds(timeout))
+            .connectTimeout(timeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connect(host: tunnel?.proxy.host ?? origin.host, port: tunnel?.proxy.port ?? Int(origin.port))
             .flatMap { channel in

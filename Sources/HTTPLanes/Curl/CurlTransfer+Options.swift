@@ -1,4 +1,5 @@
 import CCurl
+import Units
 
 extension CurlTransfer {
     /// Sets every option of the handle; false when libcurl refuses one. With `isAlone` it shares its connection with no
@@ -19,7 +20,7 @@ extension CurlTransfer {
             ccurl_set_long(easy, CURLOPT_HTTP09_ALLOWED, 0),
             ccurl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1),
             ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, 0),
-            ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.lanes.connectTimeout)),
+            ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.lanes.connectTimeout.milliseconds)),
             // An empty string keeps libcurl from looking into the environment.
             ccurl_set_string(easy, CURLOPT_PROXY, configuration.proxy ?? ""),
             // The same for NO_PROXY: it would bypass the proxy, which judges addresses in our place.

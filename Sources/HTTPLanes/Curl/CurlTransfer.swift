@@ -1,4 +1,5 @@
 import CCurl
+import Units
 
 /// One request on a libcurl easy handle. Used on libcurl's thread alone.
 final class CurlTransfer {
@@ -88,7 +89,7 @@ final class CurlTransfer {
 
     /// Takes a piece of the body; false when no more is wanted.
     func received(body bytes: UnsafeRawBufferPointer) -> Bool {
-        let room = Int(exchange.request.maxResponseBytes) - body.count
+        let room = exchange.request.maxResponseBytes.bytes - body.count
         body.append(contentsOf: bytes.prefix(room))
         isCutOff = bytes.count > room
         return !isCutOff

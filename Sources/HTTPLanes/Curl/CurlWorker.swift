@@ -1,5 +1,5 @@
 import CCurl
-import NIOCore
+import Units
 
 /// The work of libcurl's thread: takes requests, moves bytes and hands answers out, until told to stop.
 ///
@@ -27,7 +27,7 @@ final class CurlWorker: @unchecked Sendable {
     private var queue: TransferQueue
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     private var spareHandles: [UnsafeMutableRawPointer] = []
-    private var soonestDeadline: Int64 = .max
+    private var soonestDeadline: Deadline = .distantFuture
     /// The accounts of the requests that have ended.
     private var finished: [UInt32] = []
 
@@ -131,7 +131,7 @@ final class CurlWorker: @unchecked Sendable {
     }
 
     private func expire() {
-        let now = NIODeadline.now().milliseconds
+        let now = Deadline.now()
         for exchange in queue.takeDue(by: now) { refuse(exchange, .timeout) }
         guard soonestDeadline <= now else { return }
         for transfer in transfers.values where transfer.exchange.deadline <= now {
@@ -141,15 +141,14 @@ final class CurlWorker: @unchecked Sendable {
             finished.append(transfer.exchange.request.share)
             end(transfer).fail(.timeout, mayHaveBeenProcessed: mayHaveBeenProcessed)
         }
-        soonestDeadline = transfers.values.reduce(.max) { min($0, $1.exchange.deadline) }
+        soonestDeadline = transfers.values.reduce(.distantFuture) { min($0, $1.exchange.deadline) }
     }
 
     /// How long the thread may sleep, in milliseconds.
     private func pause() -> Int32 {
         if !finished.isEmpty { return 0 }
-        let deadline = min(soonestDeadline, queue.soonestDeadline)
-        let left = deadline == .max ? 60_000 : deadline - NIODeadline.now().milliseconds
-        return Int32(min(max(left, 0), 60_000))
+        let left = min(soonestDeadline, queue.soonestDeadline) - Deadline.now()
+        return Int32(min(max(.zero, left), .minutes(1)).milliseconds)
     }
 
     /// Returns a transfer's handle and place, and the exchange that remains to be answered.

@@ -1,6 +1,7 @@
 import DequeModule
+import Units
 
-/// Requests that wait for libcurl, by account, in turn. Knows no clock: times are milliseconds and come from outside.
+/// Requests that wait for libcurl, by account, in turn. Knows no clock.
 struct TransferQueue {
     private var shares: FairShares
     private var waiting: [UInt32: WaitingRequests] = [:]
@@ -15,7 +16,7 @@ struct TransferQueue {
     var underWay: Int { shares.taken }
 
     /// No request waiting has a deadline before this.
-    var soonestDeadline: Int64 { waiting.values.reduce(.max) { min($0, $1.soonestDeadline) } }
+    var soonestDeadline: Deadline { waiting.values.reduce(.distantFuture) { min($0, $1.soonestDeadline) } }
 
     mutating func append(_ exchange: Exchange) {
         let share = exchange.request.share
@@ -52,7 +53,7 @@ struct TransferQueue {
     }
 
     /// Takes out those whose deadline is `time` or earlier.
-    mutating func takeDue(by time: Int64) -> [Exchange] {
+    mutating func takeDue(by time: Deadline) -> [Exchange] {
         take { $0.takeDue(by: time) }
     }
 

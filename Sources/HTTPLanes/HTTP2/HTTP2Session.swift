@@ -1,4 +1,5 @@
 import NIOCore
+import Units
 
 /// The client's side of one HTTP/2 connection (RFC 9113), bytes in and bytes out.
 ///
@@ -21,7 +22,7 @@ final class HTTP2Session {
     private(set) var answered = 0
 
     private var streams: StreamTable
-    /// Requests nothing of which has gone out.
+    /// Requests that have not begun to go out.
     private var unsent = StreamQueue()
     /// Requests whose bodies are under way and that their own windows do not hold back.
     private var sending = StreamQueue()
@@ -69,7 +70,7 @@ final class HTTP2Session {
 
     /// Opens a stream for `exchange`; its frames go out with the next `pump`. False when no stream can be opened, with
     /// nothing done.
-    func submit(_ exchange: Exchange, now: Int64) -> Bool {
+    func submit(_ exchange: Exchange, now: Deadline) -> Bool {
         guard budget.free > 0, !hasSaidGoodbye else { return false }
         let stream = streams.insert(exchange, id: nextStreamID, now: now)
         unsent.append(stream)
@@ -90,16 +91,16 @@ final class HTTP2Session {
 
     /// Gives up requests whose deadline has passed: their streams are reset and they finish as timed out. Returns the
     /// soonest deadline left, and when the earliest of those given up had been sent.
-    func expire(now: Int64) -> (nextDeadline: Int64?, earliestSubmission: Int64?) {
-        var next: Int64?
-        var earliest: Int64?
+    func expire(now: Deadline) -> (nextDeadline: Deadline?, earliestSubmission: Deadline?) {
+        var next: Deadline?
+        var earliest: Deadline?
         for stream in streams.open {
             let deadline = stream.pointee.deadline
             if deadline > now {
-                next = min(next ?? .max, deadline)
+                next = min(next ?? .distantFuture, deadline)
                 continue
             }
-            earliest = min(earliest ?? .max, stream.pointee.submittedAt)
+            earliest = min(earliest ?? .distantFuture, stream.pointee.submittedAt)
             fail(stream, .timeout, reset: .cancel)
         }
         return (next, earliest)

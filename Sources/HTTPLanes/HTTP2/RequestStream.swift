@@ -1,3 +1,5 @@
+import Units
+
 /// One request on its stream, from submission to its end. It lives at one address, where its session's table and queue
 /// point to.
 struct RequestStream {
@@ -9,8 +11,8 @@ struct RequestStream {
     var isQueued = false
 
     var id: Int32 = 0
-    var submittedAt: Int64 = 0
-    var deadline: Int64 = 0
+    var submittedAt: Deadline
+    var deadline: Deadline
     /// Held once by the table, which gives it back.
     let unmanagedExchange: Unmanaged<Exchange>
 
@@ -26,8 +28,8 @@ struct RequestStream {
     /// - Parameters:
     ///   - unmanagedExchange: What it is for, already held.
     ///   - id: The stream's.
-    ///   - now: When it was submitted, in milliseconds.
-    init(_ unmanagedExchange: Unmanaged<Exchange>, id: Int32, now: Int64) {
+    ///   - now: When it was submitted.
+    init(_ unmanagedExchange: Unmanaged<Exchange>, id: Int32, now: Deadline) {
         let exchange = unmanagedExchange.takeUnretainedValue()
         self.unmanagedExchange = unmanagedExchange
         self.id = id
@@ -35,7 +37,7 @@ struct RequestStream {
         deadline = exchange.deadline
         bodyCount = exchange.request.body.count
         answer = Answer(
-            bodyLimit: Int(exchange.request.maxResponseBytes),
+            bodyLimit: exchange.request.maxResponseBytes.bytes,
             isToHead: exchange.request.method == "HEAD"
         )
     }
@@ -86,7 +88,7 @@ struct StreamTable: ~Copyable {
         return stream
     }
 
-    mutating func insert(_ exchange: Exchange, id: Int32, now: Int64) -> StreamPointer {
+    mutating func insert(_ exchange: Exchange, id: Int32, now: Deadline) -> StreamPointer {
         let place = spare.popLast() ?? .allocate(capacity: 1)
         place.initialize(to: RequestStream(.passRetained(exchange), id: id, now: now))
         let bucket = bucket(of: id)

@@ -4,6 +4,7 @@ import Nostr
 import Registry
 import RelayPool
 import Synchronization
+import Units
 
 /// Decides which keys are watched at which relays, and remembers how far each was read.
 ///
@@ -25,42 +26,41 @@ package final class AccountWatch: Sendable {
         package var perUser = RelaySource.nip65
         /// What a partner's hints (kind 20062) mean for direct subscriptions. Default: ``HintPolicy/also``.
         package var hints = HintPolicy.also
-        /// How long after its last hint a partner counts as active, in milliseconds. Default: an hour.
-        package var silentAfter: Int64 = 3_600_000
+        /// How long after its last hint a partner counts as active. Default: an hour.
+        package var silentAfter: Duration = .hours(1)
         /// The most relays that one account may choose; further ones are left out. Default: 8.
         package var relaysPerAccount = 8
         /// The most relays that only users named. Relays that more accounts named come first. Default: 10,000.
         package var maxRelays = 10_000
         /// The most of them at one host, however many spellings, paths and ports users find for it. Default: 64.
         package var relaysPerHost = 64
-        /// How long changes are collected before they are processed, in milliseconds. Default: 200.
-        package var coalescing: Int64 = 200
-        /// While accounts name more than ``maxRelays`` relays, the time between two counts of which are named most, in
-        /// milliseconds. Default: an hour.
-        package var countInterval: Int64 = 3_600_000
+        /// How long changes are collected before they are processed. Default: 200 milliseconds.
+        package var coalescing: Duration = .milliseconds(200)
+        /// While accounts name more than ``maxRelays`` relays, the time between two counts of which are named most.
+        /// Default: an hour.
+        package var countInterval: Duration = .hours(1)
 
         package init() {}
     }
 
-    /// In milliseconds, as are the others.
-    private static let markDelay: Int64 = 5_000
-    private static let retryDelay: Int64 = 10_000
+    private static let markDelay: Duration = .seconds(5)
+    private static let retryDelay: Duration = .seconds(10)
 
-    private let coalescing: Int64
+    private let coalescing: Duration
     private let hints: HintPolicy
     private let worker: Mutex<WatchWorker>
     private let inbox: WatchInbox
-    private let now: @Sendable () -> Int64
-    private let schedule: @Sendable (_ milliseconds: Int64, _ action: @escaping @Sendable () -> Void) -> Void
+    private let now: @Sendable () -> Timestamp
+    private let schedule: @Sendable (_ span: Duration, _ action: @escaping @Sendable () -> Void) -> Void
     private let logger: Logger
 
-    /// `now` is in milliseconds since 1970. `schedule` runs an action once, after so many milliseconds, on any thread
-    /// and never before it returns. Throws a `RegistryStoreError`.
+    /// `schedule` runs an action once, after that span, on any thread and never before it returns. Throws a
+    /// `RegistryStoreError`.
     package convenience init(
         registry: Registry,
         configuration: Configuration,
-        now: @escaping @Sendable () -> Int64,
-        schedule: @escaping @Sendable (_ milliseconds: Int64, _ action: @escaping @Sendable () -> Void) -> Void =
+        now: @escaping @Sendable () -> Timestamp,
+        schedule: @escaping @Sendable (_ span: Duration, _ action: @escaping @Sendable () -> Void) -> Void =
             WatchQueue().schedule,
         logger: Logger
     ) throws {
@@ -78,8 +78,8 @@ package final class AccountWatch: Sendable {
         registry: Registry,
         accounts: any WatchedAccounts,
         configuration: Configuration,
-        now: @escaping @Sendable () -> Int64,
-        schedule: @escaping @Sendable (_ milliseconds: Int64, _ action: @escaping @Sendable () -> Void) -> Void,
+        now: @escaping @Sendable () -> Timestamp,
+        schedule: @escaping @Sendable (_ span: Duration, _ action: @escaping @Sendable () -> Void) -> Void,
         logger: Logger
     ) throws {
         coalescing = configuration.coalescing
@@ -118,8 +118,8 @@ package final class AccountWatch: Sendable {
         report(within: coalescing) { $0.change(keys) }
     }
 
-    /// Takes note of a hint for `account` by one of its partners, `time` in milliseconds since 1970.
-    package func heard(account: PublicKey, partner: PublicKey, at time: Int64) {
+    /// Takes note of a hint for `account` by one of its partners at `time`.
+    package func heard(account: PublicKey, partner: PublicKey, at time: Timestamp) {
         guard hints == .prefer else { return }
         let hint = WatchInbox.Hint(account: account, partner: partner, time: time)
         report(within: coalescing) { $0.receive(hint) }
@@ -157,8 +157,8 @@ package final class AccountWatch: Sendable {
         }
     }
 
-    private func report(within milliseconds: Int64, _ body: (inout WatchInbox.State) -> Void) {
-        let time = now() + milliseconds
+    private func report(within span: Duration, _ body: (inout WatchInbox.State) -> Void) {
+        let time = now() + span
         wake(
             at: inbox.withLock { inbox in
                 body(&inbox)
@@ -167,13 +167,13 @@ package final class AccountWatch: Sendable {
         )
     }
 
-    private func wake(at time: Int64?) {
+    private func wake(at time: Timestamp?) {
         guard let time else { return }
-        schedule(max(0, time - now())) { [weak self] in self?.work(at: time) }
+        schedule(max(.zero, time - now())) { [weak self] in self?.work(at: time) }
     }
 
-    private func work(at time: Int64) {
-        let next: Int64? = worker.withLock { worker in
+    private func work(at time: Timestamp) {
+        let next: Timestamp? = worker.withLock { worker in
             guard worker.isRunning, var batch = inbox.withLock({ $0.take(at: time) }) else { return nil }
             do {
                 return try worker.work(&batch)
@@ -215,8 +215,8 @@ package struct WatchQueue: Sendable {
 
     package init() {}
 
-    /// Runs `action` once, after so many milliseconds.
-    package func schedule(_ milliseconds: Int64, _ action: @escaping @Sendable () -> Void) {
-        queue.asyncAfter(deadline: .now() + .milliseconds(Int(max(0, milliseconds))), execute: action)
+    /// Runs `action` once, after that span.
+    package func schedule(_ span: Duration, _ action: @escaping @Sendable () -> Void) {
+        queue.asyncAfter(deadline: .now() + .milliseconds(Int(max(0, span.milliseconds))), execute: action)
     }
 }

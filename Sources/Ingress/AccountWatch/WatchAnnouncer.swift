@@ -1,5 +1,6 @@
 import Registry
 import RelayPool
+import Units
 
 /// Collects changes for relays, and sends each relay many at a time.
 struct WatchAnnouncer {
@@ -40,13 +41,13 @@ struct WatchAnnouncer {
             // For a key that is added while connected, a relay is read from the key's own moment, not from the mark.
             for index in told.indices {
                 guard case .put(var watched) = told[index], watched.isEstablished else { continue }
-                watched.since = max(watched.since, mark - Self.margin)
+                watched.since = max(watched.since, mark - Self.margin.seconds)
                 told[index] = .put(watched)
             }
         }
         relays.update(relay, told, isOperators: operators.contains(relay))
     }
 
-    /// Events this much before a mark may be new for a key, since clocks differ and events travel; in seconds.
-    private static let margin: Int64 = 3_600
+    /// Events this much before a mark may be new for a key, since clocks differ and events travel.
+    private static let margin: Duration = .hours(1)
 }

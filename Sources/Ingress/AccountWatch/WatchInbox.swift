@@ -1,6 +1,7 @@
 import Nostr
 import RelayPool
 import Synchronization
+import Units
 
 /// Reports that are not processed yet, when they will be, and up to when relays were read. Safe to use from any thread.
 final class WatchInbox: Sendable {
@@ -17,8 +18,7 @@ final class WatchInbox: Sendable {
     struct Hint {
         var account: PublicKey
         var partner: PublicKey
-        /// In milliseconds since 1970.
-        var time: Int64
+        var time: Timestamp
     }
 
     /// The same without its lock.
@@ -26,7 +26,7 @@ final class WatchInbox: Sendable {
         private(set) var batch = Batch()
         /// By relay, in seconds since 1970.
         private(set) var marks: [RelayURL: Int64] = [:]
-        private var due: Int64?
+        private var due: Timestamp?
         private var isOpen = false
 
         init(marks: [RelayURL: Int64]) {
@@ -34,7 +34,7 @@ final class WatchInbox: Sendable {
         }
 
         /// Begins to hand out reports. Returns when to take the first ones.
-        mutating func open(now: Int64) -> Int64? {
+        mutating func open(now: Timestamp) -> Timestamp? {
             isOpen = true
             return batch.isEmpty ? nil : wake(at: now)
         }
@@ -83,14 +83,14 @@ final class WatchInbox: Sendable {
         }
 
         /// Schedules processing for `time`. Returns it if nothing earlier is scheduled.
-        mutating func wake(at time: Int64) -> Int64? {
+        mutating func wake(at time: Timestamp) -> Timestamp? {
             guard isOpen, due.map({ time < $0 }) ?? true else { return nil }
             due = time
             return time
         }
 
         /// Takes the reports, for the call scheduled at `time`; nil if another call replaced that one.
-        mutating func take(at time: Int64) -> Batch? {
+        mutating func take(at time: Timestamp) -> Batch? {
             guard isOpen, due == time else { return nil }
             due = nil
             return takeAll()
@@ -102,14 +102,14 @@ final class WatchInbox: Sendable {
         }
     }
 
-    /// In seconds; relays are read again for longer than that in any case.
-    private static let markTolerance: Int64 = 600
+    /// Relays are read again for longer than that in any case.
+    private static let markTolerance: Duration = .minutes(10)
 
     private let state: Mutex<State>
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
-    /// `marks` are in seconds since 1970, `now` in milliseconds.
-    init(marks: [RelayURL: Int64], now: @escaping @Sendable () -> Int64) {
+    /// `marks` are in seconds since 1970.
+    init(marks: [RelayURL: Int64], now: @escaping @Sendable () -> Timestamp) {
         state = Mutex(State(marks: marks))
         self.now = now
     }
@@ -125,6 +125,6 @@ final class WatchInbox: Sendable {
         return state.withLock { $0.marks[relay].flatMap { $0 <= latest ? $0 : nil } }
     }
 
-    /// Later marks were set while the clock was wrong.
-    var latestMark: Int64 { now() / 1000 + Self.markTolerance }
+    /// In seconds since 1970. Later marks were set while the clock was wrong.
+    var latestMark: Int64 { (now() + Self.markTolerance).seconds }
 }

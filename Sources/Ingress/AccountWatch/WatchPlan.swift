@@ -1,6 +1,7 @@
 import Nostr
 import Registry
 import RelayPool
+import Units
 
 /// How the rows of one owner become what its target asks for, and what to tell relays.
 struct WatchPlan {
@@ -20,8 +21,8 @@ struct WatchPlan {
         }
     }
 
-    /// A hint is stored if it is this much later than the stored one, in seconds. Only a restart reads it.
-    private static let hintGranularity: Int64 = 600
+    /// A hint is stored if it is this much later than the stored one. Only a restart reads it.
+    private static let hintGranularity: Duration = .minutes(10)
 
     private(set) var put: [WatchRow] = []
     private(set) var removed: [WatchRow] = []
@@ -35,8 +36,8 @@ struct WatchPlan {
     private(set) var claims = 0
 
     /// `known` are the owner's rows; `target` is nil when nothing is to be watched on its behalf any more. `others`
-    /// says what other owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and are told
-    /// only what changes; without it they are told everything.
+    /// says what other owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and receive
+    /// only what changes; without it they receive everything.
     init(
         from known: [WatchRow],
         to target: WatchTarget?,
@@ -123,7 +124,7 @@ struct WatchPlan {
                 next.isEstablished = false
             }
         } else if place.interest.contains(.leftToPartners), let lastHint = target.lastHint,
-            !former.contains(.leftToPartners) || lastHint - row.since >= Self.hintGranularity
+            !former.contains(.leftToPartners) || lastHint - row.since >= Self.hintGranularity.seconds
         {
             next.since = max(row.since, lastHint)
         }

@@ -3,6 +3,7 @@ import Nostr
 import Notifications
 import Registry
 import RelayPool
+import Units
 
 /// The part of the registry that an ``AccountWatch`` reads accounts from.
 protocol WatchedAccounts: Sendable {
@@ -24,19 +25,17 @@ struct WatchWorker {
         let accounts: any WatchedAccounts
         let configuration: AccountWatch.Configuration
         let inbox: WatchInbox
-        /// In milliseconds since 1970.
-        let now: @Sendable () -> Int64
+        let now: @Sendable () -> Timestamp
         let logger: Logger
     }
 
     private static let ownersAtOnce = 10_000
     private static let transactionSize = 1_000
-    /// In milliseconds.
-    private static let longestSleep: Int64 = 60_000
-    /// Hints that follow each other faster, in milliseconds, lead to nothing new.
-    private static let hintGranularity: Int64 = 600_000
-    /// A younger registration, in seconds, counts from its own time and not from when its relays became known.
-    private static let freshRegistration: Int64 = 600
+    private static let longestSleep: Duration = .minutes(1)
+    /// Hints that follow each other faster lead to nothing new.
+    private static let hintGranularity: Duration = .minutes(10)
+    /// A younger registration counts from its own time and not from when its relays became known.
+    private static let freshRegistration: Duration = .minutes(10)
     private static let keysPerAccount = 16
 
     private let uses: Dependencies
@@ -47,8 +46,8 @@ struct WatchWorker {
     private var choice: RelayChoice
     /// Rows whose key is not their owner's. Without any, nobody else can have an owner's key watched.
     private var claims = 0
-    /// Before then relays are not counted again, in milliseconds since 1970.
-    private var nextCount: Int64 = 0
+    /// Before then relays are not counted again.
+    private var nextCount = Timestamp.epoch
 
     init(_ dependencies: Dependencies, stored: [StoredRelay]) {
         uses = dependencies
@@ -79,9 +78,9 @@ struct WatchWorker {
 
     // MARK: Reports
 
-    /// Works reports off. Returns when to call again if no report comes, in milliseconds since 1970; nil when there is
-    /// no need. When this throws, `batch` holds what is to be worked off again.
-    mutating func work(_ batch: inout WatchInbox.Batch) throws -> Int64? {
+    /// Works reports off. Returns when to call again if no report comes; nil when there is no need. When
+    /// this throws, `batch` holds what is to be worked off again.
+    mutating func work(_ batch: inout WatchInbox.Batch) throws -> Timestamp? {
         let now = uses.now()
         for hint in batch.hints where hints.receive(hint, now: now) {
             batch.keys.insert(hint.account)
@@ -99,7 +98,7 @@ struct WatchWorker {
             rest = rest.dropFirst(keys.count)
         }
         if book.isCrowded, now >= nextCount { try survey(relaysKnow: true) }
-        let next = [hints.nextDeadline, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
+        let next = [hints.nextCheck, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
         // Not too long, because the system's clock may be set meanwhile.
         return next.map { min($0, now + Self.longestSleep) }
     }
@@ -202,7 +201,7 @@ struct WatchWorker {
     // MARK: Everybody
 
     /// Compares all targets with all rows, and brings the rows in line. Without `relaysKnow`, as at the start, relays
-    /// know nothing yet and are told everything.
+    /// know nothing yet and receive everything.
     private mutating func survey(relaysKnow: Bool) throws {
         guard let relays else { return }
         let now = uses.now()
@@ -302,7 +301,7 @@ struct WatchWorker {
     // MARK: Targets
 
     /// The targets of all owners, in the order of the owners' bytes.
-    private mutating func targets(now: Int64) throws -> [WatchTarget] {
+    private mutating func targets(now: Timestamp) throws -> [WatchTarget] {
         var targets: [WatchTarget] = []
         var partnered: Set<PublicKey> = []
         try uses.accounts.forEachWatchedAccount { account in
@@ -320,7 +319,7 @@ struct WatchWorker {
     }
 
     /// What is to be watched for `key`; nil when nothing is.
-    private mutating func target(for key: PublicKey, now: Int64) throws -> WatchTarget? {
+    private mutating func target(for key: PublicKey, now: Timestamp) throws -> WatchTarget? {
         guard let account = try uses.accounts.watchedAccount(key) else {
             return try uses.accounts.concerns(key) ? target(ofRoot: key, now: now) : nil
         }
@@ -330,7 +329,7 @@ struct WatchWorker {
     }
 
     /// Leaves an account to its partners, if each of its devices lists one that sent a hint lately.
-    private func consider(for target: inout WatchTarget, now: Int64) throws {
+    private func consider(for target: inout WatchTarget, now: Timestamp) throws {
         guard uses.configuration.hints == .prefer, let lastHint = hints.lastHint(for: target.owner) else { return }
         let devices = try uses.accounts.partners(of: target.owner).values
         target.isLeftToPartners =
@@ -338,7 +337,7 @@ struct WatchWorker {
             && devices.allSatisfy { hints.isReached(target.owner, throughAnyOf: $0, now: now) }
         // Since then, nothing came for the device whose partners fell silent first.
         let lastHints = devices.compactMap { hints.lastHint(for: target.owner, throughAnyOf: $0) }
-        target.lastHint = (lastHints.min() ?? lastHint) / 1000
+        target.lastHint = (lastHints.min() ?? lastHint).seconds
     }
 
     /// The relays that an account chose besides the operator's, admitted or not.
@@ -346,11 +345,11 @@ struct WatchWorker {
         choice.relays(of: account, without: book.operators)
     }
 
-    /// What to watch for an account, according to the account itself. `now` is in milliseconds since 1970.
-    private mutating func target(of account: WatchedAccount, now: Int64) -> WatchTarget {
+    /// What to watch for an account, according to the account itself.
+    private mutating func target(of account: WatchedAccount, now: Timestamp) -> WatchTarget {
         let relays = choice(of: account).compactMap { book.admit($0) }
-        let now = now / 1000
-        let isFresh = now - account.registeredAt < Self.freshRegistration
+        let now = now.seconds
+        let isFresh = now - account.registeredAt < Self.freshRegistration.seconds
         var target = WatchTarget(
             owner: account.key,
             interest: [.addressed, .authored],
@@ -367,8 +366,8 @@ struct WatchWorker {
     }
 
     /// What is to be watched for a root of interest that has no account.
-    private func target(ofRoot root: PublicKey, now: Int64) -> WatchTarget {
-        WatchTarget(owner: root, interest: .authored, begin: now / 1000)
+    private func target(ofRoot root: PublicKey, now: Timestamp) -> WatchTarget {
+        WatchTarget(owner: root, interest: .authored, begin: now.seconds)
     }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import Synchronization
+import Units
 
 /// Reads events as lines of JSON, from standard input, a file or a FIFO, and hands them over in batches.
 ///
@@ -26,19 +27,19 @@ package final class Feed: Sendable {
     private let limits: FeedLimits
     private let submit: Submit
     private let ended: @Sendable (FeedCounts) -> Void
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Deadline
     private let logger: Logger
     private let messages = Mutex(Messages())
     private let finished = DispatchSemaphore(value: 0)
 
     /// `ended` is called once, on the feed's thread, when the input has ended and everything in it is dealt with; not
-    /// when ``stop()`` comes before that. `now` gives milliseconds of any clock that does not step.
+    /// when ``stop()`` comes before that. `now` is the monotonic clock.
     package init(
         _ input: consuming FeedInput,
         limits: FeedLimits = FeedLimits(),
         submit: @escaping Submit,
         ended: @escaping @Sendable (FeedCounts) -> Void = { _ in },
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Deadline,
         logger: Logger
     ) {
         self.input = input
@@ -79,7 +80,7 @@ package final class Feed: Sendable {
 
     private func run() {
         var batcher = FeedBatcher(limits: limits)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limits.chunkBytes, alignment: 16)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limits.chunkBytes.bytes, alignment: 16)
         defer { buffer.deallocate() }
         while true {
             let (answered, mustStop) = take()
@@ -89,7 +90,7 @@ package final class Feed: Sendable {
             if mustStop { return giveUp(batcher, buffer) }
             handOver(batcher.due(at: now()))
             let wait = batcher.nextDue.map { $0 - now() }
-            switch input.wait(milliseconds: wait, reads: batcher.wantsMore, into: buffer) {
+            switch input.wait(atMost: wait, reads: batcher.wantsMore, into: buffer) {
             case .bytes(let count): handOver(batcher.read(UnsafeRawBufferPointer(rebasing: buffer.prefix(count))))
             case .end: handOver(batcher.end())
             case .nothing: break
@@ -142,7 +143,7 @@ package final class Feed: Sendable {
     ) -> [FeedBatch] {
         var batches: [FeedBatch] = []
         let one = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(1))
-        while batcher.isWithinLine, case .bytes = input.wait(milliseconds: 0, reads: true, into: one) {
+        while batcher.isWithinLine, case .bytes = input.wait(atMost: .zero, reads: true, into: one) {
             batches.append(batcher.read(UnsafeRawBufferPointer(one)))
         }
         return batches
@@ -190,18 +191,18 @@ package struct FeedCounts: Sendable, Hashable {
 
 /// How much a feed keeps in memory, and how it waits.
 package struct FeedLimits: Sendable {
-    /// Bytes of a line; what is longer is refused.
-    package var lineBytes = 1 << 20
+    /// The longest line; what is longer is refused.
+    package var lineBytes: ByteCount = .mebibytes(1)
     /// The most events that are handed over and not answered. At this number the feed stops reading.
     package var outstandingEvents = 10_000
-    /// The same in bytes.
-    package var outstandingBytes = 32 << 20
-    /// Bytes read at once.
-    package var chunkBytes = 256 << 10
-    /// Milliseconds until what could not be dealt with is handed over again, at first and at most. Doubles each time.
-    package var retryDelays: ClosedRange<Int64> = 100...5_000
-    /// Milliseconds from one report in the log to the next.
-    package var reportInterval: Int64 = 10_000
+    /// The bytes of such events.
+    package var outstandingBytes: ByteCount = .mebibytes(32)
+    /// How much is read at once.
+    package var chunkBytes: ByteCount = .kibibytes(256)
+    /// The time until what could not be dealt with is handed over again, at first and at most. Doubles each time.
+    package var retryDelays: ClosedRange<Duration> = .milliseconds(100) ... .seconds(5)
+    /// The time from one report in the log to the next.
+    package var reportInterval: Duration = .seconds(10)
 
     package init() {}
 }

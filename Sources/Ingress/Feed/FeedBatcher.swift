@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// Turns what is read into batches of events, and hands each over until it is dealt with. Knows no file and no clock.
 struct FeedBatcher {
@@ -8,17 +9,17 @@ struct FeedBatcher {
     private var outstandingBytes = 0
     /// Events to be handed over again.
     private var again = FeedBatch()
-    private var retryAt: Int64 = 0
-    private var retryDelay: Int64
+    private var retryAt: Deadline = .distantPast
+    private var retryDelay: Duration
     private var refused: (line: Int, reason: String)?
     private var furtherRefused = 0
-    private var nextReportAt = Int64.min
+    private var nextReportAt: Deadline = .distantPast
     private(set) var counts = FeedCounts()
     private(set) var hasEnded = false
 
     init(limits: FeedLimits) {
         self.limits = limits
-        splitter = LineSplitter(limit: limits.lineBytes)
+        splitter = LineSplitter(limit: limits.lineBytes.bytes)
         retryDelay = limits.retryDelays.lowerBound
     }
 
@@ -26,7 +27,7 @@ struct FeedBatcher {
     /// more.
     var wantsMore: Bool {
         !hasEnded && again.isEmpty && outstandingEvents < limits.outstandingEvents
-            && outstandingBytes < limits.outstandingBytes
+            && outstandingBytes < limits.outstandingBytes.bytes
     }
 
     /// Whether everything that there was is dealt with.
@@ -39,7 +40,7 @@ struct FeedBatcher {
     var isWithinLine: Bool { splitter.isWithinLine }
 
     /// When to call ``due(at:)`` again if nothing else happens; nil: not at all.
-    var nextDue: Int64? { again.isEmpty ? nil : retryAt }
+    var nextDue: Deadline? { again.isEmpty ? nil : retryAt }
 
     /// Takes what was read. Returns the events to hand over.
     mutating func read(_ bytes: UnsafeRawBufferPointer) -> FeedBatch {
@@ -58,7 +59,7 @@ struct FeedBatcher {
     }
 
     /// What is to be handed over again by now.
-    mutating func due(at now: Int64) -> FeedBatch {
+    mutating func due(at now: Deadline) -> FeedBatch {
         now >= retryAt ? handOverAgain() : FeedBatch()
     }
 
@@ -69,7 +70,7 @@ struct FeedBatcher {
     }
 
     /// Takes the answers to a batch, one for each event in order.
-    mutating func answered(_ batch: FeedBatch, _ answers: [FeedAnswer], now: Int64) {
+    mutating func answered(_ batch: FeedBatch, _ answers: [FeedAnswer], now: Deadline) {
         outstandingEvents -= batch.events.count
         outstandingBytes -= batch.bytes
         let wasEmpty = again.isEmpty
@@ -90,7 +91,7 @@ struct FeedBatcher {
     }
 
     /// What to tell the operator by now; not too often.
-    mutating func report(at now: Int64) -> RefusedLine? {
+    mutating func report(at now: Deadline) -> RefusedLine? {
         guard now >= nextReportAt, let report = finalReport() else { return nil }
         nextReportAt = now + limits.reportInterval
         return report
@@ -113,7 +114,7 @@ struct FeedBatcher {
 
     private mutating func take(_ line: LineSplitter.Line, into batch: inout FeedBatch) {
         counts.lines = line.number
-        guard let bytes = line.bytes else { return refuse(line.number, "longer than \(limits.lineBytes) bytes") }
+        guard let bytes = line.bytes else { return refuse(line.number, "longer than \(limits.lineBytes.bytes) bytes") }
         guard !bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) else {
             counts.passedOver += 1
             return

@@ -1,4 +1,5 @@
 import Glibc
+import Units
 
 /// The input of a feed. One thread waits for data, and others can interrupt it.
 package struct FeedInput: ~Copyable, Sendable {
@@ -55,15 +56,15 @@ package struct FeedInput: ~Copyable, Sendable {
         _ = write(interrupter, &byte, 1)
     }
 
-    /// Waits until something comes, somebody interrupts or `milliseconds` are over, and reads into `buffer`. With
+    /// Waits until something comes, somebody interrupts or `time` is over, and reads into `buffer`. With
     /// `reads` false, nothing is read.
-    func wait(milliseconds: Int64?, reads: Bool, into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
+    func wait(atMost time: Duration?, reads: Bool, into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
         var descriptors = [
             pollfd(fd: interrupts, events: Int16(POLLIN), revents: 0),
             // A negative number is not waited for.
             pollfd(fd: reads ? descriptor : -1, events: Int16(POLLIN), revents: 0),
         ]
-        let timeout = milliseconds.map { Int32(clamping: max(0, $0)) } ?? -1
+        let timeout = time.map { Int32(clamping: max(0, $0.milliseconds)) } ?? -1
         guard poll(&descriptors, nfds_t(descriptors.count), timeout) > 0 else { return .nothing }
         if descriptors[0].revents != 0 {
             var ignored = [UInt8](repeating: 0, count: 64)

@@ -1,6 +1,7 @@
 package import HTTPTypes
 package import HummingbirdCore
 package import NIOCore
+import Units
 
 /// The answer to a request. HEAD requests get its head alone.
 package struct HTTPAnswer: Sendable {
@@ -32,23 +33,23 @@ package enum RequestError: Error {
 }
 
 extension Request {
-    /// Reads the body to its end, `take` by `take`; a client that needs more than `seconds` for it loses the
-    /// connection. Throws a ``RequestError`` when the body has more than `limit` bytes or fewer than announced, and
+    /// Reads the body to its end, `take` by `take`; a client that needs more than `time` for it loses the
+    /// connection. Throws a ``RequestError`` when the body is longer than `limit` or shorter than announced, and
     /// what `take` throws.
     ///
     /// Unwanted bodies have to be read, too: a connection continues with its next request only after this one was read.
     package func readBody(
-        atMost limit: Int,
-        within seconds: Int64,
+        atMost limit: ByteCount,
+        within time: Duration,
         on channel: any Channel,
         take: (ByteBuffer) throws(RequestError) -> Void = { _ in }
     ) async throws {
-        let timeout = channel.eventLoop.scheduleTask(in: .seconds(seconds)) { channel.close(promise: nil) }
+        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(time)) { channel.close(promise: nil) }
         defer { timeout.cancel() }
         var count = 0
         for try await part in body {
             count += part.readableBytes
-            guard count <= limit else { throw RequestError.tooLong }
+            guard count <= limit.bytes else { throw RequestError.tooLong }
             try take(part)
         }
         if let length = headers[.contentLength], Int(length) != count { throw RequestError.incomplete }

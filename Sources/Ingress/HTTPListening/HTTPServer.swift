@@ -5,6 +5,7 @@ package import Logging
 package import NIOCore
 import NIOHTTP1
 import Synchronization
+import Units
 
 /// A server for HTTP/1.1 that limits connections and closes those that are too slow, or whose clients do not read their
 /// answers.
@@ -19,7 +20,7 @@ package final class HTTPServer: Sendable {
 
     private let terms: HTTPListeningTerms
     private let loop: any EventLoop
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let counts: LimitCounts
     private let logger: Logger
     private let answer: Answer
@@ -29,14 +30,14 @@ package final class HTTPServer: Sendable {
     /// - Parameters:
     ///   - terms: Where to listen, and what a client may do.
     ///   - loop: The event loop to run on; it stays the caller's.
-    ///   - now: Milliseconds since 1970.
+    ///   - now: The wall clock.
     ///   - counts: Counts connections and refusals.
     ///   - logger: Logs refused connections, without addresses.
     ///   - answer: Answers requests.
     package init(
         terms: HTTPListeningTerms,
         loop: any EventLoop,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         counts: LimitCounts,
         logger: Logger,
         answer: @escaping Answer
@@ -82,10 +83,10 @@ package final class HTTPServer: Sendable {
         throw CancellationError()
     }
 
-    /// Stops listening at once, lets requests under way end for `patience` milliseconds, and then ends what is left.
-    package func stop(within patience: Int64) async {
+    /// Stops listening at once, lets requests under way end for `patience`, and then ends what is left.
+    package func stop(within patience: Duration) async {
         guard let running = running.withLock({ $0.take() }) else { return }
-        let impatience = loop.scheduleTask(in: .milliseconds(patience)) { running.task.cancel() }
+        let impatience = loop.scheduleTask(in: TimeAmount(patience)) { running.task.cancel() }
         try? await running.server.shutdownGracefully()
         await running.task.value
         impatience.cancel()
@@ -107,12 +108,12 @@ package final class HTTPServer: Sendable {
     private var channelConfiguration: HTTP1Channel.Configuration {
         HTTP1Channel.Configuration(
             additionalChannelHandlers: [
-                self.gate(), UnreadAnswersGuard(patience: .seconds(self.terms.idleSeconds)), ContinueHandler(),
+                self.gate(), UnreadAnswersGuard(patience: TimeAmount(self.terms.idleTimeout)), ContinueHandler(),
             ],
-            idleTimeout: .seconds(terms.idleSeconds),
+            idleTimeout: TimeAmount(terms.idleTimeout),
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
-                maxHeaderFieldSize: terms.headerBytes,
-                maxHeaderListSize: terms.headerBytes,
+                maxHeaderFieldSize: terms.headerBytes.bytes,
+                maxHeaderListSize: terms.headerBytes.bytes,
                 maxHeaderFieldCount: 100
             )
         )
@@ -152,10 +153,10 @@ package struct HTTPListeningTerms: Sendable {
     package let connections: Int
     /// The most connections from one address at the same time. Trusted proxies and this machine have no such limit.
     package let connectionsPerAddress: Int
-    /// The longest request line and header, in bytes.
-    package let headerBytes: Int
-    /// How long a connection may be idle, take for a header, or leave an answer unread, in seconds.
-    package let idleSeconds: Int64
+    /// The longest request line and header.
+    package let headerBytes: ByteCount
+    /// How long a connection may be idle, take for a header, or leave an answer unread.
+    package let idleTimeout: Duration
     /// Whether an address belongs to a proxy, which stands for many clients.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
     /// The log message for a refused connection, logged once in a while.
@@ -166,8 +167,8 @@ package struct HTTPListeningTerms: Sendable {
         port: Int,
         connections: Int,
         connectionsPerAddress: Int,
-        headerBytes: Int,
-        idleSeconds: Int64,
+        headerBytes: ByteCount,
+        idleTimeout: Duration,
         refusalLine: String
     ) {
         self.host = host
@@ -175,7 +176,7 @@ package struct HTTPListeningTerms: Sendable {
         self.connections = connections
         self.connectionsPerAddress = connectionsPerAddress
         self.headerBytes = headerBytes
-        self.idleSeconds = idleSeconds
+        self.idleTimeout = idleTimeout
         self.refusalLine = refusalLine
     }
 }

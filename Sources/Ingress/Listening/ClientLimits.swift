@@ -1,5 +1,6 @@
 import RateLimits
 import Synchronization
+import Units
 
 /// A token bucket for each client, and larger ones for the networks that clients lie in: the owner of a large network
 /// has as many clients as they like.
@@ -21,11 +22,11 @@ package struct ClientRates: Sendable {
         }
     }
 
-    /// Whole seconds until one more may pass after a refusal.
-    package var pause: Int { clients.pause }
+    /// How long after a refusal one more may pass, in whole seconds.
+    package var pause: Duration { clients.pause }
 
-    /// Whether `count` more of `client` may pass at `now`, in milliseconds since 1970.
-    package mutating func take(_ client: ClientAddress, _ count: Int = 1, now: Int64) -> Bool {
+    /// Whether `count` more of `client` may pass at `now`.
+    package mutating func take(_ client: ClientAddress, _ count: Int = 1, now: Timestamp) -> Bool {
         guard clients.take(client, count, now: now) else { return false }
         for index in networks.indices {
             guard let network = client.network(networks[index].network),
@@ -52,7 +53,7 @@ package enum ClientLimit: String, Sendable, CaseIterable {
     case idle
     /// Recently opened connections.
     case openings
-    /// Recent frames, each of which counts as a message.
+    /// Recent frames; each counts as a message.
     case messages
     /// Recent HTTP requests.
     case requests

@@ -1,4 +1,5 @@
 import RateLimits
+import Units
 
 /// Counts open connections altogether, by client and by the networks that clients lie in, so that nobody takes every
 /// place.
@@ -24,17 +25,16 @@ package struct ConnectionCensus: Sendable {
     private var counts: [ClientAddress: Int] = [:]
     private var lines: TokenBucket
 
-    /// `limit` is for all connections together, `limitPerAddress` for those of one client. `now` is in milliseconds
-    /// since 1970.
-    package init(limit: Int, limitPerAddress: Int, now: Int64) {
+    /// `limit` is for all connections together, `limitPerAddress` for those of one client.
+    package init(limit: Int, limitPerAddress: Int, now: Timestamp) {
         self.limit = limit
         self.limitPerClient = limitPerAddress
         self.lines = TokenBucket(capacity: 3, perSecond: 0.1, now: now)
     }
 
-    /// Counts a connection from `address`, or refuses it. `now` is in milliseconds since 1970. Proxies, and this
-    /// machine, which may be one, stand for many clients and have no limit of their own.
-    package mutating func admit(_ address: String, isProxy: Bool = false, now: Int64) -> Verdict {
+    /// Counts a connection from `address`, or refuses it. Proxies, and this machine, which may be one, stand for many
+    /// clients and have no limit of their own.
+    package mutating func admit(_ address: String, isProxy: Bool = false, now: Timestamp) -> Verdict {
         let client = isProxy ? nil : ClientAddress(address)
         if let obstacle = obstacle(to: client) { return refusal(by: obstacle, now: now) }
         add(client)
@@ -62,7 +62,7 @@ package struct ConnectionCensus: Sendable {
         return nil
     }
 
-    package mutating func refusal(by obstacle: Obstacle, now: Int64) -> Verdict {
+    package mutating func refusal(by obstacle: Obstacle, now: Timestamp) -> Verdict {
         let limit =
             switch obstacle {
             case .all: limit

@@ -42,7 +42,7 @@ package final class ConnectionGate: ChannelInboundHandler, RemovableChannelHandl
 }
 
 /// Closes a connection whose client does not read its answers: the server's own idle timer stops while a request is in
-/// work, and a request whose answer cannot be written stays in work for ever.
+/// work, and a request whose answer cannot be written would stay in work.
 package final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = NIOAny
     package typealias InboundOut = NIOAny

@@ -4,6 +4,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import Nostr
+import Units
 
 /// Connections to relays, one a relay however many keys are watched there.
 ///
@@ -17,15 +18,15 @@ package final class RelayPool: Sendable {
     private let kinds: NIOLockedValueBox<RequestedKinds>
     private let group: any EventLoopGroup
     private let threads: NIOThreadPool
-    /// How long a shutdown waits for what was handed over, in milliseconds.
-    private let patience: Int64
+    /// How long a shutdown waits for what was handed over.
+    private let patience: Duration
 
     /// Connects to nothing yet.
     ///
     /// `identity` answers challenges (NIP-42). `http` fetches information documents (NIP-11) and must outlive the pool,
     /// as must `group`. `mark` returns, in seconds since 1970, up to when everything that a relay had was dealt with
-    /// before; it is called on event loops and must not block. `now` is in milliseconds since 1970, `jitter` from 0 to
-    /// 1. Throws if the roots or a block of addresses of the configuration cannot be used.
+    /// before; it is called on event loops and must not block. `jitter` is from 0 to 1. Throws if the
+    /// roots or a block of addresses of the configuration cannot be used.
     package init(
         configuration: Configuration,
         identity: KeyPair,
@@ -33,7 +34,7 @@ package final class RelayPool: Sendable {
         http: any HTTPSender,
         delegate: any RelayPoolDelegate,
         mark: @escaping @Sendable (RelayURL) -> Int64?,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
         logger: Logger
     ) throws {
@@ -50,7 +51,7 @@ package final class RelayPool: Sendable {
         var session = SessionSettings(ownKey: identity.publicKey)
         session.addressedKinds = configuration.addressedKinds
         session.furtherLists = configuration.furtherLists
-        session.catchUpSeconds = configuration.catchUpSeconds
+        session.catchUp = configuration.catchUp
         kinds = NIOLockedValueBox(session.requestedKinds)
         let environment = RelayEnvironment(
             limits: configuration.limits,
@@ -125,17 +126,17 @@ package final class RelayPool: Sendable {
     }
 
     /// Asks `relays`, or all connected ones of the operator's if the list is empty, for stored events. The delegate
-    /// gets them as ``Reading/fetched``. Calls `completion` once, when the last was handed over or `milliseconds` have
+    /// gets them as ``Reading/fetched``. Calls `completion` once, when the last was handed over or `time` has
     /// passed; `isAnswered` says whether any relay has sent everything that it has.
     package func fetch(
         _ filters: [Filter],
         from relays: [RelayURL] = [],
-        within milliseconds: Int64,
+        within time: Duration,
         completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
     ) {
         let asked = Set(relays.isEmpty ? connectedOperators : relays)
         guard !asked.isEmpty, !filters.isEmpty else { return group.next().execute { completion(filters.isEmpty) } }
-        let fetch = FetchTally(filters: filters, relays: asked, time: milliseconds, completion: completion)
+        let fetch = FetchTally(filters: filters, relays: asked, time: time, completion: completion)
         for relay in asked where !directory.send(to: relay, { $0.fetch(fetch) }) { fetch.end(relay) }
     }
 
@@ -176,8 +177,8 @@ extension RelayPool {
         package var addressedKinds: Set<Kind>?
         /// Further replaceable kinds that are asked for by author, such as contact lists (kind 3). Default: none.
         package var furtherLists: Set<Kind> = []
-        /// How far back is read after an absence, in seconds. Default: two days.
-        package var catchUpSeconds: Int64 = 172_800
+        /// How far back is read after an absence. Default: two days.
+        package var catchUp: Duration = .days(2)
         /// A PEM file with roots to trust besides the system's. Default: none.
         package var caFile: String?
         /// Blocks in CIDR notation that users' URLs may lead to although they are not public, such as `10.1.2.0/24`.

@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// Takes what a ``RelayPool`` reads. Called on the relays' event loops; must not block.
 package protocol RelayPoolDelegate: Sendable {
@@ -61,8 +62,8 @@ package struct RelayStatus: Sendable, Hashable {
     package enum State: Sendable, Hashable {
         /// Nobody needs it.
         case idle
-        /// To be connected to at that moment, in milliseconds since 1970; or as soon as other connections are open.
-        case waiting(until: Int64)
+        /// To be connected to at that moment, or as soon as other connections are open.
+        case waiting(until: Timestamp)
         case connecting
         case connected
     }

@@ -1,6 +1,7 @@
 import Glibc
 import Listening
 import Nostr
+import Units
 
 /// The keys that a client has proven to have on this connection (NIP-42).
 struct ClientAuthentication {
@@ -31,8 +32,8 @@ struct ClientAuthentication {
         }
     }
 
-    /// Checks the event of an AUTH message and answers with OK or a reason. `now` is in milliseconds since 1970.
-    mutating func authenticate(_ event: Event, now: Int64) -> RelayMessage {
+    /// Checks the event of an AUTH message and answers with OK or a reason.
+    mutating func authenticate(_ event: Event, now: Timestamp) -> RelayMessage {
         if let reason = rejectionReason(for: event, now: now) {
             return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.invalid.message(reason))
         }
@@ -44,12 +45,13 @@ struct ClientAuthentication {
         return .ok(event.id, isAccepted: true, message: "")
     }
 
-    private func rejectionReason(for event: Event, now: Int64) -> String? {
+    private func rejectionReason(for event: Event, now: Timestamp) -> String? {
         guard event.kind == .clientAuthentication else { return "AUTH takes an event of kind 22242" }
         guard event.value(of: "challenge") == challenge else { return "the challenge tag must be this connection's" }
         // Proxies and ports make URLs differ, so that comparing hosts is what NIP-42 advises.
         guard let relay = event.value(of: "relay"), hosts.contains(Self.host(of: relay)) else { return expected }
-        guard abs(event.createdAt - now / 1000) <= Self.tolerance else {
+        let second = now.seconds
+        guard (second - Self.tolerance...second + Self.tolerance).contains(event.createdAt) else {
             return "created_at must be within ten minutes of now"
         }
         guard (try? event.verify()) != nil else { return "the id or the signature is wrong" }

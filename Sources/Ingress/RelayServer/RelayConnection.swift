@@ -1,6 +1,7 @@
 import Listening
 import Nostr
 import RateLimits
+import Units
 
 /// One client's conversation, without its socket: messages in, actions out (NIP-01, NIP-42).
 struct RelayConnection {
@@ -37,7 +38,7 @@ struct RelayConnection {
         challenge: String,
         share: ClientShare? = nil,
         counts: LimitCounts = LimitCounts(),
-        now: Int64
+        now: Timestamp
     ) {
         self.limits = limits
         authentication = ClientAuthentication(url: url, addresses: addresses, challenge: challenge)
@@ -62,8 +63,8 @@ struct RelayConnection {
         live.wanting(event.event).map { .event($0, json: event.json) }
     }
 
-    /// Handles one text message. `now` is in milliseconds since 1970.
-    mutating func receive(_ bytes: [UInt8], now: Int64) -> Action {
+    /// Handles one text message.
+    mutating func receive(_ bytes: [UInt8], now: Timestamp) -> Action {
         let withinRate: Bool
         switch rate.take(bytes: bytes.count, now: now) {
         case .passes: withinRate = true
@@ -95,12 +96,12 @@ struct RelayConnection {
 
     /// Counts a ping or a pong of so many bytes like a message: it costs as much to read, and an answer. No answer can
     /// tell a client that its pings are too fast.
-    mutating func receive(controlFrameOf bytes: Int, now: Int64) -> Action {
+    mutating func receive(controlFrameOf bytes: Int, now: Timestamp) -> Action {
         rate.take(bytes: bytes, now: now) == .wasWarnedOften ? .disconnect : .nothing
     }
 
     /// Counts a frame that its message continues after. Its bytes count with the message.
-    mutating func receiveFragment(now: Int64) -> Action { receive(controlFrameOf: 0, now: now) }
+    mutating func receiveFragment(now: Timestamp) -> Action { receive(controlFrameOf: 0, now: now) }
 
     /// The answers to the next `count` events, of `bytes` bytes in all, are out. Returns the queries that waited for
     /// them.
@@ -115,7 +116,7 @@ struct RelayConnection {
     /// The answer to a query is out. Returns the queries that waited for it.
     mutating func answeredQuery() -> [Action] { work.answeredQuery() }
 
-    private mutating func event(_ event: [UInt8], withinRate: Bool, now: Int64) -> Action {
+    private mutating func event(_ event: [UInt8], withinRate: Bool, now: Timestamp) -> Action {
         // An event that cannot be scanned is handed over as well: the pipeline says why it is invalid.
         let scanned = try? event.withUnsafeBytes { try scanner.scan($0) }
         let registers = scanned?.kind == .pushRegistration || scanned?.kind == .addressablePushRegistration
@@ -176,7 +177,7 @@ private struct ConnectionRate {
         case passes
         /// The client must be told to slow down.
         case isTooFast
-        /// It was told so too often.
+        /// It ignored that answer too often.
         case wasWarnedOften
     }
 
@@ -187,7 +188,7 @@ private struct ConnectionRate {
     private let share: ClientShare?
     private let counts: LimitCounts
 
-    init(_ limits: RelayServerConfiguration.Limits, share: ClientShare?, counts: LimitCounts, now: Int64) {
+    init(_ limits: RelayServerConfiguration.Limits, share: ClientShare?, counts: LimitCounts, now: Timestamp) {
         bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
         patience = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
         self.share = share
@@ -195,7 +196,7 @@ private struct ConnectionRate {
     }
 
     /// Counts a message of so many bytes.
-    mutating func take(bytes: Int, now: Int64) -> Verdict {
+    mutating func take(bytes: Int, now: Timestamp) -> Verdict {
         guard let limit = bucket.take(at: now) ? share?.take(messageOf: bytes, now: now) : .messages else {
             return .passes
         }
@@ -204,7 +205,7 @@ private struct ConnectionRate {
     }
 
     /// Whether a registration may pass besides.
-    func takeRegistration(now: Int64) -> Bool {
+    func takeRegistration(now: Timestamp) -> Bool {
         if share?.takeRegistration(now: now) ?? true { return true }
         counts.refused(by: .registrations)
         return false
@@ -228,7 +229,7 @@ private struct ConnectionWork {
 
     /// Whether more may be read.
     var hasRoom: Bool {
-        eventsTaken - eventsAnswered < limits.eventsInWork && bytes < limits.bytesInWork
+        eventsTaken - eventsAnswered < limits.eventsInWork && bytes < limits.bytesInWork.bytes
             && waiting.count < limits.subscriptions
     }
 

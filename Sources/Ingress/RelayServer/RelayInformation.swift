@@ -1,4 +1,5 @@
 import Foundation
+import Units
 
 /// The document that tells clients who we are and what we allow (NIP-11).
 package struct RelayInformation: Encodable, Sendable {
@@ -69,7 +70,7 @@ package struct RelayInformation: Encodable, Sendable {
         self.contact = contact
         self.version = version
         self.limitation = Limitation(
-            maxMessageLength: limits.messageBytes,
+            maxMessageLength: limits.messageBytes.bytes,
             maxSubscriptions: limits.subscriptions,
             maxFilters: limits.filters
         )

@@ -6,6 +6,8 @@ import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
 import Nostr
+import Units
+import WebSocketFrames
 
 /// Our own relay socket: takes registrations and any event to be routed, serves what it stores, and sends subscribers
 /// new events of ours.
@@ -20,7 +22,7 @@ package final class RelayServer: Sendable {
     private let documents: NIOLockedValueBox<InformationHandler.Documents>
     private let backend: any RelayBackend
     private let group: any EventLoopGroup
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let challenge: @Sendable () -> String
     private let admission: SocketAdmission
     private let audience: LiveAudience
@@ -31,7 +33,7 @@ package final class RelayServer: Sendable {
     ///   - information: The NIP-11 document.
     ///   - backend: Where events go and what there is to serve.
     ///   - group: The event loops to run on; stays the caller's.
-    ///   - now: Milliseconds since 1970.
+    ///   - now: The wall clock.
     ///   - challenge: A fresh random word for each connection (NIP-42).
     ///   - counts: Where connections and refusals are counted.
     ///   - logger: Where connections are logged, without addresses.
@@ -40,7 +42,7 @@ package final class RelayServer: Sendable {
         information: RelayInformation,
         backend: any RelayBackend,
         group: any EventLoopGroup,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         challenge: @escaping @Sendable () -> String,
         counts: LimitCounts = LimitCounts(),
         logger: Logger
@@ -108,7 +110,7 @@ package final class RelayServer: Sendable {
         return channel.eventLoop.makeCompletedFuture {
             let information = InformationHandler(
                 documents: { self.documents.withLockedValue { $0 } },
-                patience: .seconds(configuration.limits.handshakeSeconds)
+                patience: TimeAmount(configuration.limits.handshakeTimeout)
             )
             let bound = NIOLoopBound(information, eventLoop: channel.eventLoop)
             let upgrade: NIOHTTPServerUpgradeSendableConfiguration = (
@@ -118,7 +120,7 @@ package final class RelayServer: Sendable {
                 }
             )
             try channel.pipeline.syncOperations.addHandler(
-                IdleStateHandler(readTimeout: .seconds(configuration.limits.idleSeconds))
+                IdleStateHandler(readTimeout: TimeAmount(configuration.limits.idleTimeout))
             )
             try channel.pipeline.syncOperations.configureHTTPServerPipeline(
                 withPipeliningAssistance: false,
@@ -135,7 +137,7 @@ package final class RelayServer: Sendable {
         _ activity: SocketActivity
     ) -> NIOWebSocketServerUpgrader {
         NIOWebSocketServerUpgrader(
-            maxFrameSize: configuration.limits.messageBytes,
+            maxFrameSize: configuration.limits.messageBytes.bytes,
             automaticErrorHandling: false,
             shouldUpgrade: { channel, head in
                 guard self.admission.admitForwarded(channel, head, place) else {
@@ -165,16 +167,17 @@ package final class RelayServer: Sendable {
             )
             let progress = MessageDeadline.Progress()
             try channel.pipeline.syncOperations.addHandler(
-                MessageDeadline(patience: .seconds(configuration.limits.messageSeconds), progress: progress),
+                MessageDeadline(patience: TimeAmount(configuration.limits.messageTimeout), progress: progress),
                 position: .first
             )
             try channel.pipeline.syncOperations.addHandlers(
-                FrameRules(),
-                NIOWebSocketFrameAggregator(
-                    minNonFinalFragmentSize: 0,
-                    maxAccumulatedFrameCount: 1_024,
-                    maxAccumulatedFrameSize: configuration.limits.messageBytes
-                ),
+                FrameRules.handlers(
+                    for: .client,
+                    fragments: 1_024,
+                    messageBytes: configuration.limits.messageBytes.bytes
+                )
+            )
+            try channel.pipeline.syncOperations.addHandler(
                 WebSocketHandler(
                     connection: connection,
                     backend: backend,
@@ -188,7 +191,7 @@ package final class RelayServer: Sendable {
         }
     }
 
-    /// The address that a client has reached us at, and the name that we were told to listen at.
+    /// The address that a client has reached us at, and the name from the configuration that we listen at.
     private func addresses(of channel: any Channel) -> [String] {
         let name = ["0.0.0.0", "::"].contains(configuration.host) ? nil : configuration.host
         return [channel.localAddress?.ipAddress, name].compactMap(\.self)

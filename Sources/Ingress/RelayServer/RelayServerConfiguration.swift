@@ -1,3 +1,5 @@
+import Units
+
 /// Where our own relay socket listens and what one client may ask of it. The defaults suit a public address.
 package struct RelayServerConfiguration: Sendable {
     /// The address to listen on.
@@ -13,8 +15,8 @@ package struct RelayServerConfiguration: Sendable {
 
     /// What one client may do. Each limit answers in the standard way and ends no other client's connection.
     package struct Limits: Sendable, Equatable {
-        /// The longest message, in bytes; a longer one closes the connection (status 1009).
-        package var messageBytes = 131_072
+        /// The longest message; a longer one closes the connection (status 1009).
+        package var messageBytes: ByteCount = .kibibytes(128)
         /// Open subscriptions of one connection.
         package var subscriptions = 20
         /// Filters in one REQ.
@@ -34,18 +36,18 @@ package struct RelayServerConfiguration: Sendable {
         package var registrationBurst: Double = 100
         /// Events of one connection that are being worked on; more are left unread in the socket.
         package var eventsInWork = 512
-        /// The same in bytes.
-        package var bytesInWork = 262_144
+        /// The bytes of such events.
+        package var bytesInWork: ByteCount = .kibibytes(256)
         /// Queries of one connection that are answered at the same time; more wait.
         package var queriesInWork = 2
-        /// Bytes of answers that one connection may leave unread; with more it is closed.
-        package var unreadBytes = 4_194_304
+        /// Answers that one connection may leave unread; with more it is closed.
+        package var unreadBytes: ByteCount = .mebibytes(4)
         /// Connections at the same time. A further one takes the place of an idle one whose client has proven nothing,
         /// or is closed at once.
         package var connections = 1_000
         /// Connections of one client at the same time. A client is an IPv4 address or an IPv6 network of 64 bits, and
         /// networks of 48 and 32 bits have this and the limits below as well, with larger allowances
-        /// (`ClientAddress.Network`); behind a trusted proxy it is whom that names. Loopback, and a proxy that names
+        /// (`ClientAddress.Network`); behind a trusted proxy it is the client that the proxy names. Loopback, and a proxy that names
         /// nobody, have none of the limits for clients: everybody may be behind them.
         package var connectionsPerClient = 100
         /// Connections that one client may open a minute, over time, and as many at once.
@@ -56,12 +58,12 @@ package struct RelayServerConfiguration: Sendable {
         package var clientBurst = 2_000
         /// Bytes of messages of one client a second, over time. At once it may send eight times as many.
         package var bytesPerClientPerSecond = 2_097_152
-        /// How long a client may take to ask for anything, and to take its leave, in seconds.
-        package var handshakeSeconds: Int64 = 10
-        /// How long a client may take for one message from its first byte on, in seconds.
-        package var messageSeconds: Int64 = 60
-        /// How long a connection may be silent before it is pinged, in seconds; after twice that it is closed.
-        package var idleSeconds: Int64 = 60
+        /// How long a client may take to ask for anything, and to take its leave.
+        package var handshakeTimeout: Duration = .seconds(10)
+        /// How long a client may take for one message from its first byte on.
+        package var messageTimeout: Duration = .seconds(60)
+        /// How long a connection may be silent before it is pinged; after twice that it is closed.
+        package var idleTimeout: Duration = .seconds(60)
 
         package init() {}
     }

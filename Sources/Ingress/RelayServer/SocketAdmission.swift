@@ -3,6 +3,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import Units
 
 /// Decides who may connect to the socket, and how much each client may send over all its connections.
 final class SocketAdmission: Sendable {
@@ -13,14 +14,13 @@ final class SocketAdmission: Sendable {
     private let places: NIOLockedValueBox<SocketPlaces<any Channel>>
     private let clients: ClientTables
     private let counts: LimitCounts
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let logger: Logger
 
-    /// `now` is in milliseconds since 1970.
     init(
         _ configuration: RelayServerConfiguration,
         counts: LimitCounts,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) {
         limits = configuration.limits
@@ -95,7 +95,7 @@ final class SocketAdmission: Sendable {
                 counts.refused(by: .idle)
                 former.pipeline.fireUserInboundEventTriggered(GiveWay())
                 // Whatever its pipeline makes of that, which may be about to change.
-                former.eventLoop.scheduleTask(in: .seconds(limits.handshakeSeconds)) {
+                former.eventLoop.scheduleTask(in: TimeAmount(limits.handshakeTimeout)) {
                     former.close(promise: nil)
                 }
             }
@@ -131,7 +131,7 @@ final class ClientTables: Sendable {
         }
         let openings = limits.openingsPerClientPerMinute
         // A message of the longest kind must be possible.
-        let bytesBurst = max(limits.bytesPerClientPerSecond * 8, limits.messageBytes)
+        let bytesBurst = max(limits.bytesPerClientPerSecond * 8, limits.messageBytes.bytes)
         tables = NIOLockedValueBox(
             Tables(
                 openings: table(openings, Double(openings) / 60),
@@ -142,19 +142,19 @@ final class ClientTables: Sendable {
         )
     }
 
-    /// Whether `client` may open one more connection at `now`, in milliseconds since 1970.
-    func mayOpen(_ client: ClientAddress, now: Int64) -> Bool {
+    /// Whether `client` may open one more connection at `now`.
+    func mayOpen(_ client: ClientAddress, now: Timestamp) -> Bool {
         tables.withLockedValue { $0.openings.take(client, now: now) }
     }
 
-    fileprivate func take(messageOf bytes: Int, from client: ClientAddress, now: Int64) -> ClientLimit? {
+    fileprivate func take(messageOf bytes: Int, from client: ClientAddress, now: Timestamp) -> ClientLimit? {
         tables.withLockedValue { tables in
             guard tables.messages.take(client, now: now) else { return .messages }
             return tables.bytes.take(client, bytes, now: now) ? nil : .bytes
         }
     }
 
-    fileprivate func takeRegistration(from client: ClientAddress, now: Int64) -> Bool {
+    fileprivate func takeRegistration(from client: ClientAddress, now: Timestamp) -> Bool {
         tables.withLockedValue { $0.registrations.take(client, now: now) }
     }
 }
@@ -171,13 +171,13 @@ struct ClientShare: Sendable {
         self.client = client
     }
 
-    /// The limit that a message of so many bytes exceeds at `now`, in milliseconds since 1970; nil: it may pass.
-    func take(messageOf bytes: Int, now: Int64) -> ClientLimit? {
+    /// The limit that a message of so many bytes exceeds at `now`; nil: it may pass.
+    func take(messageOf bytes: Int, now: Timestamp) -> ClientLimit? {
         tables.take(messageOf: bytes, from: client, now: now)
     }
 
     /// Whether a registration may pass besides.
-    func takeRegistration(now: Int64) -> Bool {
+    func takeRegistration(now: Timestamp) -> Bool {
         tables.takeRegistration(from: client, now: now)
     }
 }

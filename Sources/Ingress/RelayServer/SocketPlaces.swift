@@ -1,21 +1,22 @@
 import Listening
 import Synchronization
+import Units
 
 /// What decides about an open connection when places run out. Written on its event loop, read by any.
 final class SocketActivity: Sendable {
+    /// Milliseconds since 1970: a `Timestamp`, which cannot be atomic.
     private let lastMessage: Atomic<Int64>
     private let proven = Atomic(false)
 
-    /// `now` is in milliseconds since 1970.
-    init(now: Int64) {
-        lastMessage = Atomic(now)
+    init(now: Timestamp) {
+        lastMessage = Atomic(now.milliseconds)
     }
 
-    var lastMessageAt: Int64 { lastMessage.load(ordering: .relaxed) }
+    var lastMessageAt: Timestamp { Timestamp(milliseconds: lastMessage.load(ordering: .relaxed)) }
     /// Whether its client has shown a key (NIP-42), or registered a device.
     var isProven: Bool { proven.load(ordering: .relaxed) }
 
-    func noteMessage(at now: Int64) { lastMessage.store(now, ordering: .relaxed) }
+    func noteMessage(at now: Timestamp) { lastMessage.store(now.milliseconds, ordering: .relaxed) }
     func prove() { proven.store(true, ordering: .relaxed) }
 }
 
@@ -42,8 +43,8 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         var client: ClientAddress?
     }
 
-    /// How long a connection must have been silent to give way, in milliseconds.
-    static var idleAfter: Int64 { 10_000 }
+    /// How long a connection must have been silent to give way.
+    static var idleAfter: Duration { .seconds(10) }
     /// How many connections are checked for one that gives way. If there are more, each has its turn.
     static var glance: Int { 1_024 }
 
@@ -64,7 +65,7 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         _ client: ClientAddress?,
         _ socket: Socket,
         _ activity: SocketActivity,
-        now: Int64
+        now: Timestamp
     ) -> Verdict {
         var former: Socket?
         if let obstacle = census.obstacle(to: client) {
@@ -80,7 +81,7 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
 
     /// Names the client of a connection that a proxy brought. The connection keeps its place, perhaps at the cost of
     /// another one, or is refused and keeps it until it ends.
-    mutating func name(_ number: Number, _ client: ClientAddress, now: Int64) -> Verdict {
+    mutating func name(_ number: Number, _ client: ClientAddress, now: Timestamp) -> Verdict {
         guard indices[number] != nil else { return .refused(limit: 0, isWorthALine: false) }
         var former: Socket?
         if let obstacle = census.obstacle(toOneOfThese: client) {
@@ -98,7 +99,7 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         if let index = indices[number] { _ = remove(at: index) }
     }
 
-    private mutating func refusal(by obstacle: ConnectionCensus.Obstacle, _ now: Int64) -> Verdict {
+    private mutating func refusal(by obstacle: ConnectionCensus.Obstacle, _ now: Timestamp) -> Verdict {
         guard case .refused(let limit, let isWorthALine) = census.refusal(by: obstacle, now: now) else {
             return .refused(limit: 0, isWorthALine: false)
         }
@@ -106,22 +107,23 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
     }
 
     /// A client with too many connections must close one itself.
-    private mutating func idlest(for obstacle: ConnectionCensus.Obstacle, now: Int64) -> Int? {
+    private mutating func idlest(for obstacle: ConnectionCensus.Obstacle, now: Timestamp) -> Int? {
         let network: ClientAddress?
         switch obstacle {
         case .client: return nil
         case .all: network = nil
         case .network(let address): network = address
         }
-        var best: (index: Int, crowd: Int, silentSince: Int64)?
+        var best: (index: Int, crowd: Int, silentSince: Timestamp)?
         let count = min(places.count, Self.glance)
+        let idleSince = now - Self.idleAfter
         for offset in 0..<count {
             let index = (cursor + offset) % places.count
             let place = places[index]
-            guard !place.activity.isProven, now - place.activity.lastMessageAt >= Self.idleAfter else { continue }
+            guard !place.activity.isProven, place.activity.lastMessageAt <= idleSince else { continue }
             if let network, place.client?.lies(in: network) != true { continue }
             let (crowd, silentSince) = (census.crowd(around: place.client), place.activity.lastMessageAt)
-            if let best, (best.crowd, -best.silentSince) >= (crowd, -silentSince) { continue }
+            if let best, (best.crowd, silentSince) >= (crowd, best.silentSince) { continue }
             best = (index, crowd, silentSince)
         }
         if !places.isEmpty { cursor = (cursor + count) % places.count }

@@ -3,6 +3,8 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 import Nostr
+import Units
+import WebSocketFrames
 
 /// The shell around ``RelayConnection``: frames in and out, one submission for all events of a read, and no reading
 /// while too much is in work or answers are left unread. Lives on its channel's event loop.
@@ -17,7 +19,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private let audience: LiveAudience
     private let progress: MessageDeadline.Progress
     private let activity: SocketActivity
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private var batch: [[UInt8]] = []
     private var pinged = false
     private var closing = false
@@ -34,7 +36,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         audience: LiveAudience,
         progress: MessageDeadline.Progress,
         activity: SocketActivity,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) {
         self.connection = connection
         self.backend = backend
@@ -161,15 +163,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        switch error {
-        case NIOWebSocketFrameAggregator.Error.didReceiveFragmentBeforeReceivingTextOrBinaryFrame,
-            NIOWebSocketFrameAggregator.Error.receivedNewFrameWithoutFinishingPrevious:
-            close(.protocolError, context: context)
-        case is NIOWebSocketFrameAggregator.Error: close(.messageTooLarge, context: context)
-        case NIOWebSocketError.invalidFrameLength: close(.messageTooLarge, context: context)
-        case is NIOWebSocketError, is FrameRules.Violation: close(.protocolError, context: context)
-        default: context.close(promise: nil)
-        }
+        guard let code = WebSocketErrorCode(closingAfter: error) else { return context.close(promise: nil) }
+        close(code, context: context)
     }
 
     private func handle(_ action: RelayConnection.Action, context: ChannelHandlerContext) {
@@ -245,7 +240,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private func limitUnread(context: ChannelHandlerContext) {
         guard !context.channel.isWritable, !closing else { return }
         let waiting = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)
-        guard let waiting, waiting > limits.unreadBytes else { return }
+        guard let waiting, waiting > limits.unreadBytes.bytes else { return }
         closing = true
         context.close(promise: nil)
     }
@@ -257,32 +252,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
         buffer.write(webSocketErrorCode: code)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         // A client that reads nothing would never see the close frame.
-        context.eventLoop.scheduleTask(in: .seconds(limits.handshakeSeconds)) { bound.value.close(promise: nil) }
+        context.eventLoop.scheduleTask(in: TimeAmount(limits.handshakeTimeout)) { bound.value.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)))
             .whenComplete { _ in bound.value.close(promise: nil) }
-    }
-}
-
-/// Refuses frames that a client must not send (RFC 6455): unmasked ones (section 5.1), and those of extensions that
-/// were never agreed on (section 5.2). Reports fragments of messages, which the aggregator hides from later handlers.
-final class FrameRules: ChannelInboundHandler {
-    typealias InboundIn = WebSocketFrame
-    typealias InboundOut = WebSocketFrame
-
-    private static let opcodes: [WebSocketOpcode] = [.continuation, .text, .binary, .connectionClose, .ping, .pong]
-
-    /// The client broke a rule.
-    struct Violation: Error {}
-
-    /// The pipeline event for a frame that further frames of its message follow.
-    struct Fragment: Sendable {}
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let frame = unwrapInboundIn(data)
-        guard frame.maskKey != nil, Self.opcodes.contains(frame.opcode), !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
-            return context.fireErrorCaught(Violation())
-        }
-        if !frame.fin { context.fireUserInboundEventTriggered(Fragment()) }
-        context.fireChannelRead(data)
     }
 }

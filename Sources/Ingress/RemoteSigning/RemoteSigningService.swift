@@ -4,6 +4,7 @@ import Logging
 import Nostr
 import Registry
 import Synchronization
+import Units
 
 /// Holds the NIP-46 sessions of clients with this router: what seed 004 calls authentication by NIP-46.
 ///
@@ -24,14 +25,13 @@ package final class RemoteSigningService: Sendable {
     /// The answer to `switch_relays`.
     private let relays: String
     private let reply: @Sendable (Event, RequestSource) -> Void
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let random: RandomBytes
     private let logger: Logger
     private let sessions: Mutex<SessionTable>
     private let refusals = Mutex(RefusalCount())
 
-    /// Reads the existing sessions. `reply` publishes an answer where the client that asked listens; `now` is in
-    /// milliseconds since 1970.
+    /// Reads the existing sessions. `reply` publishes an answer where the client that asked listens.
     ///
     /// Throws a `RegistryStoreError` if the sessions cannot be read, and a ``SecretFileError`` if the configured file
     /// of secrets cannot be used.
@@ -40,7 +40,7 @@ package final class RemoteSigningService: Sendable {
         identity: KeyPair,
         registry: Registry,
         reply: @escaping @Sendable (Event, RequestSource) -> Void,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         try self.init(
@@ -60,7 +60,7 @@ package final class RemoteSigningService: Sendable {
         registry: Registry,
         limits: SessionLimits,
         reply: @escaping @Sendable (Event, RequestSource) -> Void,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         random: @escaping RandomBytes = SecureRandom.bytes,
         logger: Logger
     ) throws {
@@ -131,7 +131,7 @@ package final class RemoteSigningService: Sendable {
     private func answer(
         _ request: RemoteSigningRequest,
         in event: Event,
-        now: Int64,
+        now: Timestamp,
         register: (Event) -> RegistrationAnswer
     ) -> RemoteSigningResponse.Outcome {
         guard let method = RemoteMethod(rawValue: request.method) else { return .error(RemoteMethod.unknown) }
@@ -152,7 +152,11 @@ package final class RemoteSigningService: Sendable {
         }
     }
 
-    private func connect(_ request: RemoteSigningRequest, _ event: Event, now: Int64) -> RemoteSigningResponse.Outcome {
+    private func connect(
+        _ request: RemoteSigningRequest,
+        _ event: Event,
+        now: Timestamp
+    ) -> RemoteSigningResponse.Outcome {
         let client = event.pubkey
         let (hasSession, session, others) = sessions.withLock {
             (
@@ -183,7 +187,7 @@ package final class RemoteSigningService: Sendable {
     private func register(
         _ request: RemoteSigningRequest,
         from client: PublicKey,
-        now: Int64,
+        now: Timestamp,
         register: (Event) -> RegistrationAnswer
     ) -> RemoteSigningResponse.Outcome {
         guard let json = request.params.first, let event = try? Event(json: Array(json.utf8)),
@@ -216,7 +220,7 @@ package final class RemoteSigningService: Sendable {
     }
 
     /// Stores now and then that a session is in use.
-    private func noteUse(by client: PublicKey, now: Int64) {
+    private func noteUse(by client: PublicKey, now: Timestamp) {
         guard let session = sessions.withLock({ $0.use(by: client, now: now) }) else { return }
         do {
             try registry.use(session)
@@ -230,14 +234,14 @@ package final class RemoteSigningService: Sendable {
         to request: Event,
         from source: RequestSource,
         key: ConversationKey,
-        now: Int64
+        now: Timestamp
     ) {
         do {
             reply(
                 try Event.signed(
                     kind: .remoteSigning,
                     // A client whose clock is ahead may listen only for what is newer than its own request.
-                    createdAt: max(now / 1000, request.createdAt),
+                    createdAt: max(now.seconds, request.createdAt),
                     tags: [["p", request.pubkey.hex]],
                     content: NIP44.encrypt(response.json, key: key, nonce: random(NIP44.nonceByteCount)),
                     by: identity
@@ -249,7 +253,7 @@ package final class RemoteSigningService: Sendable {
         }
     }
 
-    private func passOver(_ reason: String, now: Int64) {
+    private func passOver(_ reason: String, now: Timestamp) {
         guard let counts = refusals.withLock({ $0.add(reason, now: now) }) else { return }
         logger.notice(
             "Requests of NIP-46 are passed over",
@@ -273,13 +277,13 @@ private enum RemoteMethod: String, CaseIterable {
 
 /// Counts unanswered requests and says when a line in the log is due: once a minute, however long a flood is.
 struct RefusalCount {
-    private static let interval: Int64 = 60_000
+    private static let interval: Duration = .minutes(1)
 
     private var counts: [String: Int] = [:]
-    private var loggedAt: Int64?
+    private var loggedAt: Timestamp?
 
-    /// Counts one. Returns the counts since the last line when one is due at `now`, in milliseconds.
-    mutating func add(_ reason: String, now: Int64) -> [String: Int]? {
+    /// Counts one. Returns the counts since the last line when one is due at `now`.
+    mutating func add(_ reason: String, now: Timestamp) -> [String: Int]? {
         counts[reason, default: 0] += 1
         if let loggedAt, now - loggedAt < Self.interval, now >= loggedAt { return nil }
         loggedAt = now

@@ -1,5 +1,7 @@
 import Nostr
+import RateLimits
 import Registry
+import Units
 
 /// The NIP-46 sessions, and how often each client may ask. Knows no key but those of clients, no store, no clock and no
 /// socket. It decides before anything is decrypted.
@@ -16,35 +18,45 @@ struct SessionTable {
 
     private struct Client {
         var session: RemoteSession
-        var notedAt: Int64
-        var requests: RateLimit.Debt = 0
-        var registrations: RateLimit.Debt = 0
+        var notedAt: Timestamp
+        var requests: TokenBucket
+        var registrations: TokenBucket
+
+        init(_ session: RemoteSession, limits: SessionLimits) {
+            self.session = session
+            notedAt = session.usedAt
+            requests = limits.requests
+            registrations = limits.registrations
+        }
     }
 
     private let limits: SessionLimits
     private var clients: [PublicKey: Client] = [:]
-    private var strangers: [PublicKey: RateLimit.Debt] = [:]
-    private var allStrangers: RateLimit.Debt = 0
-    private var writes: RateLimit.Debt = 0
+    private var strangers: RateTable<PublicKey>
+    private var allStrangers: TokenBucket
+    private var writes: TokenBucket
     private var recent: RecentRequests
 
     /// `sessions` are those that an earlier process wrote down.
-    init(sessions: [RemoteSession], limits: SessionLimits = SessionLimits(), now: Int64) {
+    init(sessions: [RemoteSession], limits: SessionLimits = SessionLimits(), now: Timestamp) {
         self.limits = limits
+        strangers = limits.strangersRequests
+        allStrangers = limits.allStrangersRequests
+        writes = limits.writes
         recent = RecentRequests(capacity: limits.recentRequests, now: now)
-        for session in sessions { clients[session.client] = Client(session: session, notedAt: session.usedAt) }
+        for session in sessions { clients[session.client] = Client(session, limits: limits) }
     }
 
     /// Clients without a session whose rate is remembered.
     var strangerCount: Int { strangers.count }
 
-    func hasSession(_ client: PublicKey, now: Int64) -> Bool {
+    func hasSession(_ client: PublicKey, now: Timestamp) -> Bool {
         guard let usedAt = clients[client]?.session.usedAt else { return false }
         return now - usedAt < limits.unused
     }
 
     /// Checks a request that `client` made at `seconds` since 1970.
-    mutating func admit(_ id: EventID, from client: PublicKey, madeAt seconds: Int64, now: Int64) -> Admission {
+    mutating func admit(_ id: EventID, from client: PublicKey, madeAt seconds: Int64, now: Timestamp) -> Admission {
         guard RecentRequests.isFresh(seconds, at: now) else { return .stale }
         guard !recent.contains(id) else { return .repeated }
         guard mayAsk(client, now: now) else { return .limited }
@@ -53,21 +65,17 @@ struct SessionTable {
     }
 
     /// Whether `client`, who has a session, may register now.
-    mutating func mayRegister(_ client: PublicKey, now: Int64) -> Bool {
-        guard var entry = clients[client], limits.registrations.take(&entry.registrations, at: now) else {
-            return false
-        }
-        clients[client] = entry
-        return mayWrite(now: now)
+    mutating func mayRegister(_ client: PublicKey, now: Timestamp) -> Bool {
+        (clients[client]?.registrations.take(at: now) ?? false) && mayWrite(now: now)
     }
 
     /// Whether something that a client with a session wants may be written to disk now.
-    mutating func mayWrite(now: Int64) -> Bool {
-        limits.writes.take(&writes, at: now)
+    mutating func mayWrite(now: Timestamp) -> Bool {
+        writes.take(at: now)
     }
 
     /// Notes that `client` used its session. Returns the session if that is to be stored.
-    mutating func use(by client: PublicKey, now: Int64) -> RemoteSession? {
+    mutating func use(by client: PublicKey, now: Timestamp) -> RemoteSession? {
         guard var entry = clients[client] else { return nil }
         entry.session.usedAt = max(entry.session.usedAt, now)
         let isDue = entry.session.usedAt - entry.notedAt >= limits.useNoted
@@ -87,7 +95,7 @@ struct SessionTable {
     /// A session is on disk; those of `others` have ended. What the client may still ask carries over.
     mutating func opened(_ session: RemoteSession, dropping others: [PublicKey]) {
         for other in others { clients[other] = nil }
-        var entry = clients[session.client] ?? Client(session: session, notedAt: session.usedAt)
+        var entry = clients[session.client] ?? Client(session, limits: limits)
         entry.session = session
         entry.notedAt = session.usedAt
         clients[session.client] = entry
@@ -95,7 +103,7 @@ struct SessionTable {
 
     /// The session that `client` would have by a `connect` of `seconds`: a late copy of an earlier one does not make it
     /// older.
-    func session(of client: PublicKey, connectedAt seconds: Int64, now: Int64) -> RemoteSession {
+    func session(of client: PublicKey, connectedAt seconds: Int64, now: Timestamp) -> RemoteSession {
         let earlier = clients[client]?.session.openedAt ?? seconds
         return RemoteSession(client: client, openedAt: max(earlier, seconds), usedAt: now)
     }
@@ -110,18 +118,8 @@ struct SessionTable {
         clients[client] = nil
     }
 
-    private mutating func mayAsk(_ client: PublicKey, now: Int64) -> Bool {
-        if hasSession(client, now: now), var entry = clients[client] {
-            guard limits.requests.take(&entry.requests, at: now) else { return false }
-            clients[client] = entry
-            return true
-        }
-        if strangers.count >= limits.strangers {
-            strangers = strangers.filter { $0.value > now }
-            // All of them are still limited, so only the common limit remains.
-            if strangers.count >= limits.strangers { strangers = [:] }
-        }
-        guard limits.strangersRequests.take(&strangers[client, default: 0], at: now) else { return false }
-        return limits.allStrangersRequests.take(&allStrangers, at: now)
+    private mutating func mayAsk(_ client: PublicKey, now: Timestamp) -> Bool {
+        if hasSession(client, now: now) { return clients[client]?.requests.take(at: now) ?? false }
+        return strangers.take(client, now: now) && allStrangers.take(at: now)
     }
 }

@@ -3,6 +3,7 @@ import HTTPTypes
 import HummingbirdCore
 import Listening
 import NIOCore
+import Units
 
 /// Answers the requests of push senders.
 struct PushHandler: Sendable {
@@ -11,8 +12,7 @@ struct PushHandler: Sendable {
     let limits: SenderLimits
     let queue: PushQueue
     let counts: LimitCounts
-    /// Milliseconds since 1970.
-    let now: @Sendable () -> Int64
+    let now: @Sendable () -> Timestamp
 
     func answer(_ request: Request, on channel: any Channel) async throws -> PushAnswer {
         let client = ClientAddress(
@@ -38,7 +38,7 @@ struct PushHandler: Sendable {
         _ request: PushRequest,
         for resource: PushResource,
         from client: ClientAddress?,
-        now: Int64
+        now: Timestamp
     ) async -> PushAnswer {
         let notification = payload.notification(
             for: resource.id,
@@ -69,7 +69,7 @@ struct PushHandler: Sendable {
         var bytes: [UInt8] = []
         var count = 0
         let limits = configuration.limits
-        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodySeconds, on: channel) {
+        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodyTimeout, on: channel) {
             part throws(RequestError) in
             guard self.limits.admits(part.readableBytes, from: client, now: now()) else { throw .tooFast }
             count += part.readableBytes
@@ -110,17 +110,17 @@ extension HTTPField.Name {
 /// subscription for good, so it is sent only where this URL can never work (404, 405) or its device is dead (410). Any
 /// other mistake costs a message its text at most.
 enum PushAnswer: Equatable {
-    /// How long to stay away after ``busy``, in seconds.
-    static let pause = 30
-    /// How long to stay away for a client that lost its allowance, in seconds.
-    private static let longPause = 600
+    /// How long to stay away after ``busy``.
+    static let pause: Duration = .seconds(30)
+    /// How long to stay away for a client that lost its allowance.
+    private static let longPause: Duration = .minutes(10)
 
     case fine
     case queued
     case gone
     case unknown
     case wrongMethod(allow: String)
-    case tooMany(retryAfterSeconds: Int)
+    case tooMany(retryAfter: Duration)
     case busy
 
     init(_ answer: IngressAnswer) {
@@ -128,7 +128,7 @@ enum PushAnswer: Equatable {
             switch answer {
             case .queued: .queued
             case .busy: .busy
-            case .mistrusted: .tooMany(retryAfterSeconds: Self.longPause)
+            case .mistrusted: .tooMany(retryAfter: Self.longPause)
             case .gone: .gone
             case .unknownDevice: .unknown
             }
@@ -144,8 +144,8 @@ extension HTTPAnswer {
         case .gone: self.init(status: .gone)
         case .unknown: self.init(status: .notFound)
         case .wrongMethod(let allow): self.init(status: .methodNotAllowed, fields: [.allow: allow])
-        case .tooMany(let seconds): self.init(status: .tooManyRequests, fields: [.retryAfter: String(seconds)])
-        case .busy: self.init(status: .serviceUnavailable, fields: [.retryAfter: String(PushAnswer.pause)])
+        case .tooMany(let pause): self.init(status: .tooManyRequests, fields: [.retryAfter: String(pause.seconds)])
+        case .busy: self.init(status: .serviceUnavailable, fields: [.retryAfter: String(PushAnswer.pause.seconds)])
         }
     }
 }

@@ -18,7 +18,7 @@ final class PushQueue: Sendable {
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "carillon.web-ingress")
 
-    /// `capacity` is how many messages may wait; senders of further ones are told to come later.
+    /// `capacity` is how many messages may wait; senders of further ones get 503 with Retry-After.
     init(backend: any IngressBackend, capacity: Int) {
         self.backend = backend
         self.capacity = capacity

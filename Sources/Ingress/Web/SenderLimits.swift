@@ -2,6 +2,7 @@ import HTTPListening
 import Listening
 import RateLimits
 import Synchronization
+import Units
 
 /// Limits requests and bytes by their sender, and messages by their device.
 final class SenderLimits: Sendable {
@@ -49,17 +50,17 @@ final class SenderLimits: Sendable {
         )
     }
 
-    /// Whether `bytes` more of a body may come at `now`, in milliseconds since 1970.
-    func admits(_ bytes: Int, from client: ClientAddress?, now: Int64) -> Bool {
+    /// Whether `bytes` more of a body may come at `now`.
+    func admits(_ bytes: Int, from client: ClientAddress?, now: Timestamp) -> Bool {
         guard let client, !client.isLoopback else { return true }
         let isAdmitted = tables.withLock { $0.bytes.take(client, bytes, now: now) }
         if !isAdmitted { counts.refused(by: .bytes) }
         return isAdmitted
     }
 
-    /// The refusal of one more request at `now`, in milliseconds since 1970; nil when it may pass. Throws when the
-    /// client was told so often enough.
-    func refusal(ofRequestFrom client: ClientAddress?, now: Int64) throws(RequestError) -> PushAnswer? {
+    /// The refusal of one more request at `now`; nil when it may pass. Throws when the
+    /// client had that answer often enough.
+    func refusal(ofRequestFrom client: ClientAddress?, now: Timestamp) throws(RequestError) -> PushAnswer? {
         // An address of this machine may be a proxy, and stand for everybody.
         guard let client, !client.isLoopback else { return nil }
         let (isAdmitted, isTold, pause) = tables.withLock { tables in
@@ -69,11 +70,11 @@ final class SenderLimits: Sendable {
         guard !isAdmitted else { return nil }
         counts.refused(by: .requests)
         guard isTold else { throw .tooFast }
-        return .tooMany(retryAfterSeconds: pause)
+        return .tooMany(retryAfter: pause)
     }
 
-    /// The refusal of one more message for a device at `now`, in milliseconds since 1970; nil when it may pass.
-    func refusal(ofMessageFor resource: PushResource, now: Int64) -> PushAnswer? {
+    /// The refusal of one more message for a device at `now`; nil when it may pass.
+    func refusal(ofMessageFor resource: PushResource, now: Timestamp) -> PushAnswer? {
         var hasher = Hasher()
         hasher.combine(resource.deviceToken)
         hasher.combine(resource.isSandbox)
@@ -83,6 +84,6 @@ final class SenderLimits: Sendable {
         }
         guard !isAdmitted else { return nil }
         counts.refused(by: .device)
-        return .tooMany(retryAfterSeconds: pause)
+        return .tooMany(retryAfter: pause)
     }
 }

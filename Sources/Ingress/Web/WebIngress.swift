@@ -3,6 +3,7 @@ import Listening
 import Logging
 import NIOCore
 import Platforms
+import Units
 
 /// Takes push messages from any Web Push sender for devices that only their platform's service reaches, and hands them
 /// on as they are (seed 001): a drop-in replacement for metatext-apns.
@@ -17,7 +18,7 @@ package final class WebIngress: Sendable {
     ///   - platform: The platform of all devices.
     ///   - backend: Takes the messages.
     ///   - loop: The event loop to run on; it stays the caller's.
-    ///   - now: Milliseconds since 1970.
+    ///   - now: The wall clock.
     ///   - counts: Counts connections and refusals.
     ///   - logger: Logs connections, without addresses.
     package init(
@@ -25,7 +26,7 @@ package final class WebIngress: Sendable {
         platform: IngressPlatform,
         backend: any IngressBackend,
         loop: any EventLoop,
-        now: @escaping @Sendable () -> Int64,
+        now: @escaping @Sendable () -> Timestamp,
         counts: LimitCounts = LimitCounts(),
         logger: Logger
     ) {
@@ -45,8 +46,8 @@ package final class WebIngress: Sendable {
     /// Starts listening, and returns the port. Throws a `ListenError` when the address cannot be listened on.
     package func start() async throws -> Int { try await server.start() }
 
-    /// Stops listening at once, lets requests under way end for `patience` milliseconds, and then ends what is left.
-    package func stop(within patience: Int64) async { await server.stop(within: patience) }
+    /// Stops listening at once, lets requests under way end for `patience`, and then ends what is left.
+    package func stop(within patience: Duration) async { await server.stop(within: patience) }
 }
 
 extension IngressPlatform {
@@ -72,7 +73,7 @@ package struct WebIngressConfiguration: Sendable {
 
     package init() {}
 
-    /// What one client may do. A client over a limit is told to come later; one that continues loses its connection.
+    /// What one client may do. A client over a limit gets 429; one that continues loses its connection.
     package struct Limits: Sendable, Equatable {
         /// The most connections at the same time; a further one is closed at once.
         package var connections = 1_000
@@ -89,17 +90,17 @@ package struct WebIngressConfiguration: Sendable {
         /// Bytes of bodies from one address a second, over time, and eight times as many at once; a client that sends
         /// more loses the connection. This machine has no such limit.
         package var bytesPerClientPerSecond = 1_048_576
-        /// The most messages that wait for the disk; senders of further ones are told to come later.
+        /// The most messages that wait for the disk; senders of further ones get 503 with Retry-After.
         package var waiting = 1_000
-        /// The longest body that is read to its end, in bytes; a longer one ends the connection. Web Push bodies have
-        /// 4,096.
-        package var bodyBytes = 1_048_576
-        /// The longest request line and header, in bytes.
-        package var headerBytes = 16_384
-        /// How long a client may take from the end of its header to the end of its body, in seconds.
-        package var bodySeconds: Int64 = 15
-        /// How long a connection may be idle, or take for a header, in seconds.
-        package var idleSeconds: Int64 = 60
+        /// The longest body that is read to its end; a longer one ends the connection. Web Push bodies have at most
+        /// 4,096 bytes.
+        package var bodyBytes: ByteCount = .mebibytes(1)
+        /// The longest request line and header.
+        package var headerBytes: ByteCount = .kibibytes(16)
+        /// How long a client may take from the end of its header to the end of its body.
+        package var bodyTimeout: Duration = .seconds(15)
+        /// How long a connection may be idle, or take for a header.
+        package var idleTimeout: Duration = .seconds(60)
 
         package init() {}
     }
@@ -113,7 +114,7 @@ extension WebIngressConfiguration {
             connections: limits.connections,
             connectionsPerAddress: limits.connectionsPerAddress,
             headerBytes: limits.headerBytes,
-            idleSeconds: limits.idleSeconds,
+            idleTimeout: limits.idleTimeout,
             refusalLine: "Refusing push senders: too many connections"
         )
         terms.isTrustedProxy = isTrustedProxy

@@ -1,3 +1,4 @@
+import ASCII
 private import Cipher
 import JSON
 
@@ -145,21 +146,7 @@ package struct BunkerURL: Sendable, Concealed {
     /// The whole URL, secret included.
     package func reveal() -> String {
         let items = relays.map { ("relay", $0) } + (secret.map { [("secret", $0)] } ?? [])
-        let query = items.map { "\($0)=\(Self.escaped($1))" }.joined(separator: "&")
+        let query = items.map { "\($0)=\(PercentEncoding.encode($1))" }.joined(separator: "&")
         return "bunker://\(signer.hex)" + (query.isEmpty ? "" : "?\(query)")
-    }
-
-    /// Percent-encodes all but what RFC 3986 calls unreserved, which no reader of a query takes for anything else.
-    private static func escaped(_ text: String) -> String {
-        text.utf8.reduce(into: "") { result, byte in
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
     }
 }

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import RouterConfiguration
+import Units
 import YAMLReading
 
 /// Asks the router that runs on this configuration by its API.
@@ -71,8 +72,8 @@ package struct APIClient {
             method: method,
             url: base + target,
             headers: [HTTPField("authorization", "Bearer " + token)],
-            timeout: 60_000,
-            maxResponseBytes: 1 << 20
+            timeout: .minutes(1),
+            maxResponseBytes: .mebibytes(1)
         )
     }
 

@@ -28,7 +28,7 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// What an operator is told: for people and for machines.
+/// The report to an operator: for people and for machines.
 package protocol OperatorAnswer: Codable, Sendable {
     /// Lines for a terminal.
     var text: String { get }

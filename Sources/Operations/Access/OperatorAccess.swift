@@ -5,6 +5,7 @@ import Nostr
 import Registry
 import RouterConfiguration
 import Sealing
+import Units
 
 /// The way of commands to a router's events and devices: by its files, beside the router or without it.
 package struct OperatorAccess {
@@ -24,7 +25,7 @@ package struct OperatorAccess {
     package init(
         _ configuration: Configuration,
         for purpose: Purpose,
-        now: @escaping @Sendable () -> Int64 = SystemTime.now
+        now: @escaping @Sendable () -> Timestamp = Timestamp.now
     ) throws {
         let key = IdentityFile(path: configuration.keyFile)
         guard key.exists, FileManager.default.fileExists(atPath: configuration.storePath) else {

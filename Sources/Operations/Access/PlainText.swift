@@ -1,22 +1,15 @@
 import Foundation
 import Nostr
 import Notifications
-
-/// The system's wall clock.
-package enum SystemTime {
-    /// Milliseconds since 1970.
-    @Sendable package static func now() -> Int64 {
-        Int64(Date().timeIntervalSince1970 * 1000)
-    }
-}
+import Units
 
 /// A moment as operators read it, in UTC.
 struct UTCTime {
+    /// Since 1970.
     private let milliseconds: Int64
 
-    /// Since 1970.
-    init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
+    init(_ moment: Timestamp) {
+        milliseconds = moment.milliseconds
     }
 
     /// As in `2026-11-22T07:00:00.125Z` (RFC 3339), for machines.

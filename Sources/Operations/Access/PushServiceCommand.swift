@@ -4,6 +4,7 @@ import NIOCore
 import NIOPosix
 import PluginHost
 import RouterConfiguration
+import Units
 
 /// Something an operator asks of a push service that is no delivery, done by the platform's plugin with the configured
 /// credentials. It opens no store, so that it can run beside the router.
@@ -86,7 +87,7 @@ struct LonePlatform {
             result = .failure(error)
         }
         deadlines.cancel()
-        await host.shutDown(within: 1_000)
+        await host.shutDown(within: .seconds(1))
         await lanes.shutdown()
         try await group.shutdownGracefully()
         return try result.get()

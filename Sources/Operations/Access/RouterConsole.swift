@@ -1,12 +1,13 @@
 import Console
 import Dispatch
 import EventTrace
+import Units
 import YAMLReading
 
 /// Answers the API's calls for a running router.
 package struct RouterConsole: ConsoleBackend {
-    /// How long parts may take to show that they come round, in milliseconds.
-    private static let patience: Int64 = 5_000
+    /// How long parts may take to show that they come round.
+    private static let patience: Duration = .seconds(5)
 
     private static let reading = DispatchQueue(label: "carillon.console-reading", attributes: .concurrent)
 

@@ -98,7 +98,7 @@ package struct ConfigurationCheck {
         }
         do {
             let key = try file.read().publicKey.hex
-            // What is wrong with the registry itself is told below.
+            // What is wrong with the registry itself is reported below.
             guard let owner = try? RegistrySummary(path: configuration.storePath)?.owner, owner != key else {
                 return []
             }
@@ -113,7 +113,7 @@ package struct ConfigurationCheck {
 
     private func store(_ configuration: Configuration) -> [Diagnostic] {
         let place = configuration.storePlace
-        // What is wrong with the outbox itself is told below.
+        // What is wrong with the outbox itself is reported below.
         let lost = (try? LostRegistry.fault(configuration)).map { [mistake("store.path", place, "\($0)")] } ?? []
         return folder(of: configuration.storePath, "store.path", place) + lost
             + [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].compactMap {

@@ -4,7 +4,7 @@ import RouterConfiguration
 import Rules
 import YAMLReading
 
-/// What filters are told that works and is hardly meant: signals that nothing has, and questions that nobody can answer.
+/// Filter settings that are valid but probably not intended: signals that nothing has, and questions without an answer.
 package struct FilterWarnings {
     package private(set) var found: [Diagnostic] = []
 
@@ -30,11 +30,11 @@ package struct FilterWarnings {
         }
     }
 
-    /// Why relays will never say whom others follow; nil: they may.
+    /// Why relays will never say who follows an author; nil: they may.
     private static func obstacle(to configuration: Configuration) -> String? {
         let relays = configuration.relays
         if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "and relays.always names none" }
-        if configuration.context.waitMilliseconds == 0 {
+        if configuration.context.wait == .zero {
             return "and with context.wait_milliseconds at 0 nothing waits for what they say"
         }
         return nil

@@ -7,6 +7,7 @@ import Pipeline
 import Registry
 import RouterConfiguration
 import Sealing
+import Units
 
 /// What operators ask about events and devices, and do to devices. The same in the router, for its API, and on its files, for the
 /// commands. Callable from any thread; reads files, so not for those that must not wait.
@@ -21,7 +22,7 @@ package final class DeviceOperations: Sendable {
     /// A reload may change it.
     private let configuration: @Sendable () -> Configuration
     private let deliveryID: @Sendable (EventID, DeviceID) -> String
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
     package init(
         registry: Registry,
@@ -30,7 +31,7 @@ package final class DeviceOperations: Sendable {
         sender: any TestPushSender,
         configuration: @escaping @Sendable () -> Configuration,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) {
         self.registry = registry
         self.sealer = sealer
@@ -98,13 +99,13 @@ package final class DeviceOperations: Sendable {
         return TestPushAnswer(listing.device, address, notification.mode, reductions, delivery: id, outcome)
     }
 
-    /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody whom it concerned.
+    /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody it concerned.
     /// Throws an ``OperationFailure`` when either cannot be read; that nothing is known is an answer.
     package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
         let id = try OperatorWords.event(event)
         let key = try recipient.map { text throws(OperationFailure) in try OperatorWords.key(text, "recipient") }
         var history: [TraceEntry] = []
-        var began: Int64?
+        var began: Timestamp?
         var fault: String?
         if let trace = files.trace {
             let since = now() - trace.limits.age
@@ -173,14 +174,14 @@ package final class DeviceOperations: Sendable {
         return listing
     }
 
-    /// Why a device that is no more may have gone.
+    /// Why a device may have been removed.
     private func lastWords(of device: Int64) -> String {
         let id = DeviceID(rawValue: device)
         guard let status = (try? files.trace?.reader.statuses(of: [id]))?[id], let failure = status.lastFailure else {
             return ""
         }
         let words = ReportWords.short(kind: failure.kind, status: failure.status, reason: failure.reason)
-        return " now; the last error of a push to it was \(words) at \(UTCTime(milliseconds: failure.at).words)"
+        return " now; the last error of a push to it was \(words) at \(UTCTime(failure.at).words)"
     }
 
     /// What is not known of a push is left out: a missing trace is no reason to show no devices.

@@ -62,20 +62,20 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         app = listing.route.app
         mode = listing.mode?.name
         signals = listing.signals.map(\.rawValue)
-        registeredAt = UTCTime(milliseconds: listing.registeredAt).stamp
-        countsUntil = listing.countsUntil.map { UTCTime(milliseconds: $0).stamp }
+        registeredAt = UTCTime(listing.registeredAt).stamp
+        countsUntil = listing.countsUntil.map { UTCTime($0).stamp }
         self.wishes = wishes
         self.isTraced = isTraced
         lastSuccess = status?.lastSuccess.map { success in
             Push(
-                at: UTCTime(milliseconds: success.at).stamp,
+                at: UTCTime(success.at).stamp,
                 outcome: "delivered",
                 status: success.status == 0 ? nil : success.status
             )
         }
         lastError = status?.lastFailure.map { failure in
             Push(
-                at: UTCTime(milliseconds: failure.at).stamp,
+                at: UTCTime(failure.at).stamp,
                 outcome: failure.kind,
                 status: failure.status == 0 ? nil : failure.status,
                 reason: failure.reason.isEmpty ? nil : failure.reason
@@ -130,7 +130,7 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
     init(_ forecast: PaceForecast) {
         pushesToday = forecast.pushesToday
         held = forecast.held
-        nextPushAt = forecast.next.at.map { UTCTime(milliseconds: $0).stamp }
+        nextPushAt = forecast.next.at.map { UTCTime($0).stamp }
         reason = forecast.next.reason.map { HoldWords.words($0, forecast.pace.quiet) }
     }
 

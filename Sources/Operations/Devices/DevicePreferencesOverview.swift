@@ -1,6 +1,7 @@
 import Pipeline
 import Registry
 import RouterConfiguration
+import Units
 
 /// What a device's registration preferences of when and for what it is woken, and what it gets of that.
 package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
@@ -50,8 +51,8 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
                 dmBypassQuiet: quiet.letsDirectMessagesThrough
             )
         }
-        cooldownSeconds = Bound(wished: batch.cooldownSeconds, inForce: Int(pace.cooldown / 1000))
-        windowSeconds = Bound(wished: batch.windowSeconds, inForce: Int(pace.window / 1000))
+        cooldownSeconds = Bound(wished: batch.cooldown.map { Int($0.seconds) }, inForce: Int(pace.cooldown.seconds))
+        windowSeconds = Bound(wished: batch.window.map { Int($0.seconds) }, inForce: Int(pace.window.seconds))
         dailyCap = Bound(wished: batch.dailyCap, inForce: pace.dailyCap ?? 0)
         backgroundPerHour = pace.silentPerHour
         filters = configuration.filters.map { filter in

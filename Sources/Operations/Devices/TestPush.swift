@@ -4,16 +4,16 @@ import Notifications
 import PluginHost
 import Registry
 import RouterConfiguration
+import Units
 
 /// A push by which an operator sees whether a device can be reached. It belongs to no event, and no outcome of it
 /// changes the registration.
 struct TestPush {
-    /// How long a push service may try, in milliseconds: whoever tests is waiting.
-    private static let lifetime: Int64 = 300_000
+    /// How long a push service may try: whoever tests is waiting.
+    private static let lifetime: Duration = .minutes(5)
 
     let mode: Mode
-    /// Milliseconds since 1970.
-    let now: Int64
+    let now: Timestamp
 
     /// What to say. Its texts are the same in every language: nobody but the operator is meant.
     var notification: Notifications.Notification {

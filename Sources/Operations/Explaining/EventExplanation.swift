@@ -48,7 +48,7 @@ package struct EventExplanation: OperatorAnswer, Equatable {
     package var steps: [Line]
     package var accounts: [Account]
     /// Where nothing is known: what that can mean and what would tell more. In any case what keeps devices of those
-    /// whom the event is for from being woken.
+    /// the event's recipient from being woken.
     package var advice: [String]
 }
 

@@ -4,6 +4,7 @@ import Nostr
 import Notifications
 import Pipeline
 import Registry
+import Units
 
 /// Makes an explanation of what the trace holds of an event. Knows no files.
 ///
@@ -12,15 +13,15 @@ import Registry
 struct Explainer {
     /// What is known besides the event's history.
     struct Surroundings {
-        var traceBegan: Int64?
+        var traceBegan: Timestamp?
         /// Those of the devices named that are registered.
         var devices: [DeviceID: DeviceListing] = [:]
         /// Why and until when events are held for those devices, in words, by the delivery that they would be.
         var held: [String: String] = [:]
         /// Which of the ``unfinished`` ones are in the outbox; nil: that cannot be told.
         var outbox: Set<String>?
-        /// When the earlier push is tried again behind which a delivery waits, in milliseconds since 1970.
-        var predecessors: [String: Int64] = [:]
+        /// When the earlier push is tried again behind which a delivery waits.
+        var predecessors: [String: Timestamp] = [:]
         /// Queues in which deliveries wait.
         var pauses: [QueueName: TracedPause] = [:]
         /// Whose part was asked for; nil: everybody's.
@@ -30,7 +31,7 @@ struct Explainer {
     private let event: EventID
     private let history: [TraceEntry]
     private let surroundings: Surroundings
-    /// As part of which deliveries others go on.
+    /// The deliveries that carry other events of this group.
     private let joined: [String: Set<String>]
 
     init(event: EventID, history: [TraceEntry], surroundings: Surroundings) {
@@ -60,7 +61,7 @@ struct Explainer {
             event: event.hex,
             note: NIP19.note(event),
             isKnown: isKnown,
-            tracedSince: surroundings.traceBegan.map { UTCTime(milliseconds: $0).stamp },
+            tracedSince: surroundings.traceBegan.map { UTCTime($0).stamp },
             steps: common,
             accounts: accounts,
             advice: accounts.isEmpty && (!isKnown || surroundings.recipient != nil) ? advice() : []
@@ -144,7 +145,7 @@ struct Explainer {
         let pause = queue.flatMap { surroundings.pauses[$0] }
         guard case .report(var report) = last.what else {
             if let due = deliveries.lazy.compactMap({ surroundings.predecessors[$0] }).first {
-                let time = UTCTime(milliseconds: max(due, pause?.pause.until ?? due)).words
+                let time = UTCTime(max(due, pause?.pause.until ?? due)).words
                 return "waits for its turn: an earlier push to this device is tried again from \(time) on"
             }
             return "waits for its turn: no attempt has ended yet" + (pause.map { "; " + PauseWords.words($0) } ?? "")
@@ -157,7 +158,7 @@ struct Explainer {
 
     private func line(_ entry: TraceEntry) -> EventExplanation.Line {
         var line = EventExplanation.Line(
-            at: UTCTime(milliseconds: entry.time).stamp,
+            at: UTCTime(entry.time).stamp,
             step: "",
             words: "",
             reason: entry.reason.isEmpty ? nil : entry.reason,

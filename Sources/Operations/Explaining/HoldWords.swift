@@ -13,7 +13,7 @@ enum HoldWords {
     static func words(_ group: PaceForecast.Group, _ quiet: QuietHours?) -> String {
         [
             group.turn.reason.map { words($0, quiet) } ?? "the device's turn is now",
-            group.turn.at.map { "goes at \(UTCTime(milliseconds: $0).words)" },
+            group.turn.at.map { "goes at \(UTCTime($0).words)" },
             group.count > 1 ? "\(group.count) events wait" : nil,
         ]
         .compactMap(\.self).joined(separator: "; ")

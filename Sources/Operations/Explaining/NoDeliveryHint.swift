@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// What it can mean that nothing is known of an event, and what would tell more.
 struct NoDeliveryHint {
@@ -6,9 +7,9 @@ struct NoDeliveryHint {
     var recipient: PublicKey?
     /// How many devices the recipient has here; nil where nobody was asked for.
     var devices: Int?
-    /// When the first of those was registered for the first time, in milliseconds since 1970.
-    var firstRegistered: Int64?
-    /// Whether something is known that is the same for everybody whom the event names.
+    /// When the first of those was registered for the first time.
+    var firstRegistered: Timestamp?
+    /// Whether something is known that is the same for everybody the event names.
     var isOfEverybody = false
     /// Whether something is known of the event for others than the recipient.
     var isKnownOtherwise = false
@@ -18,8 +19,8 @@ struct NoDeliveryHint {
     var waiting: [String] = []
     /// Whether what becomes of events is written down at all.
     var isTraced = true
-    /// Since when the trace is kept, in milliseconds since 1970; nil: it holds nothing.
-    var traceBegan: Int64?
+    /// Since when the trace is kept; nil: it holds nothing.
+    var traceBegan: Timestamp?
     /// Why the trace cannot be looked at; nil: it can, or there shall be none.
     var traceFault: String?
     /// How much the trace holds, in words.
@@ -104,8 +105,8 @@ struct NoDeliveryHint {
         return lines
     }
 
-    private static func words(_ firstRegistered: Int64) -> String {
-        "the recipient's first device was registered, at \(UTCTime(milliseconds: firstRegistered).words)"
+    private static func words(_ firstRegistered: Timestamp) -> String {
+        "the recipient's first device was registered, at \(UTCTime(firstRegistered).words)"
     }
 
     /// How far the trace goes back; nil where there is none to look at.
@@ -113,7 +114,7 @@ struct NoDeliveryHint {
         guard isTraced, traceFault == nil else { return nil }
         let limits = limits.isEmpty ? "" : " (\(limits))"
         guard let traceBegan else { return "the trace holds nothing\(limits)" }
-        return "the trace goes back to \(UTCTime(milliseconds: traceBegan).words)\(limits)"
+        return "the trace goes back to \(UTCTime(traceBegan).words)\(limits)"
     }
 
     private var more: [String] {

@@ -1,5 +1,6 @@
 import Delivery
 import EventTrace
+import Units
 
 /// What became of a delivery, in words that a person understands.
 enum ReportWords {
@@ -50,9 +51,9 @@ enum ReportWords {
     private static func attempted(_ report: TraceEntry.Report) -> Bool { report.attempt > 0 }
 
     /// `isTried`: it was before.
-    private static func next(_ due: Int64?, isTried: Bool = true) -> String {
+    private static func next(_ due: Timestamp?, isTried: Bool = true) -> String {
         let what = isTried ? "it is tried again" : "it is tried"
-        return due.map { "\(what) from \(UTCTime(milliseconds: $0).words) on" } ?? what
+        return due.map { "\(what) from \(UTCTime($0).words) on" } ?? what
     }
 
     private static func ordinal(_ number: Int) -> String {
@@ -73,8 +74,8 @@ enum PauseWords {
     static func words(_ paused: TracedPause) -> String {
         let pause = paused.pause
         let place = "\(pause.queue.platform)/\(pause.queue.app)"
-        let since = UTCTime(milliseconds: paused.since).words
-        let until = UTCTime(milliseconds: pause.until).words
+        let since = UTCTime(paused.since).words
+        let until = UTCTime(pause.until).words
         return switch pause.cause {
         case .misconfigured where pause.reason == "no-transport":
             "no plugin serves \(place) since \(since); it is looked for again from \(until) on"

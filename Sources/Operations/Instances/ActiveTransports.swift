@@ -3,6 +3,7 @@ import Delivery
 import Notifications
 import PluginHost
 import Synchronization
+import Units
 
 /// The transports that serve now; a reload exchanges them.
 package final class ActiveTransports: Sendable {
@@ -99,7 +100,7 @@ package final class TransportStatuses: Sendable {
         )
         for (queue, status) in statuses.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
             for expiry in status.expiries {
-                family.add(expiry.at, ["platform": queue.platform, "app": queue.app, "what": expiry.what])
+                family.add(expiry.at.seconds, ["platform": queue.platform, "app": queue.app, "what": expiry.what])
             }
         }
         return family

@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Units
 
 /// Asks several at once whether they are there, and learns who did not answer in time.
 final class RollCall: Sendable {
@@ -16,21 +17,21 @@ final class RollCall: Sendable {
         state = Mutex(State(missing: Set(names)))
     }
 
-    /// Whom of those asked nobody heard of within `milliseconds`, sorted; each is asked by a call, and answers by calling what it is given,
-    /// on any thread. `after` calls once the time is over.
+    /// Those asked who do not answer within `patience`, sorted. Each is asked by a call, and answers by calling what it is
+    /// given, on any thread. `after` calls once the time is over.
     static func missing(
         _ asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)],
-        within milliseconds: Int64,
-        after: (_ milliseconds: Int64, @escaping @Sendable () -> Void) -> Void = { milliseconds, end in
+        within patience: Duration,
+        after: (_ patience: Duration, @escaping @Sendable () -> Void) -> Void = { patience, end in
             DispatchQueue.global().asyncAfter(
-                deadline: .now() + .milliseconds(Int(clamping: milliseconds)),
+                deadline: .now() + .milliseconds(Int(clamping: patience.milliseconds)),
                 execute: end
             )
         }
     ) async -> [String] {
         let call = RollCall(asked.map(\.name))
         for (name, ask) in asked { ask { call.isHere(name) } }
-        after(milliseconds) { call.end() }
+        after(patience) { call.end() }
         return await withCheckedContinuation { continuation in
             let missing = call.state.withLock { state -> [String]? in
                 if state.isOver || state.missing.isEmpty { return state.missing.sorted() }

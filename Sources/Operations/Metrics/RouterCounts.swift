@@ -2,6 +2,7 @@ import Console
 import Delivery
 import Pipeline
 import Synchronization
+import Units
 
 /// Counts what the stages report. They report in batches, so that no event costs a lock.
 package final class RouterCounts: PipelineObserver, DeliveryObserver {
@@ -14,15 +15,14 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let outboxFailures = Atomic<UInt64>(0)
     private let isOutboxFailing = Atomic<Bool>(false)
     private let unread = Atomic<UInt64>(0)
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
     /// How long submissions waited for their answer, by source.
     let socket = AtomicHistogram()
     let relays = AtomicHistogram()
     let feed = AtomicHistogram()
 
-    /// `now` is in milliseconds since 1970.
-    package init(now: @escaping @Sendable () -> Int64) {
+    package init(now: @escaping @Sendable () -> Timestamp) {
         self.now = now
     }
 
@@ -203,14 +203,13 @@ struct DeliveryCounts {
     /// From acceptance to the end, by platform.
     private(set) var ends: [String: Histogram] = [:]
 
-    /// `now` is in milliseconds since 1970.
-    mutating func add(_ reports: [DeliveryReport], now: Int64) {
+    mutating func add(_ reports: [DeliveryReport], now: Timestamp) {
         for report in reports {
             var label = Label(queue: report.queue, kind: report.kind.name, reason: report.reason)
             if outcomes[label] == nil, outcomes.count >= Self.mostLabels { label.reason = "other" }
             outcomes[label, default: 0] += 1
             guard report.kind.isFinal, let acceptedAt = report.acceptedAt else { continue }
-            ends[report.queue.platform, default: .seconds].observe(Double(now - acceptedAt) / 1_000)
+            ends[report.queue.platform, default: .seconds].observe((now - acceptedAt) / .seconds(1))
         }
     }
 
@@ -218,7 +217,7 @@ struct DeliveryCounts {
         for start in starts {
             attempts[start.queue, default: 0] += 1
             guard start.attempt == 1 else { continue }
-            firstAttempts[start.queue.platform, default: .seconds].observe(Double(start.age) / 1_000)
+            firstAttempts[start.queue.platform, default: .seconds].observe(start.age / .seconds(1))
         }
     }
 }

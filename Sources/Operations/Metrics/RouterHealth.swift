@@ -3,6 +3,7 @@ import NIOCore
 import Nostr
 import Pipeline
 import RelayPool
+import Units
 
 /// Whether a running router works: the parts that everything depends on respond, and nothing keeps it from its task.
 ///
@@ -42,11 +43,11 @@ package struct RouterHealth: Sendable {
         self.group = group
     }
 
-    func readiness(within milliseconds: Int64) async -> Readiness {
+    func readiness(within patience: Duration) async -> Readiness {
         var readiness = Readiness()
         readiness.isServing = isServing()
         guard readiness.isServing else { return readiness }
-        readiness.stuck = await stuck(within: milliseconds)
+        readiness.stuck = await stuck(within: patience)
         readiness.outboxRows = outbox.count
         readiness.outboxLimit = outbox.limit
         readiness.isOutboxUnwritable = counts.isOutboxUnwritable
@@ -59,22 +60,22 @@ package struct RouterHealth: Sendable {
         return readiness
     }
 
-    /// The parts that do not respond within `milliseconds`, by name: the pipeline's thread, the courier, the event
+    /// The parts that do not respond within `patience`, by name: the pipeline's thread, the courier, the event
     /// loops. Empty before and after the router serves, when they rest.
-    package func stuck(within milliseconds: Int64) async -> [String] {
+    package func stuck(within patience: Duration) async -> [String] {
         guard isServing() else { return [] }
         var asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)] = [
             ("courier", { [courier] in courier.probe($0) }),
             (
                 "pipeline",
                 { [pipeline] answer in
-                    Task { if await pipeline.comesRound(within: milliseconds) { answer() } }
+                    Task { if await pipeline.comesRound(within: patience) { answer() } }
                 }
             ),
         ]
         for (number, loop) in group.makeIterator().enumerated() {
             asked.append(("event-loop-\(number)", { loop.execute($0) }))
         }
-        return await RollCall.missing(asked, within: milliseconds)
+        return await RollCall.missing(asked, within: patience)
     }
 }

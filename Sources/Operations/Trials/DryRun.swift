@@ -6,6 +6,7 @@ import PluginHost
 import Schnorr
 import Sealing
 import Synchronization
+import Units
 
 /// Delivers to nobody: plugins as in a running router, on a host that records what they send and answers as if all were well.
 ///
@@ -19,7 +20,7 @@ package final class DryRun: Sendable {
     private let platforms: PlatformCatalog
     private let sealer: Sealer
     private let stages = Mutex<[String: Stage]>([:])
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Deadline
 
     private struct Stage {
         let transport: TransportInstance
@@ -27,13 +28,13 @@ package final class DryRun: Sendable {
     }
 
     /// `blocks` are platform blocks by platform; one that is missing is the sample of `platforms`. `now` is what
-    /// deadlines go by, in milliseconds of any clock that does not step.
+    /// deadlines go by.
     package init(
         host: PluginHost,
         blocks: [String: String],
         platforms: PlatformCatalog,
         sealingAs identity: SecretKey,
-        now: @escaping @Sendable () -> Int64 = InstanceSettings.monotonicMilliseconds
+        now: @escaping @Sendable () -> Deadline = Deadline.now
     ) {
         self.host = host
         self.blocks = blocks
@@ -93,7 +94,7 @@ package final class DryRun: Sendable {
                 settings: InstanceSettings(
                     sender: recorder,
                     log: Logger(label: "carillon.dry-run") { _ in SwiftLogNoOpLogHandler() },
-                    deliveryTimeout: 10_000,
+                    deliveryTimeout: .seconds(10),
                     now: now
                 )
             )

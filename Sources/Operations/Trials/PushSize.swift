@@ -1,10 +1,11 @@
 import HTTPLanes
 import Platforms
+import Units
 
-/// How large a push is in the way its service counts, and how large it may be; both in bytes.
+/// How large a push is in the way its service counts, and how large it may be.
 package struct PushSize: Sendable, Equatable {
-    let count: Int
-    let limit: Int
+    let count: ByteCount
+    let limit: ByteCount
 
     /// Nil where the plugin says nothing about sizes, and where the request has none of what counts.
     init?(_ request: HTTPRequest, _ limits: PushLimits?) {

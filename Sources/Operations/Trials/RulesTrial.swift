@@ -8,6 +8,7 @@ import PluginHost
 import RouterConfiguration
 import Rules
 import Schnorr
+import Units
 import YAMLReading
 
 /// Shows what events would become: the same rules and the same plugins as in a router that runs, on a host that records
@@ -31,10 +32,10 @@ package final class RulesTrial: Sendable {
     private let throwAwayPlatforms: Set<String>
     private let catalog: PlatformCatalog
 
-    /// Reads the rules and loads the plugins, which runs their code. `now` is in milliseconds since 1970.
+    /// Reads the rules and loads the plugins, which runs their code.
     ///
     /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Diagnostics`.
-    package init(_ order: TrialOrder, now: Int64) throws {
+    package init(_ order: TrialOrder, now: Timestamp) throws {
         mode = try order.readMode()
         let plugins = CommandPlugins(order.configuration, folders: order.pluginFolders)
         host = plugins.host
@@ -77,7 +78,7 @@ package final class RulesTrial: Sendable {
 
     /// What becomes of `subject` on every platform. For one subject at a time.
     ///
-    /// Throws ``TrialFailure`` when nobody can be told whom it concerns.
+    /// Throws ``TrialFailure`` when the event does not say who the recipient is.
     package func run(_ subject: TrialSubject) async throws(TrialFailure) -> TrialReport {
         // Ends the trial of a plugin that never answers.
         let keeper = Task { [host] in await host.run() }
@@ -113,7 +114,7 @@ package final class RulesTrial: Sendable {
 
     /// Lets the plugins end.
     package func close() async {
-        await host.shutDown(within: 2_000)
+        await host.shutDown(within: .seconds(2))
     }
 
     private func delivery(of wakeUp: TrialJudge.WakeUp, to device: SampleDevice) async -> TrialDelivery {

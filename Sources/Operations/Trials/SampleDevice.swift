@@ -3,6 +3,7 @@ import Foundation
 import Notifications
 import Platforms
 import PluginHost
+import Units
 import WebPushEncryption
 
 /// A made-up device of one platform, whose keys are known, so that what is encrypted to it can be shown.
@@ -31,7 +32,7 @@ package struct SampleDevice: Sendable {
             app: app,
             token: token ?? description?.sample.token ?? "https://push.example.com/sample",
             fields: Self.fields(description?.sample, p256dh: p256dh, auth: auth).merging(fields) { $1 },
-            registeredAt: 0
+            registeredAt: .epoch
         )
     }
 

@@ -2,6 +2,7 @@ import Nostr
 import Notifications
 import Pipeline
 import Rules
+import Units
 
 /// Decides what happens to an event as the match stage and the rules do.
 struct TrialJudge: Sendable {
@@ -30,7 +31,7 @@ struct TrialJudge: Sendable {
     let language: LanguageTag?
     let app: String
     let isAuthorFollowed: Bool
-    let now: Int64
+    let now: Timestamp
 
     func verdict(on subject: TrialSubject, platform: String) throws(TrialFailure) -> Verdict {
         let event = subject.event

@@ -21,7 +21,7 @@ package struct TrialOrder: Sendable {
     package var token: String?
     /// Further fields of its registration.
     package var fields: [String: String] = [:]
-    /// Whom the event concerns, in hex or npub; nil: whom a fixture is for, or the only one that the event names.
+    /// The recipient, in hex or npub; nil: the fixture's recipient, or the only one that the event names.
     package var recipient: String?
     /// Nil: what a fixture says, or what stands in for a name.
     package var authorName: String?

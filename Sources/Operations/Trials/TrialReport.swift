@@ -5,6 +5,7 @@ import Nostr
 import Notifications
 import PluginHost
 import Rules
+import Units
 
 /// What became of one event in a trial.
 package struct TrialReport: Sendable {
@@ -109,7 +110,7 @@ extension TrialDelivery {
             guard let request = result.request else {
                 return "\(line)\nmode: \(modes(result))\nnothing goes out: \(result.reason)"
             }
-            let size = size.map { "\nsize: \($0.count) of \($0.limit) bytes" } ?? ""
+            let size = size.map { "\nsize: \($0.count.bytes) of \($0.limit.bytes) bytes" } ?? ""
             let without = leftOut.isEmpty ? [] : ["without: \(leftOut.joined(separator: ", ")), which came out unfit"]
             return
                 ([line, "mode: \(modes(result))\(size)"] + without + [request.transcriptHead]
@@ -204,8 +205,8 @@ extension TrialDelivery {
             object["decrypted"] = String(decoding: readable, as: UTF8.self)
         }
         if let size {
-            object["size"] = size.count
-            object["limit"] = size.limit
+            object["size"] = size.count.bytes
+            object["limit"] = size.limit.bytes
         }
         return object
     }

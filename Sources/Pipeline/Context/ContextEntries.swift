@@ -1,6 +1,7 @@
 import Foundation
 import Nostr
 import Rules
+import Units
 
 /// What is remembered of a profile (kind 0).
 struct ContextProfile: Sendable, Hashable {
@@ -8,8 +9,7 @@ struct ContextProfile: Sendable, Hashable {
     let name: String?
     /// Seconds since 1970, as its author claims.
     let createdAt: Int64
-    /// Milliseconds since 1970.
-    var learnedAt: Int64
+    var learnedAt: Timestamp
 }
 
 /// What is remembered of an event that others may refer to.

@@ -1,6 +1,8 @@
 import Foundation
 import GRDB
 import Nostr
+import Storage
+import Units
 
 /// Reads and writes the rows of a ``ContextStore``. Texts are blobs, since they may hold NUL, where SQLite's end.
 struct ContextRows {
@@ -39,7 +41,7 @@ struct ContextRows {
         ])
     }
 
-    func write(_ note: ContextNote, _ id: EventID, at now: Int64) throws {
+    func write(_ note: ContextNote, _ id: EventID, at now: Timestamp) throws {
         let sql =
             "INSERT OR REPLACE INTO notes (id, author, root, kind, content, learned_at) VALUES (?, ?, ?, ?, ?, ?)"
         try db.cachedStatement(sql: sql).execute(arguments: [
@@ -62,7 +64,7 @@ struct ContextRows {
     }
 
     /// Forgets what is beyond `limits`, the oldest first.
-    func prune(_ limits: ContextStore.Limits, at now: Int64) throws {
+    func prune(_ limits: ContextStore.Limits, at now: Timestamp) throws {
         for (table, limit) in [("profiles", limits.profiles), ("notes", limits.notes)] {
             try db.execute(
                 sql: "DELETE FROM \(table) WHERE row <= (SELECT max(row) FROM \(table)) - ?",

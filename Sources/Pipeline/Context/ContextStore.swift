@@ -4,6 +4,7 @@ import GRDB
 import Logging
 import Nostr
 import Synchronization
+import Units
 
 /// A cache of profiles and notes in a file. A crash may lose the last moments, and a damaged file is replaced.
 package final class ContextStore: Sendable {
@@ -11,8 +12,8 @@ package final class ContextStore: Sendable {
     package struct Limits: Sendable {
         package var profiles = 200_000
         package var notes = 200_000
-        /// In milliseconds since it was learned.
-        package var age: Int64 = 90 * 86_400_000
+        /// Since it was learned.
+        package var age: Duration = .days(90)
 
         package init() {}
     }
@@ -25,8 +26,7 @@ package final class ContextStore: Sendable {
         var deletedNotes: Set<EventID> = []
         var deletedProfiles: Set<PublicKey> = []
         var deletedAuthors: Set<PublicKey> = []
-        /// Milliseconds since 1970.
-        var time: Int64 = 0
+        var time = Timestamp.epoch
         /// Before the rest is written.
         var mustErase = false
         var isScheduled = false
@@ -66,8 +66,8 @@ package final class ContextStore: Sendable {
         file.read { try $0.note(id) } ?? nil
     }
 
-    /// Has these written soon. `now` is in milliseconds since 1970. Never blocks.
-    func write(profiles: [PublicKey: ContextProfile], notes: [EventID: ContextNote], at now: Int64) {
+    /// Has these written soon. Never blocks.
+    func write(profiles: [PublicKey: ContextProfile], notes: [EventID: ContextNote], at now: Timestamp) {
         var mustWarn = false
         schedule { pending in
             guard pending.count < Self.pendingLimit else {

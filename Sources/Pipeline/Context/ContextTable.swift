@@ -1,30 +1,32 @@
+import Caching
+
 /// One kind of what is known, in memory: what was learned, what is known not to be on disk, and what the disk has yet
 /// to take.
 struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
-    private var memory: GenerationalCache<Key, Value?>
+    private var memory: BoundedCache<Key, Value?>
     private var unwritten: [Key: Value] = [:]
 
     init(capacity: Int) {
-        memory = GenerationalCache(capacity: capacity)
+        memory = BoundedCache(capacity: 2 * capacity)
     }
 
     /// What is known, for which `load` asks the disk the first time.
     mutating func value(for key: Key, load: (Key) -> Value?) -> Value? {
-        if let known = memory.value(for: key) { return known }
+        if let known = memory.value(of: key) { return known }
         let loaded = load(key)
-        memory.insert(loaded, for: key)
+        memory.set(loaded, for: key)
         return loaded
     }
 
     /// `isKept` says whether the disk is to have it too.
     mutating func learn(_ value: Value, for key: Key, isKept: Bool = true) {
-        memory.insert(value, for: key)
+        memory.set(value, for: key)
         if isKept { unwritten[key] = value }
     }
 
     /// Forgets what is known, here and for what the disk has yet to take.
     mutating func forget(_ key: Key) {
-        memory.insert(nil, for: key)
+        memory.set(nil, for: key)
         unwritten[key] = nil
     }
 

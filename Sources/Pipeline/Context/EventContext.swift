@@ -1,8 +1,10 @@
+import Caching
 import Logging
 import Nostr
 import Notifications
 import Registry
 import Rules
+import Units
 
 /// What notifications to registered devices may need besides their events.
 struct ContextDemand {
@@ -28,24 +30,23 @@ struct ContextDemand {
 /// and fed with verified events only.
 ///
 /// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that devices
-/// may be shown. Keeps the authors of notes in memory alone: they tell a reply from a mention. `now` is in milliseconds
-/// since 1970.
+/// may be shown. Keeps the authors of notes in memory alone: they tell a reply from a mention.
 struct EventContext {
-    /// Older profiles go on being used, but are worth looking for again. In milliseconds.
-    static let profileAge: Int64 = 7 * 86_400_000
+    /// Older profiles go on being used, but are worth looking for again.
+    static let profileAge: Duration = .days(7)
     /// How many addresses and lists are remembered, at least.
     private static let listCapacity = 20_000
-    /// Nothing is sought again within this time that was not found, in milliseconds.
-    private static let patience: Int64 = 600_000
+    /// Nothing is sought again within this time that was not found.
+    private static let patience: Duration = .minutes(10)
     /// How many things relays are asked for because one event mentions them, at most.
     private static let wantsLimit = 12
 
     private var profiles: ContextTable<PublicKey, ContextProfile>
     private var notes: ContextTable<EventID, ContextNote>
     /// The newest versions that were seen of addressable events.
-    private var addressed = GenerationalCache<EventAddress, (id: EventID, createdAt: Int64)>(capacity: listCapacity)
-    /// When relays were asked for what, in milliseconds since 1970.
-    private var soughtAt: GenerationalCache<ContextWant, Int64>
+    private var addressed = BoundedCache<EventAddress, (id: EventID, createdAt: Int64)>(capacity: 2 * listCapacity)
+    /// When relays were asked for what.
+    private var soughtAt: BoundedCache<ContextWant, Timestamp>
     private let store: ContextStore?
     private let capacities: (profiles: Int, notes: Int)
     /// Whether nothing is looked for.
@@ -60,7 +61,7 @@ struct EventContext {
         self.capacities = (profiles, notes)
         self.profiles = ContextTable(capacity: profiles)
         self.notes = ContextTable(capacity: notes)
-        soughtAt = GenerationalCache(capacity: profiles + notes + 3 * Self.listCapacity)
+        soughtAt = BoundedCache(capacity: 2 * (profiles + notes + 3 * Self.listCapacity))
     }
 
     /// As the settings say. Where nothing is kept any more, the file of an earlier router goes.
@@ -103,7 +104,7 @@ struct EventContext {
     }
 
     /// Remembers what later notifications may need of an event that came by, which must be verified.
-    mutating func learn(_ event: Event, at now: Int64) {
+    mutating func learn(_ event: Event, at now: Timestamp) {
         if isWorthLearning(event.kind) {
             learn(fetched: event, at: now)
         } else if let reposted = event.repostedID, note(reposted) == nil, let note = event.reposted {
@@ -112,7 +113,7 @@ struct EventContext {
     }
 
     /// Remembers an event that was asked for, of whatever kind; it must be verified.
-    mutating func learn(fetched event: Event, at now: Int64) {
+    mutating func learn(fetched event: Event, at now: Timestamp) {
         guard event.kind == .profile else {
             if event.kind.retention == .addressable { learn(address: event.address, of: event) }
             let note = ContextNote(event, withContent: demand.readsNotes)
@@ -134,8 +135,8 @@ struct EventContext {
     }
 
     private mutating func learn(address: EventAddress, of event: Event) {
-        if let known = addressed.value(for: address), known.createdAt >= event.createdAt { return }
-        addressed.insert((event.id, event.createdAt), for: address)
+        if let known = addressed.value(of: address), known.createdAt >= event.createdAt { return }
+        addressed.set((event.id, event.createdAt), for: address)
     }
 
     /// What a notification about an event would lack that is worth looking for: `needs` are those of the rule, for the
@@ -145,7 +146,7 @@ struct EventContext {
         _ needs: RuleNeeds,
         of relevance: Relevance,
         mentioning references: @autoclosure () -> [NostrReference] = [],
-        at now: Int64
+        at now: Timestamp
     ) -> ContextWants {
         var wants = ContextWants()
         guard !isOff else { return wants }
@@ -176,7 +177,7 @@ struct EventContext {
         return wants
     }
 
-    private mutating func want(_ reference: NostrReference, among wants: inout ContextWants, at now: Int64) {
+    private mutating func want(_ reference: NostrReference, among wants: inout ContextWants, at now: Timestamp) {
         switch reference {
         case .profile(let key):
             if isWorthSeeking(profileOf: key, at: now) { wants.profiles.insert(key) }
@@ -188,7 +189,7 @@ struct EventContext {
     }
 
     /// Whether an author's profile is not known or old, and was not sought in the last ten minutes.
-    mutating func isWorthSeeking(profileOf author: PublicKey, at now: Int64) -> Bool {
+    mutating func isWorthSeeking(profileOf author: PublicKey, at now: Timestamp) -> Bool {
         let isFresh = profile(of: author).map { now - $0.learnedAt < Self.profileAge } ?? false
         return !isFresh && isWorthSeeking(.profile(author), at: now)
     }
@@ -215,18 +216,18 @@ struct EventContext {
     }
 
     private mutating func text(at address: EventAddress) -> String? {
-        addressed.value(for: address).flatMap { note($0.id)?.content }
+        addressed.value(of: address).flatMap { note($0.id)?.content }
     }
 
     /// Whether relays were not asked for that in the last ten minutes. To be asked about what is not known.
-    mutating func isWorthSeeking(_ want: ContextWant, at now: Int64) -> Bool {
-        guard let last = soughtAt.value(for: want) else { return true }
+    mutating func isWorthSeeking(_ want: ContextWant, at now: Timestamp) -> Bool {
+        guard let last = soughtAt.value(of: want) else { return true }
         return now - last >= Self.patience
     }
 
     /// Remembers that `wants` were sought everywhere; what was not found is not missing again for ten minutes.
-    mutating func noteSought(_ wants: ContextWants, at now: Int64) {
-        for want in wants.all { soughtAt.insert(now, for: want) }
+    mutating func noteSought(_ wants: ContextWants, at now: Timestamp) {
+        for want in wants.all { soughtAt.set(now, for: want) }
     }
 
     /// Every list is worth seeking again.
@@ -265,14 +266,14 @@ struct EventContext {
 
     /// Has what was learned since the last time written to the store, without waiting for it. For the end of each
     /// batch.
-    mutating func keep(at now: Int64) {
+    mutating func keep(at now: Timestamp) {
         let (newProfiles, newNotes) = (profiles.takeUnwritten(), notes.takeUnwritten())
         guard let store, !newProfiles.isEmpty || !newNotes.isEmpty else { return }
         store.write(profiles: newProfiles, notes: newNotes, at: now)
     }
 
     /// Writes what is not written yet, and waits for it. Once, when the last event is done with.
-    mutating func close(at now: Int64) {
+    mutating func close(at now: Timestamp) {
         keep(at: now)
         store?.close()
     }

@@ -1,5 +1,6 @@
 import DequeModule
 import Nostr
+import Units
 
 /// An event that waits for what its texts refer to.
 struct WaitingEvent {
@@ -20,11 +21,11 @@ struct WaitingEvent {
 struct WaitingEvents {
     /// How long and how many events may wait.
     struct Limits {
-        /// In milliseconds; 0: nothing waits.
-        var wait: Int64
+        /// Zero: nothing waits.
+        var wait: Duration
         var events: Int
         /// Of events as they came.
-        var bytes = 64 << 20
+        var bytes = ByteCount.mebibytes(64)
     }
 
     /// What relays are asked for in one go.
@@ -37,7 +38,7 @@ struct WaitingEvents {
         var waiting: WaitingEvent
         var wants: ContextWants
         let bytes: Int
-        let deadline: Int64
+        let deadline: Timestamp
         let serial: UInt64
     }
 
@@ -45,7 +46,7 @@ struct WaitingEvents {
     private var places: [EventID: Place] = [:]
     private var bytes = 0
     /// When each has waited long enough, the earliest first; some of them have gone before.
-    private var deadlines: Deque<(moment: Int64, id: EventID)> = []
+    private var deadlines: Deque<(moment: Timestamp, id: EventID)> = []
     /// The events that wait for each; some of them have gone.
     private var waitingFor: [ContextWant: [EventID]] = [:]
     /// To be asked for next.
@@ -63,22 +64,22 @@ struct WaitingEvents {
 
     /// Whether another event of that many bytes may wait.
     func hasCapacity(for size: Int) -> Bool {
-        limits.wait > 0 && places.count < limits.events && bytes + size <= limits.bytes
+        limits.wait > .zero && places.count < limits.events && ByteCount(bytes + size) <= limits.bytes
     }
 
-    /// When the first has waited long enough, in milliseconds since 1970; nil when none waits.
-    var deadline: Int64? { deadlines.first?.moment }
+    /// When the first has waited long enough; nil when none waits.
+    var deadline: Timestamp? { deadlines.first?.moment }
 
     func contains(_ id: EventID) -> Bool { places[id] != nil }
 
     /// Events that wait.
     var count: Int { places.count }
 
-    /// How many milliseconds after `now` that is; no more than the limit, also when the clock was put back.
-    func patience(at now: Int64) -> Int64? { deadline.map { min(max(0, $0 - now), limits.wait) } }
+    /// How long after `now` that is; no more than the limit, also when the clock was put back.
+    func patience(at now: Timestamp) -> Duration? { deadline.map { min(max(.zero, $0 - now), limits.wait) } }
 
-    /// Lets an event of `size` bytes wait for `wants`, at `now` in milliseconds since 1970.
-    mutating func add(_ waiting: WaitingEvent, size: Int, for wants: ContextWants, at now: Int64) {
+    /// Lets an event of `size` bytes wait for `wants`, at `now`.
+    mutating func add(_ waiting: WaitingEvent, size: Int, for wants: ContextWants, at now: Timestamp) {
         let id = waiting.event.id
         places[id] = Place(
             waiting: waiting,
@@ -149,7 +150,7 @@ struct WaitingEvents {
 
     /// Takes out the events that lack nothing any more, or have waited long enough at `now`, in the order in which they
     /// came.
-    mutating func takeReady(at now: Int64) -> [WaitingEvent] {
+    mutating func takeReady(at now: Timestamp) -> [WaitingEvent] {
         while let first = deadlines.first {
             let isWaiting = places[first.id]?.deadline == first.moment
             // A clock that was put back must not make them wait for it.

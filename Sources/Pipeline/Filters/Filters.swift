@@ -2,6 +2,7 @@ import Nostr
 import Notifications
 import Registry
 import Storage
+import Units
 
 /// The filter stage: asks the operator's filters about plans, once for each event and account, and finds out about
 /// follows of follows.
@@ -28,7 +29,7 @@ struct Filters {
 
     /// The session in which filters are asked about a plan; nil when there is none to ask. Throws when the registry
     /// cannot be read.
-    mutating func session(for plan: Plan, of event: Event, at now: Int64) throws -> FilterSession? {
+    mutating func session(for plan: Plan, of event: Event, at now: Timestamp) throws -> FilterSession? {
         guard !filters.isEmpty, !plan.targets.isEmpty, let relevance = plan.relevance else { return nil }
         let selection = selection(of: plan)
         guard !selection.isEmpty else { return nil }
@@ -73,7 +74,7 @@ struct Filters {
         of plan: Plan,
         for event: Event,
         _ context: inout EventContext,
-        at now: Int64
+        at now: Timestamp
     ) throws -> ContextWants {
         var wants = ContextWants()
         guard !filters.isEmpty, !plan.targets.isEmpty, let relevance = plan.relevance else { return wants }
@@ -110,12 +111,12 @@ struct Filters {
     }
 
     /// Nobody is asked about these after all.
-    mutating func abandon(_ wants: Set<DistanceWant>, at now: Int64) {
+    mutating func abandon(_ wants: Set<DistanceWant>, at now: Timestamp) {
         for want in wants { distances.end(want, isAnswered: false, at: now) }
     }
 
-    /// A contact list came, perhaps of an author whom an account follows. Returns the pairs that it settles.
-    mutating func settle(by list: Event, at now: Int64) -> [DistanceWant] {
+    /// A contact list came, perhaps of an author that an account follows. Returns the pairs that it settles.
+    mutating func settle(by list: Event, at now: Timestamp) -> [DistanceWant] {
         let named = list.values(of: "p").lazy.compactMap { PublicKey(hex: $0) }
         return distances.settle(naming: named, at: now) { [registry] account in
             (try? registry.isFollowed(list.pubkey, by: account)) == true
@@ -126,7 +127,7 @@ struct Filters {
     /// about.
     mutating func resume(
         distancesOf account: PublicKey,
-        at now: Int64
+        at now: Timestamp
     ) -> (settled: [DistanceWant], open: [DistanceWant]) {
         var (settled, open) = ([DistanceWant](), [DistanceWant]())
         for want in distances.takeWaiting(for: account) {
@@ -148,12 +149,12 @@ struct Filters {
     }
 
     /// Relays have answered, or will not. Returns pairs that need not be waited for any longer.
-    mutating func end(_ wants: ContextWants, isAnswered: Bool, at now: Int64) -> [DistanceWant] {
+    mutating func end(_ wants: ContextWants, isAnswered: Bool, at now: Timestamp) -> [DistanceWant] {
         for want in wants.distances { distances.end(want, isAnswered: isAnswered, at: now) }
         return wants.contactLists.flatMap { distances.takeWaiting(for: $0) }
     }
 
-    /// The author that filters are told. A gift wrap's is a key made for it.
+    /// The author as filters see it. A gift wrap's is a key made for it.
     private static func author(of event: Event, _ relevance: Relevance) -> PublicKey? {
         event.kind.isGiftWrap ? nil : relevance.author
     }
@@ -167,7 +168,7 @@ struct Filters {
         from account: PublicKey,
         to author: PublicKey,
         needed: FollowNeed,
-        at now: Int64
+        at now: Timestamp
     ) throws -> FollowDistance {
         guard needed > .nothing else { return .unknown }
         if author == account { return .followed }

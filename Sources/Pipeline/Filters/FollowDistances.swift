@@ -1,8 +1,10 @@
+import Caching
 import Nostr
 import Notifications
+import Units
 
 /// Follows of follows: what was found out about pairs of account and author, for a while, and what is being asked. A
-/// pure machine; times are in milliseconds since 1970.
+/// pure machine.
 ///
 /// Relays are asked for contact lists of people that the account follows and that name the author in a `p` tag. The
 /// event waits meanwhile.
@@ -15,18 +17,18 @@ struct FollowDistances {
         case unanswered
 
         /// How long it is believed.
-        var lifetime: Int64 {
+        var lifetime: Duration {
             switch self {
-            case .second: 86_400_000
-            case .stranger: 600_000
-            case .unanswered: 60_000
+            case .second: .days(1)
+            case .stranger: .minutes(10)
+            case .unanswered: .minutes(1)
             }
         }
     }
 
     private struct Memory {
         let finding: Finding
-        let at: Int64
+        let at: Timestamp
         /// The account's contact list then.
         let list: EventID
     }
@@ -36,7 +38,7 @@ struct FollowDistances {
     /// The same of one account, so that a flood of strangers at one account leaves the others theirs.
     private static let openLimitOfAccount = 32
 
-    private var memories = GenerationalCache<DistanceWant, Memory>(capacity: 50_000)
+    private var memories = BoundedCache<DistanceWant, Memory>(capacity: 100_000)
     /// Being asked about, by author, with the account's contact list.
     private var open: [PublicKey: [DistanceWant: EventID]] = [:]
     private var openCount = 0
@@ -47,9 +49,9 @@ struct FollowDistances {
 
     /// What is known of a pair whose account has the contact list `list` and does not follow the author; nil: worth
     /// asking.
-    mutating func distance(_ want: DistanceWant, by list: EventID, at now: Int64) -> FollowDistance? {
-        if let memory = memories.value(for: want), memory.list == list,
-            (0..<memory.finding.lifetime).contains(now - memory.at)
+    mutating func distance(_ want: DistanceWant, by list: EventID, at now: Timestamp) -> FollowDistance? {
+        if let memory = memories.value(of: want), memory.list == list,
+            (.zero..<memory.finding.lifetime).contains(now - memory.at)
         {
             return switch memory.finding {
             case .second: .second
@@ -89,7 +91,7 @@ struct FollowDistances {
     /// whether an account follows the list's author.
     mutating func settle(
         naming named: some Sequence<PublicKey>,
-        at now: Int64,
+        at now: Timestamp,
         isFollowed: (_ account: PublicKey) -> Bool
     ) -> [DistanceWant] {
         guard !open.isEmpty else { return [] }
@@ -102,16 +104,16 @@ struct FollowDistances {
     }
 
     /// Relays have nothing more to say about that pair.
-    mutating func end(_ want: DistanceWant, isAnswered: Bool, at now: Int64) {
+    mutating func end(_ want: DistanceWant, isAnswered: Bool, at now: Timestamp) {
         close(want, isAnswered ? .stranger : .unanswered, at: now)
     }
 
-    private mutating func close(_ want: DistanceWant, _ finding: Finding, at now: Int64) {
+    private mutating func close(_ want: DistanceWant, _ finding: Finding, at now: Timestamp) {
         guard let list = open[want.author]?.removeValue(forKey: want) else { return }
         if open[want.author]?.isEmpty == true { open[want.author] = nil }
         openCount -= 1
         openCounts[want.account, default: 0] -= 1
         if openCounts[want.account] == 0 { openCounts[want.account] = nil }
-        memories.insert(Memory(finding: finding, at: now, list: list), for: want)
+        memories.set(Memory(finding: finding, at: now, list: list), for: want)
     }
 }

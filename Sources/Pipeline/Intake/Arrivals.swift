@@ -1,5 +1,6 @@
 import Delivery
 import Nostr
+import Units
 
 /// What a pipeline's thread finds in its intake at one time.
 package struct Arrivals: Sendable {
@@ -66,12 +67,12 @@ package enum EventSource: Sendable {
         }
     }
 
-    /// How far behind now a new event may be dated, in seconds. Senders' clocks are slow by minutes. A live event was
+    /// How far behind now a new event may be dated. Senders' clocks are slow by minutes. A live event was
     /// made when it came; the age of a stored one is known by its date alone.
-    var clockTolerance: Int64 {
+    var clockTolerance: Duration {
         switch self {
-        case .socket, .feed, .relay(.live): 600
-        case .relay(.stored), .relay(.baseline), .relay(.fetched): 0
+        case .socket, .feed, .relay(.live): .minutes(10)
+        case .relay(.stored), .relay(.baseline), .relay(.fetched): .zero
         }
     }
 }

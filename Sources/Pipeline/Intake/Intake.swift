@@ -2,6 +2,7 @@ import Delivery
 import Dispatch
 import Nostr
 import Synchronization
+import Units
 
 /// The queue between sources and the pipeline's thread. Bounded: beyond its limit a submission is refused at once, with
 /// an answer that says so, instead of being kept in memory.
@@ -25,14 +26,14 @@ package final class Intake: Sendable {
     private let state = Mutex(State())
     private let wake = MonotonicSemaphore()
     private let limit: Int
-    private let byteLimit: Int
+    private let byteLimit: ByteCount
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
 
-    /// No more events are taken when `limit` events or `byteLimit` bytes of them wait. `answered` is told how long the
+    /// No more events are taken when `limit` events or `byteLimit` of them wait. `answered` receives how long the
     /// answer to each submission took, on the pipeline's thread.
     package init(
         limit: Int = 100_000,
-        byteLimit: Int = 128 << 20,
+        byteLimit: ByteCount = .mebibytes(128),
         answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)? = nil
     ) {
         self.limit = limit
@@ -46,7 +47,9 @@ package final class Intake: Sendable {
         let bytes = submission.events.reduce(0) { $0 + $1.count }
         let (refusal, mustWake) = state.withLock { state -> (String?, Bool) in
             if state.isClosed { return (Self.shuttingDown, false) }
-            if state.events >= limit || state.bytes >= byteLimit { return ("error: too busy, try again later", false) }
+            guard state.events < limit, ByteCount(state.bytes) < byteLimit else {
+                return ("error: too busy, try again later", false)
+            }
             state.arrivals.submissions.append(submission)
             state.events += submission.events.count
             state.bytes += bytes
@@ -115,10 +118,10 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Everything that waits; blocks until there is something, or for `patience` milliseconds. Nil once closed and
+    /// Everything that waits; blocks until there is something, or until `patience` is over. Nil once closed and
     /// empty. For the pipeline's thread alone.
-    func next(within patience: Int64? = nil) -> Arrivals? {
-        let deadline = patience.map { MonotonicTime(in: $0) }
+    func next(within patience: Duration? = nil) -> Arrivals? {
+        let deadline = patience.map { Deadline.now() + $0 }
         while true {
             let (arrivals, isClosed, isAbandoned, isNudged) = state.withLock { state in
                 defer {
@@ -185,7 +188,7 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Takes nothing more, and refuses what waits: nobody was told that it is kept.
+    /// Takes nothing more, and refuses what waits: no sender has an OK for it yet.
     package func abandon() {
         change { state in
             state.isClosed = true

@@ -1,5 +1,6 @@
 import CSemaphore
 import Glibc
+import Units
 
 /// A semaphore that waits by a clock nobody can set. A `DispatchSemaphore` waits for a time of day on Linux: where the
 /// clock is put back meanwhile, it sleeps for longer by as much.
@@ -24,10 +25,10 @@ final class MonotonicSemaphore: @unchecked Sendable {
     }
 
     /// Waits for a signal until `deadline`; nil: however long it takes. False when none came.
-    func wait(until deadline: MonotonicTime?) -> Bool {
+    func wait(until deadline: Deadline?) -> Bool {
         while true {
             let result: Int32
-            if var time = deadline?.time {
+            if var time = deadline.map(timespec.init) {
                 result = sem_clockwait(semaphore, CLOCK_MONOTONIC, &time)
             } else {
                 result = sem_wait(semaphore)
@@ -38,17 +39,10 @@ final class MonotonicSemaphore: @unchecked Sendable {
     }
 }
 
-/// A moment by a clock nobody can set, as the system's calls want it.
-struct MonotonicTime: Sendable {
-    let time: timespec
-
-    /// That many milliseconds from now.
-    init(in milliseconds: Int64) {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        let wait = max(0, milliseconds)
-        let nanoseconds = Int64(time.tv_nsec) + wait % 1_000 * 1_000_000
-        let seconds = Int64(time.tv_sec) + wait / 1_000 + nanoseconds / 1_000_000_000
-        self.time = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds % 1_000_000_000))
+extension timespec {
+    /// A moment as the system's calls want it.
+    fileprivate init(_ deadline: Deadline) {
+        let milliseconds = max(0, deadline.milliseconds)
+        self.init(tv_sec: Int(milliseconds / 1_000), tv_nsec: Int(milliseconds % 1_000 * 1_000_000))
     }
 }

@@ -1,19 +1,19 @@
 import Nostr
 import Registry
 import Storage
+import Units
 
 /// Finds the new follows in contact lists (NIP-02), which name everybody each time.
 struct Follows {
     private let registry: Registry
     private let trouble: FailureLog
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     /// Lists of this batch.
     private var fresh: [ContactList] = []
     /// Lists whose follows are on their way and which the disk has not taken yet.
     private var unwritten: [ContactList] = []
 
-    /// `now` is in milliseconds since 1970.
-    init(registry: Registry, trouble: FailureLog, now: @escaping @Sendable () -> Int64) {
+    init(registry: Registry, trouble: FailureLog, now: @escaping @Sendable () -> Timestamp) {
         self.registry = registry
         self.trouble = trouble
         self.now = now

@@ -3,6 +3,7 @@ import Notifications
 import Registry
 import Rules
 import Storage
+import Units
 
 /// The matching stage: finds what a verified event is to each account that it names, and by which rule it wakes which
 /// of the account's devices.
@@ -18,7 +19,8 @@ struct Matcher {
     private var showingPlatforms: Set<String>
     private var follows: Follows
 
-    init(settings: PipelineSettings, registry: Registry, trouble: FailureLog, now: @escaping @Sendable () -> Int64) {
+    init(settings: PipelineSettings, registry: Registry, trouble: FailureLog, now: @escaping @Sendable () -> Timestamp)
+    {
         self.registry = registry
         follows = Follows(registry: registry, trouble: trouble, now: now)
         rules = settings.rules
@@ -39,10 +41,10 @@ struct Matcher {
         _ addressed: AddressedEvent,
         in index: borrowing MatchIndex,
         _ context: inout EventContext,
-        at now: Int64
+        at now: Timestamp
     ) throws -> [Plan] {
         let event = addressed.event
-        let newSince = now / 1000 - addressed.source.clockTolerance
+        let newSince = now - addressed.source.clockTolerance
         let newFollows = try contactList(addressed, in: index).map { list in
             try follows.new(in: list, seen: addressed.source.contactListSighting)
         }
@@ -109,14 +111,14 @@ struct Matcher {
     // MARK: One account
 
     /// What `event`, read as `reading` and for rules as `facts`, comes to for an account that it names. It is news to a
-    /// device that was registered later if it is dated `newSince` or later, in seconds since 1970.
+    /// device that was registered later if it is dated `newSince` or later.
     private func plan(
         _ event: Event,
         _ reading: EventReading,
         _ facts: EventFacts,
         for account: AccountNumber,
         _ key: PublicKey,
-        newSince: Int64,
+        newSince: Timestamp,
         in index: borrowing MatchIndex,
         _ context: inout EventContext
     ) throws -> Plan {
@@ -225,17 +227,16 @@ extension EventSource {
 }
 
 extension Event {
-    /// When the event expires (NIP-40), in milliseconds since 1970; 0: never.
-    fileprivate var expiresAt: Int64 {
-        guard let expiration else { return 0 }
-        let (moment, overflow) = expiration.multipliedReportingOverflow(by: 1000)
-        return overflow ? .max : max(1, moment)
+    /// When the event expires (NIP-40); the epoch: never.
+    fileprivate var expiresAt: Timestamp {
+        // A date before 1970 is over too.
+        expiration.map { max(Timestamp(milliseconds: 1), Timestamp(seconds: $0)) } ?? .epoch
     }
 
     /// Whether the event happened since the device was registered, or since `moment`. Gift wraps do not say: they are
     /// dated back (NIP-59).
-    fileprivate func isNew(to device: DeviceEntry, orSince moment: Int64) -> Bool {
-        kind.isGiftWrap || createdAt >= min(device.firstRegisteredAt / 1000, moment)
+    fileprivate func isNew(to device: DeviceEntry, orSince moment: Timestamp) -> Bool {
+        kind.isGiftWrap || createdAt >= min(device.firstRegisteredAt, moment).seconds
     }
 }
 

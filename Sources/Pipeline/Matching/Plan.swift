@@ -2,6 +2,7 @@ import Nostr
 import Notifications
 import Registry
 import Rules
+import Units
 
 /// A verified event, and the accounts that it names.
 struct AddressedEvent {
@@ -42,8 +43,8 @@ struct Plan {
     let account: PublicKey
     /// Nil when the event does not concern the account.
     var relevance: Relevance?
-    /// When the event expires (NIP-40), in milliseconds since 1970; 0: never.
-    var expiresAt: Int64 = 0
+    /// When the event expires (NIP-40); the epoch: never.
+    var expiresAt = Timestamp.epoch
     var targets: [Target] = []
     var exclusions: [Exclusion] = []
     /// Whether knowing more about the event could matter to any device of the account.
@@ -57,7 +58,7 @@ struct Plan {
     }
 
     /// What the plan or its notifications lack and is worth looking for.
-    func missing(in context: inout EventContext, at now: Int64) -> ContextWants {
+    func missing(in context: inout EventContext, at now: Timestamp) -> ContextWants {
         guard var relevance, isOfInterest || !targets.isEmpty else { return ContextWants() }
         if !isOfInterest { relevance.openQuestion = nil }
         let needs = targets.reduce(into: RuleNeeds()) { $0.formUnion($1.renderer.rule.needs(in: $1.device.mode)) }

@@ -1,9 +1,10 @@
 import Delivery
 import Nostr
 import Notifications
+import Units
 
 /// How one device is woken: its push history, and the groups of matches that wait for it. Knows no clock, no disk and
-/// no other device; all times are in milliseconds since 1970.
+/// no other device.
 package struct DevicePace: Hashable, Sendable {
     package enum Admission: Equatable, Sendable {
         /// It goes now, as one push with these, which waited.
@@ -31,7 +32,7 @@ package struct DevicePace: Hashable, Sendable {
         _ match: PaceMatch,
         account: PublicKey,
         _ pace: Pace,
-        at now: Int64,
+        at now: Timestamp,
         hasCapacity: Bool
     ) -> Admission {
         settle(pace, at: now)
@@ -49,7 +50,7 @@ package struct DevicePace: Hashable, Sendable {
     }
 
     /// Whether one more match could go now if the outbox has capacity. Changes nothing.
-    func isReady(for match: PaceMatch, _ pace: Pace, at now: Int64) -> Bool {
+    func isReady(for match: PaceMatch, _ pace: Pace, at now: Timestamp) -> Bool {
         guard index(of: match.mark) == nil else { return false }
         var history = history
         history.settle(at: now)
@@ -59,7 +60,7 @@ package struct DevicePace: Hashable, Sendable {
 
     /// Takes out what may go now. What is counted is one push for what is seen and one for what is not; each of the
     /// others is one by itself. `hasCapacity` is asked for each push.
-    mutating func takeReady(_ pace: Pace, at now: Int64, hasCapacity: () -> Bool = { true }) -> [[HeldGroup]] {
+    mutating func takeReady(_ pace: Pace, at now: Timestamp, hasCapacity: () -> Bool = { true }) -> [[HeldGroup]] {
         guard !groups.isEmpty else { return [] }
         settle(pace, at: now)
         var pushes: [[HeldGroup]] = []
@@ -103,33 +104,33 @@ package struct DevicePace: Hashable, Sendable {
     }
 
     /// When anything that waits may go as far as is known now; nil: not before something else happens.
-    func due(_ pace: Pace, at now: Int64) -> Int64? {
+    func due(_ pace: Pace, at now: Timestamp) -> Timestamp? {
         let due = groups.map { history.obstacle($0.turn, pace, at: now)?.until ?? now }.min()
-        return due == .max ? nil : due
+        return due == .distantFuture ? nil : due
     }
 
     /// What stands against one more match of that nature that may not pass quiet hours.
-    mutating func obstacle(to pace: Pace, _ nature: PushNature = .alert, at now: Int64) -> Obstacle? {
+    mutating func obstacle(to pace: Pace, _ nature: PushNature = .alert, at now: Timestamp) -> Obstacle? {
         settle(pace, at: now)
         let turn = PushHistory.Turn(nature: nature, hasOverflowed: history.isWindowFull(pace, at: now))
         return history.obstacle(turn, pace, at: now)
     }
 
     /// What stands against a group, as it waits now.
-    mutating func obstacle(to group: HeldGroup, _ pace: Pace, at now: Int64) -> Obstacle? {
+    mutating func obstacle(to group: HeldGroup, _ pace: Pace, at now: Timestamp) -> Obstacle? {
         settle(pace, at: now)
         return history.obstacle(group.turn, pace, at: now)
     }
 
     /// Whether nothing of it can matter to any pace any more.
-    func isInert(at now: Int64) -> Bool { groups.isEmpty && history.isInert(at: now) }
+    func isInert(at now: Timestamp) -> Bool { groups.isEmpty && history.isInert(at: now) }
 
     /// Lets a match wait: in the place of another one, in a group of its own, or in one that counts.
     private mutating func hold(
         _ match: PaceMatch,
         _ account: PublicKey,
         hasOverflowed: Bool,
-        at now: Int64
+        at now: Timestamp
     ) -> HeldGroup {
         if match.mark != nil {
             if let index = indexToReplace(by: match) {
@@ -155,7 +156,7 @@ package struct DevicePace: Hashable, Sendable {
 
     /// Brings all times up to now, and lets groups that waited for the end of a window that is over wait for it no
     /// longer.
-    private mutating func settle(_ pace: Pace, at now: Int64) {
+    private mutating func settle(_ pace: Pace, at now: Timestamp) {
         history.settle(at: now)
         guard !history.isWindowOpen(pace, at: now) else { return }
         for overflown in groups where overflown.hasOverflowed { ripen(overflown) }
@@ -173,7 +174,7 @@ package struct DevicePace: Hashable, Sendable {
 
     /// Takes out the groups that are part of the same push as a match that goes now. Other groups that may go now need
     /// not wait for the next turn.
-    private mutating func takeAlong(_ match: PaceMatch, _ pace: Pace, at now: Int64) -> [HeldGroup] {
+    private mutating func takeAlong(_ match: PaceMatch, _ pace: Pace, at now: Timestamp) -> [HeldGroup] {
         let ready = readyGroups(pace, at: now)
         guard !ready.isEmpty else { return [] }
         let along = match.mark == nil ? ready.filter { $0.mark == nil && $0.nature == match.nature } : []
@@ -186,7 +187,7 @@ package struct DevicePace: Hashable, Sendable {
     }
 
     /// Groups that nothing stands against, the oldest first.
-    private func readyGroups(_ pace: Pace, at now: Int64) -> [HeldGroup] {
+    private func readyGroups(_ pace: Pace, at now: Timestamp) -> [HeldGroup] {
         groups.filter { history.obstacle($0.turn, pace, at: now) == nil }
             .sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
     }

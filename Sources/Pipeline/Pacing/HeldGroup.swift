@@ -1,6 +1,7 @@
 import Delivery
 import Nostr
 import Notifications
+import Units
 
 /// Matches that wait for each other and go as one push.
 ///
@@ -10,7 +11,7 @@ package struct HeldGroup: Hashable, Sendable {
     /// Which of the device's groups it is; the disk knows it by that.
     let slot: UInt8
     var nature: PushNature
-    /// Shared by matches of which only the latest counts; nil: all count.
+    /// Shared by matches that replace each other; nil: all count.
     var mark: Int64?
     /// When the event of the latest was made, in seconds since 1970; 0 where all count.
     var madeAt: Int64
@@ -25,15 +26,15 @@ package struct HeldGroup: Hashable, Sendable {
     let event: EventID
     /// Of the first member, or of the latest where only that counts.
     var signal: Signal
-    /// When the first member came, in milliseconds since 1970.
-    let since: Int64
+    /// When the first member came.
+    let since: Timestamp
     var count: UInt32
     /// The least strict one of its members', or the latest one's.
     var mode: Mode
     /// The highest one of its members'.
     var urgency: Urgency
     /// The latest one of its members', or that of the latest; see ``PaceMatch/expiresAt``.
-    var expiresAt: Int64
+    var expiresAt: Timestamp
     /// Whether another push used the turn that was this one's, too: it need not wait for the next. Not on disk.
     var isDue = false
 
@@ -45,7 +46,7 @@ package struct HeldGroup: Hashable, Sendable {
     static let slotsOfOthers = HeldKey.slots - slotsOfBatches - slotsOfAlerts
 
     /// A group of one match.
-    init(_ match: PaceMatch, slot: UInt8, _ account: PublicKey, hasOverflowed: Bool, at now: Int64) {
+    init(_ match: PaceMatch, slot: UInt8, _ account: PublicKey, hasOverflowed: Bool, at now: Timestamp) {
         self.slot = slot
         self.hasOverflowed = hasOverflowed
         self.account = account
@@ -152,14 +153,14 @@ package struct HeldGroup: Hashable, Sendable {
     mutating func dropMark() { (mark, madeAt) = (nil, 0) }
 
     /// Whether all of its members have expired.
-    func isExpired(at now: Int64) -> Bool { expiresAt > 0 && expiresAt <= now }
+    func isExpired(at now: Timestamp) -> Bool { expiresAt > .epoch && expiresAt <= now }
 
-    private mutating func add(count: UInt32, _ mode: Mode, _ urgency: Urgency, expiresAt: Int64) {
+    private mutating func add(count: UInt32, _ mode: Mode, _ urgency: Urgency, expiresAt: Timestamp) {
         // More than anybody would count.
         let (sum, overflow) = self.count.addingReportingOverflow(count)
         self.count = overflow ? .max : sum
         self.mode = max(self.mode, mode)
-        self.expiresAt = self.expiresAt == 0 || expiresAt == 0 ? 0 : max(self.expiresAt, expiresAt)
+        self.expiresAt = self.expiresAt == .epoch || expiresAt == .epoch ? .epoch : max(self.expiresAt, expiresAt)
         if urgency.rawValue > self.urgency.rawValue { self.urgency = urgency }
     }
 }

@@ -1,11 +1,12 @@
 import Registry
+import Units
 
 /// How often one device may be woken: its preferences within the operator's bounds.
 package struct Pace: Hashable, Sendable {
-    /// Between the end of one push and the next one, in milliseconds; 0: none.
-    package internal(set) var cooldown: Int64 = 0
-    /// In milliseconds; 0: none.
-    package internal(set) var window: Int64 = 0
+    /// Between the end of one push and the next one; zero: none.
+    package internal(set) var cooldown: Duration = .zero
+    /// Zero: none.
+    package internal(set) var window: Duration = .zero
     /// Pushes a UTC day; nil: any number.
     package internal(set) var dailyCap: Int?
     package internal(set) var quiet: QuietHours?
@@ -13,8 +14,8 @@ package struct Pace: Hashable, Sendable {
     package internal(set) var silentPerHour: Int?
 
     package init(
-        cooldown: Int64 = 0,
-        window: Int64 = 0,
+        cooldown: Duration = .zero,
+        window: Duration = .zero,
         dailyCap: Int? = nil,
         quiet: QuietHours? = nil,
         silentPerHour: Int? = nil
@@ -33,13 +34,13 @@ package struct Pace: Hashable, Sendable {
     var isUnlimited: Bool { !isGathering && quiet == nil }
 
     /// Whether pushes are counted and follow each other at a distance.
-    var isGathering: Bool { cooldown > 0 || window > 0 || dailyCap != nil || silentPerHour != nil }
+    var isGathering: Bool { cooldown > .zero || window > .zero || dailyCap != nil || silentPerHour != nil }
 
     /// What a longer cooldown gathers needs no window.
     var hasWindow: Bool { window > cooldown }
 
     /// When the quiet hours end that hold an alert back at `moment`; nil: none do.
-    func quietEnd(at moment: Int64, isMessage: Bool) -> Int64? {
+    func quietEnd(at moment: Timestamp, isMessage: Bool) -> Timestamp? {
         guard let quiet, !(isMessage && quiet.letsDirectMessagesThrough) else { return nil }
         return quiet.end(at: moment)
     }
@@ -49,18 +50,20 @@ extension QuietHours {
     private static let minute: Int64 = 60_000
     private static let minutesOfDay: Int64 = 1440
 
-    /// When the quiet hours end that `moment` lies in; nil when it lies in none. Both in milliseconds since 1970.
+    /// When the quiet hours end that `moment` lies in; nil when it lies in none.
     ///
     /// It is quiet whenever the clock there shows a time between start and end. So a night in which clocks change is an
     /// hour shorter or longer, and an end that the clock leaps over is where it leaps.
-    func end(at moment: Int64) -> Int64? {
-        let minutes = moment.flooredQuotient(by: Self.minute)
+    func end(at moment: Timestamp) -> Timestamp? {
+        let minutes = moment.milliseconds.flooredQuotient(by: Self.minute)
         guard let left = minutesLeft(at: minutes) else { return nil }
         let change = nextChange(after: minutes, before: minutes + left)
-        guard let change else { return (minutes + left) * Self.minute }
-        guard let leftThen = minutesLeft(at: change) else { return change * Self.minute }
-        return (change + leftThen) * Self.minute
+        guard let change else { return Self.time(minutes + left) }
+        guard let leftThen = minutesLeft(at: change) else { return Self.time(change) }
+        return Self.time(change + leftThen)
     }
+
+    private static func time(_ minute: Int64) -> Timestamp { Timestamp(milliseconds: minute * Self.minute) }
 
     /// How many minutes of quiet are left by the clock; nil for none. `minute` is since 1970.
     private func minutesLeft(at minute: Int64) -> Int64? {
@@ -70,7 +73,7 @@ extension QuietHours {
         return sinceStart < length ? length - sinceStart : nil
     }
 
-    private func ahead(at minute: Int64) -> Int64 { Int64(zone.minutesAhead(at: minute * Self.minute)) }
+    private func ahead(at minute: Int64) -> Int64 { Int64(zone.minutesAhead(at: Self.time(minute))) }
 
     /// The first minute after `first` and before `last` at which the clock shows another time than expected; nil for
     /// none. Clocks change once a day at most.

@@ -2,18 +2,19 @@ import Delivery
 import Nostr
 import Notifications
 import Registry
+import Units
 
 /// When a device is woken next, for operators who ask outside the pipeline.
 package struct PaceForecast: Sendable, Hashable {
     /// When a push may go.
     package struct Turn: Sendable, Hashable {
-        /// In milliseconds since 1970; nil: at once, or when the obstacle has gone.
-        package let at: Int64?
+        /// Nil: at once, or when the obstacle has gone.
+        package let at: Timestamp?
         /// The obstacle that lasts longest.
         package let reason: HoldReason?
 
         fileprivate init(_ obstacle: Obstacle?) {
-            at = obstacle.flatMap { $0.until == .max ? nil : $0.until }
+            at = obstacle.flatMap { $0.until == .distantFuture ? nil : $0.until }
             reason = obstacle?.reason
         }
     }
@@ -35,13 +36,13 @@ package struct PaceForecast: Sendable, Hashable {
     /// The first of the groups' turns, or that of an event which came now where nothing waits.
     package let next: Turn
 
-    private static let noCapacity = Obstacle(until: .max, reason: .behind)
+    private static let noCapacity = Obstacle(until: .distantFuture, reason: .behind)
 
     /// How many events wait for it.
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
 
-    /// `row` and `held` are what the outbox has of the device, `now` is in milliseconds since 1970. `mode` is the most
-    /// that the device is told: silent pushes may have a budget. `isCrowded` says whether the outbox may lack capacity
+    /// `row` and `held` are what the outbox has of the device. `mode` is the most
+    /// that the device gets: silent pushes may have a budget. `isCrowded` says whether the outbox may lack capacity
     /// for a group whose turn is now.
     package init(
         _ row: PaceRow?,
@@ -50,7 +51,7 @@ package struct PaceForecast: Sendable, Hashable {
         on platform: String = "",
         mode: Mode = .alert,
         policy: PacingPolicy,
-        at now: Int64,
+        at now: Timestamp,
         isCrowded: () -> Bool = { false }
     ) {
         let granted = policy.pace(for: preferences, on: platform)

@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Rules
+import Units
 
 /// An event that is to wake a device, with what matters to the device's pace.
 package struct PaceMatch: Sendable {
@@ -8,11 +9,11 @@ package struct PaceMatch: Sendable {
     let signal: Signal
     let mode: Mode
     let urgency: Urgency
-    /// When it expires by the event (NIP-40) or its rule, in milliseconds since 1970; 0: never.
-    let expiresAt: Int64
+    /// When it expires by the event (NIP-40) or its rule; the epoch: never.
+    let expiresAt: Timestamp
     let pace: PushPace
     let nature: PushNature
-    /// Shared by matches of which only the latest counts; nil: all count.
+    /// Shared by matches that replace each other; nil: all count.
     let mark: Int64?
     /// When the event was made, in seconds since 1970; of use with a mark alone.
     let madeAt: Int64
@@ -22,7 +23,7 @@ package struct PaceMatch: Sendable {
         signal: Signal,
         mode: Mode,
         urgency: Urgency,
-        expiresAt: Int64,
+        expiresAt: Timestamp,
         pace: PushPace = .batch,
         nature: PushNature = .alert,
         mark: Int64? = nil,

@@ -1,6 +1,7 @@
 import HeapModule
 import Nostr
 import Notifications
+import Units
 
 /// Groups that waited for a device and go as one push now.
 package struct Release: Equatable, Sendable {
@@ -17,32 +18,30 @@ package struct Release: Equatable, Sendable {
 package struct Pacer {
     private struct Place {
         var pace: DevicePace
-        /// When its valid timer rings; `.max`: none is set.
-        var due = Int64.max
+        /// When its valid timer rings; the distant future: none is set.
+        var due = Timestamp.distantFuture
         /// When to ask for capacity again; in memory alone, so that devices that waited over a restart ask at once.
-        var asksAgainAt = Int64.min
+        var asksAgainAt = Timestamp.distantPast
     }
 
     private struct Timer: Comparable {
-        /// In milliseconds since 1970.
-        let due: Int64
+        let due: Timestamp
         let device: DeviceID
 
         static func < (left: Timer, right: Timer) -> Bool { (left.due, left.device) < (right.due, right.device) }
     }
 
-    /// How far a clock may go back before all timers are reset, in milliseconds.
-    private static let tolerance: Int64 = 1000
-    /// A device that waits for capacity asks again after half the time that it has waited, within these bounds in
-    /// milliseconds.
-    static let pauses: ClosedRange<Int64> = 1000...60_000
+    /// How far a clock may go back before all timers are reset.
+    private static let tolerance: Duration = .seconds(1)
+    /// A device that waits for capacity asks again after half the time that it has waited, within these bounds.
+    static let pauses: ClosedRange<Duration> = .seconds(1) ... .minutes(1)
 
     private var places: [DeviceID: Place] = [:]
     /// The earliest first. A device's timer is valid if it is the one at its `due`; most are.
     private var timers = Heap<Timer>()
     private var uncommitted = UncommittedPaces()
     /// The latest moment that the clock has shown.
-    private var latest = Int64.min
+    private var latest = Timestamp.distantPast
     /// Devices for which something waits.
     private(set) var waitingDevices = 0
 
@@ -50,14 +49,14 @@ package struct Pacer {
 
     subscript(device: DeviceID) -> DevicePace? { places[device]?.pace }
 
-    /// Devices of which anything is known.
+    /// Devices that anything is known about.
     var count: Int { places.count }
 
     /// Timers, including those that are no longer valid.
     var timerCount: Int { timers.count }
 
     /// When the first timer rings; nil: none is set.
-    package var nextDue: Int64? { timers.min?.due }
+    package var nextDue: Timestamp? { timers.min?.due }
 
     /// Takes what the disk has of a device, before anything else happens. Groups that wait are looked at soon.
     mutating func restore(_ pace: DevicePace, of device: DeviceID) {
@@ -69,8 +68,8 @@ package struct Pacer {
     }
 
     /// Looks at the clock. Resets all timers if it was put back, and forgets devices that no longer matter once a day.
-    package mutating func notice(_ now: Int64) {
-        guard latest > .min else {
+    package mutating func notice(_ now: Timestamp) {
+        guard latest > .distantPast else {
             latest = now
             return
         }
@@ -95,7 +94,7 @@ package struct Pacer {
         for match: PaceMatch,
         of device: DeviceID,
         _ pace: Pace,
-        at now: Int64
+        at now: Timestamp
     ) -> Bool {
         drop(of: device, .expired) { $0.isExpired(at: now) }
         return (places[device]?.pace ?? DevicePace()).isReady(for: match, pace, at: now)
@@ -108,7 +107,7 @@ package struct Pacer {
         of device: DeviceID,
         _ account: PublicKey,
         _ pace: Pace,
-        at now: Int64,
+        at now: Timestamp,
         hasCapacity: Bool = true
     ) -> DevicePace.Admission {
         drop(of: device, .expired) { $0.isExpired(at: now) }
@@ -118,7 +117,7 @@ package struct Pacer {
         switch admission {
         case .held(.behind, _): putOff(device, at: now)
         case .held: break
-        case .goes: places[device]?.asksAgainAt = .min
+        case .goes: places[device]?.asksAgainAt = .distantPast
         }
         arm(device, pace, at: now)
         return admission
@@ -130,7 +129,7 @@ package struct Pacer {
         to device: DeviceID,
         _ nature: PushNature = .alert,
         _ pace: Pace = Pace(),
-        at now: Int64
+        at now: Timestamp
     ) {
         change(device) { $0.history.release(delivery, nature, pace, at: now) }
     }
@@ -142,12 +141,12 @@ package struct Pacer {
     }
 
     /// The end of a delivery.
-    package mutating func end(_ delivery: String, of device: DeviceID, counts: Bool, at now: Int64) {
+    package mutating func end(_ delivery: String, of device: DeviceID, counts: Bool, at now: Timestamp) {
         conclude(device) { $0.history.end(delivery, counts: counts, at: now) }
     }
 
     /// A delivery failed so often that it keeps nothing else waiting.
-    mutating func standAside(_ delivery: String, of device: DeviceID, at now: Int64) {
+    mutating func standAside(_ delivery: String, of device: DeviceID, at now: Timestamp) {
         conclude(device) { $0.history.standAside(delivery, at: now) }
     }
 
@@ -185,15 +184,15 @@ package struct Pacer {
 
     /// The device's preferences may have changed: what waits for it is looked at anew.
     mutating func reconsider(_ device: DeviceID) {
-        guard let place = places[device], !place.pace.groups.isEmpty, place.due > .min else { return }
-        setTimer(of: device, to: .min)
+        guard let place = places[device], !place.pace.groups.isEmpty, place.due > .distantPast else { return }
+        setTimer(of: device, to: .distantPast)
     }
 
     /// The preferences of all devices may have changed.
     mutating func reconsiderAll() {
         timers = Heap()
         for (device, place) in places where !place.pace.groups.isEmpty {
-            places[device]?.due = .max
+            places[device]?.due = .distantFuture
             reconsider(device)
         }
     }
@@ -202,7 +201,7 @@ package struct Pacer {
     /// registered, and is forgotten. `isWanted` says whether the device still wants the only event of a group.
     /// `hasCapacity` is asked for each push; a device that gets none counts towards `limit` too.
     package mutating func takeDue(
-        at now: Int64,
+        at now: Timestamp,
         limit: Int = .max,
         isWanted: (DeviceID, HeldGroup) -> Bool = { _, _ in true },
         hasCapacity: (DeviceID, PublicKey) -> Bool = { _, _ in true },
@@ -215,7 +214,7 @@ package struct Pacer {
             guard let place = places[timer.device], place.due == timer.due, let group = place.pace.groups.first else {
                 continue
             }
-            places[timer.device]?.due = .max
+            places[timer.device]?.due = .distantFuture
             guard let pace = paceOf(timer.device, group.account) else {
                 forget(timer.device)
                 continue
@@ -233,17 +232,18 @@ package struct Pacer {
                 refused += 1
                 putOff(timer.device, at: now)
             } else if !ready.isEmpty {
-                places[timer.device]?.asksAgainAt = .min
+                places[timer.device]?.asksAgainAt = .distantPast
             }
             releases += ready.map { Release(device: timer.device, pace: pace, groups: $0) }
             // The groups that stay are looked at when these are on their way.
-            arm(timer.device, pace, at: now, notBefore: ready.isEmpty ? now : now + 1)
+            arm(timer.device, pace, at: now, notBefore: ready.isEmpty ? now : now + .milliseconds(1))
         }
         return releases
     }
 
     /// Sets the timer for the groups that still wait, after a release was carried out.
-    mutating func arm(_ device: DeviceID, _ pace: Pace, at now: Int64, notBefore earliest: Int64 = .min) {
+    mutating func arm(_ device: DeviceID, _ pace: Pace, at now: Timestamp, notBefore earliest: Timestamp = .distantPast)
+    {
         guard let place = places[device], !place.pace.groups.isEmpty, let due = place.pace.due(pace, at: now) else {
             return
         }
@@ -253,7 +253,7 @@ package struct Pacer {
     }
 
     /// The outbox has no capacity for a push to the device now.
-    private mutating func putOff(_ device: DeviceID, at now: Int64) {
+    private mutating func putOff(_ device: DeviceID, at now: Timestamp) {
         guard let since = places[device]?.pace.groups.map(\.since).min() else { return }
         let pause = min(max((now - since) / 2, Self.pauses.lowerBound), Self.pauses.upperBound)
         places[device]?.asksAgainAt = now + pause
@@ -266,13 +266,13 @@ package struct Pacer {
         }
     }
 
-    private mutating func setTimer(of device: DeviceID, to due: Int64) {
+    private mutating func setTimer(of device: DeviceID, to due: Timestamp) {
         places[device]?.due = due
         timers.insert(Timer(due: due, device: device))
         // Timers that are no longer valid go by themselves when their time comes, unless they become too many.
         if timers.count > 2 * waitingDevices + 1024 {
             timers = Heap(
-                places.lazy.filter { $0.value.due < .max && !$0.value.pace.groups.isEmpty }
+                places.lazy.filter { $0.value.due < .distantFuture && !$0.value.pace.groups.isEmpty }
                     .map { Timer(due: $0.value.due, device: $0.key) }
             )
         }
@@ -334,7 +334,7 @@ package struct Pacer {
     package mutating func commit() { uncommitted.commit() }
 
     /// The disk refused: undoes the batch. Devices that are due wait until `moment`.
-    mutating func rollBack(until moment: Int64) {
+    mutating func rollBack(until moment: Timestamp) {
         for (device, former) in uncommitted.rollBack() {
             if let pace = places[device]?.pace, !pace.groups.isEmpty { waitingDevices -= 1 }
             places[device] = former.map { Place(pace: $0) }

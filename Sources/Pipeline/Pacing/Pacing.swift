@@ -3,6 +3,7 @@ import Nostr
 import Notifications
 import Registry
 import Rules
+import Units
 
 /// The pacing stage: decides whether a match goes now, goes with others, or waits for its device's time. It is the
 /// ``Pacer`` with the operator's policy and with what the disk keeps. Without a disk nothing waits.
@@ -19,10 +20,10 @@ struct Pacing {
 
     /// How many devices are woken in one batch because their time has come.
     static let releasesPerBatch = 2000
-    /// For how long nothing that is due is tried after the disk refused, in milliseconds.
-    static let pauseAfterRefusal: Int64 = 1000
-    /// How long to go without a look at the clock while anything waits, in milliseconds: it may jump.
-    static let longestSleep: Int64 = 15_000
+    /// For how long nothing that is due is tried after the disk refused.
+    static let pauseAfterRefusal: Duration = .seconds(1)
+    /// How long to go without a look at the clock while anything waits: it may jump.
+    static let longestSleep: Duration = .seconds(15)
 
     private var policy: PacingPolicy?
     private let store: (any PaceStore)?
@@ -37,7 +38,7 @@ struct Pacing {
     }
 
     /// Takes up what the disk has. Devices that are no longer registered are forgotten.
-    mutating func load(_ index: borrowing MatchIndex, at now: Int64) throws {
+    mutating func load(_ index: borrowing MatchIndex, at now: Timestamp) throws {
         guard let store, policy != nil else { return }
         var paces: [DeviceID: DevicePace] = [:]
         try store.loadPaces(at: now) { row in
@@ -86,7 +87,7 @@ struct Pacing {
     }
 
     /// Takes up the time of a batch, and the ends of deliveries.
-    mutating func begin(at now: Int64, _ ends: [PushEnd]) {
+    mutating func begin(at now: Timestamp, _ ends: [PushEnd]) {
         pacer.notice(now)
         for end in ends {
             let moment = min(end.moment, now)
@@ -98,10 +99,10 @@ struct Pacing {
         }
     }
 
-    /// How many milliseconds to wait at most before the next look; nil: for ever.
-    func patience(at now: Int64) -> Int64? {
+    /// How long to wait at most before the next look; nil: without limit.
+    func patience(at now: Timestamp) -> Duration? {
         guard let due = pacer.nextDue else { return nil }
-        return due <= now ? 0 : min(due - now, Self.longestSleep)
+        return due <= now ? .zero : min(due - now, Self.longestSleep)
     }
 
     /// Devices for which something waits.
@@ -111,7 +112,7 @@ struct Pacing {
 
     /// Whether the outbox's capacity decides about a match. Its answer is handed to
     /// ``admit(_:to:at:hasCapacity:now:)``.
-    mutating func dependsOnCapacity(_ match: PaceMatch, of device: DeviceID, at pace: Pace?, now: Int64) -> Bool {
+    mutating func dependsOnCapacity(_ match: PaceMatch, of device: DeviceID, at pace: Pace?, now: Timestamp) -> Bool {
         guard isOn else { return false }
         if bypasses(match, at: pace, now: now) { return true }
         if pace == nil, !pacer.isHolding(device) { return true }
@@ -124,7 +125,7 @@ struct Pacing {
         to target: TargetDevice,
         at pace: Pace?,
         hasCapacity: Bool,
-        now: Int64
+        now: Timestamp
     ) -> Admission {
         let device = target.device
         // What is no alert cannot become part of a batch, so it needs no capacity.
@@ -155,7 +156,7 @@ struct Pacing {
         to device: DeviceID,
         _ nature: PushNature,
         _ pace: Pace,
-        at now: Int64,
+        at now: Timestamp,
         mayLeaveMore: Bool = false
     ) {
         if pace.isGathering { pacer.release(delivery, to: device, nature, pace, at: now) }
@@ -165,7 +166,7 @@ struct Pacing {
     /// The groups whose time has come; see ``Pacer/takeDue(at:limit:isWanted:hasCapacity:pace:)``. `preferences` are
     /// those of a device and its platform; nil: it is no longer registered.
     mutating func takeDue(
-        at now: Int64,
+        at now: Timestamp,
         isWanted: (DeviceID, HeldGroup) -> Bool,
         hasCapacity: (DeviceID, PublicKey) -> Bool,
         preferences: (DeviceID, PublicKey) -> (pace: PacePreferences, platform: String)?
@@ -185,7 +186,7 @@ struct Pacing {
 
     /// Whether alerts and others of that pace go at once. Quiet hours hold alerts all the same: the device asked for
     /// them.
-    private func bypasses(_ match: PaceMatch, at pace: Pace?, now: Int64) -> Bool {
+    private func bypasses(_ match: PaceMatch, at pace: Pace?, now: Timestamp) -> Bool {
         guard match.pace == .immediate else { return false }
         return match.nature != .alert || pace?.quietEnd(at: now, isMessage: match.signal == .dm) == nil
     }
@@ -272,7 +273,7 @@ struct Pacing {
         unkept.removeAll(keepingCapacity: true)
     }
 
-    mutating func rollBack(at now: Int64) {
+    mutating func rollBack(at now: Timestamp) {
         pacer.rollBack(until: now + Self.pauseAfterRefusal)
         unkept.removeAll(keepingCapacity: true)
     }

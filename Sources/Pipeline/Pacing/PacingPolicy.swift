@@ -1,59 +1,60 @@
 import Registry
 import Rules
+import Units
 
 /// The operator's pacing: defaults for devices without preferences, and the bounds of preferences.
 package struct PacingPolicy: Sendable, Hashable {
     /// Other defaults for the devices of one push service; nil: as others.
     package struct PlatformDefaults: Sendable, Hashable {
-        package var cooldownSeconds: Int?
-        package var windowSeconds: Int?
+        package var cooldown: Duration?
+        package var window: Duration?
         package var dailyCap: Int?
         /// Silent pushes to a device in an hour; nil or 0: as many as of anything else.
         package var silentPerHour: Int?
 
         package init(
-            cooldownSeconds: Int? = nil,
-            windowSeconds: Int? = nil,
+            cooldown: Duration? = nil,
+            window: Duration? = nil,
             dailyCap: Int? = nil,
             silentPerHour: Int? = nil
         ) {
-            self.cooldownSeconds = cooldownSeconds
-            self.windowSeconds = windowSeconds
+            self.cooldown = cooldown
+            self.window = window
             self.dailyCap = dailyCap
             self.silentPerHour = silentPerHour
         }
     }
 
-    /// 0: none.
-    package var cooldownSeconds: Int
-    /// 0: none.
-    package var windowSeconds: Int
+    /// Zero: none.
+    package var cooldown: Duration
+    /// Zero: none.
+    package var window: Duration
     /// Pushes a UTC day; 0: any number.
     package var dailyCap: Int
     /// By platform name.
     package var platforms: [String: PlatformDefaults]
     /// A registration gets no shorter one.
-    package var leastCooldownSeconds: Int
-    package var leastWindowSeconds: Int
+    package var leastCooldown: Duration
+    package var leastWindow: Duration
     /// A registration gets no more pushes a UTC day; 0: as many as it asks for.
     package var mostDailyCap: Int
 
     /// What DESIGN section 7 names.
     package init(
-        cooldownSeconds: Int = 60,
-        windowSeconds: Int = 30,
+        cooldown: Duration = .seconds(60),
+        window: Duration = .seconds(30),
         dailyCap: Int = 100,
         platforms: [String: PlatformDefaults] = [:],
-        leastCooldownSeconds: Int = 0,
-        leastWindowSeconds: Int = 0,
+        leastCooldown: Duration = .zero,
+        leastWindow: Duration = .zero,
         mostDailyCap: Int = 100
     ) {
-        self.cooldownSeconds = cooldownSeconds
-        self.windowSeconds = windowSeconds
+        self.cooldown = cooldown
+        self.window = window
         self.dailyCap = dailyCap
         self.platforms = platforms
-        self.leastCooldownSeconds = leastCooldownSeconds
-        self.leastWindowSeconds = leastWindowSeconds
+        self.leastCooldown = leastCooldown
+        self.leastWindow = leastWindow
         self.mostDailyCap = mostDailyCap
     }
 
@@ -76,12 +77,12 @@ package struct PacingPolicy: Sendable, Hashable {
         let cap =
             batch.dailyCap.map { mostDailyCap > 0 ? min($0, mostDailyCap) : $0 } ?? own.dailyCap ?? dailyCap
         let cooldown =
-            batch.cooldownSeconds.map { max($0, leastCooldownSeconds) } ?? own.cooldownSeconds ?? cooldownSeconds
-        let window = batch.windowSeconds.map { max($0, leastWindowSeconds) } ?? own.windowSeconds ?? windowSeconds
-        let silent = cooldown > 0 ? own.silentPerHour ?? 0 : 0
+            batch.cooldown.map { max($0, leastCooldown) } ?? own.cooldown ?? cooldown
+        let window = batch.window.map { max($0, leastWindow) } ?? own.window ?? window
+        let silent = cooldown > .zero ? own.silentPerHour ?? 0 : 0
         return Pace(
-            cooldown: 1000 * Int64(cooldown),
-            window: 1000 * Int64(window),
+            cooldown: cooldown,
+            window: window,
             dailyCap: cap > 0 ? cap : nil,
             quiet: preferences.quiet,
             silentPerHour: silent > 0 ? silent : nil

@@ -1,15 +1,15 @@
 import Delivery
 import Notifications
+import Units
 
 /// What stands against a push to a device.
 struct Obstacle: Equatable {
-    /// Until when at the earliest, in milliseconds since 1970; `.max` where something has to happen first.
-    let until: Int64
+    /// Until when at the earliest; the distant future where something has to happen first.
+    let until: Timestamp
     let reason: HoldReason
 }
 
-/// What a device was sent lately, and so when the next push may go. Knows no clock and nothing of what waits; all times
-/// are in milliseconds since 1970.
+/// What a device was sent lately, and so when the next push may go. Knows no clock and nothing of what waits.
 struct PushHistory: Hashable, Sendable {
     /// The properties of a match or a group that decide when it may go.
     struct Turn {
@@ -21,12 +21,12 @@ struct PushHistory: Hashable, Sendable {
         var isDue = false
     }
 
-    static let day: Int64 = 86_400_000
-    static let hour: Int64 = 3_600_000
+    static let day: Duration = .days(1)
+    static let hour: Duration = .hours(1)
 
-    /// When the last push was delivered; 0: never.
-    private var pushedAt: Int64 = 0
-    private var windowStart: Int64 = 0
+    /// When the last push was delivered; the epoch: never.
+    private var pushedAt = Timestamp.epoch
+    private var windowStart = Timestamp.epoch
     /// In the window.
     private var matches: Int32 = 0
     /// Counted in UTC days since 1970.
@@ -37,11 +37,11 @@ struct PushHistory: Hashable, Sendable {
     /// too. Their ends change nothing, so of those that fail only the last gives its push back. When one
     /// turn has several pushes, the end of the last one counts.
     private(set) var underWay: String?
-    private var releasedAt: Int64 = 0
+    private var releasedAt = Timestamp.epoch
     /// How many deliveries in a row stood aside and let the next one go.
     private(set) var aside: Int32 = 0
     /// When the last silent pushes set out, as many as an hour has; empty where nobody counts them.
-    private var silentPushes: [Int64] = []
+    private var silentPushes: [Timestamp] = []
 
     init() {}
 
@@ -73,33 +73,35 @@ struct PushHistory: Hashable, Sendable {
         )
     }
 
-    static func number(ofDay moment: Int64) -> Int32 { Int32(clamping: moment.flooredQuotient(by: day)) }
+    static func number(ofDay moment: Timestamp) -> Int32 {
+        Int32(clamping: moment.milliseconds.flooredQuotient(by: 86_400_000))
+    }
 
     /// The pushes of the UTC day that `now` lies in.
-    func pushes(onDayOf now: Int64) -> Int { dayOfPushes == Self.number(ofDay: now) ? Int(pushes) : 0 }
+    func pushes(onDayOf now: Timestamp) -> Int { dayOfPushes == Self.number(ofDay: now) ? Int(pushes) : 0 }
 
     /// The pushes that the day has left.
-    func pushesLeft(_ pace: Pace, at now: Int64) -> Int { pace.dailyCap.map { $0 - pushes(onDayOf: now) } ?? .max }
+    func pushesLeft(_ pace: Pace, at now: Timestamp) -> Int { pace.dailyCap.map { $0 - pushes(onDayOf: now) } ?? .max }
 
     /// The silent pushes that the hour has left.
-    func silentPushesLeft(_ pace: Pace, at now: Int64) -> Int {
+    func silentPushesLeft(_ pace: Pace, at now: Timestamp) -> Int {
         pace.silentPerHour.map { $0 - silentPushes.count(where: { $0 > now - Self.hour }) } ?? .max
     }
 
     /// What stands longest against a push now; nil: nothing.
-    func obstacle(_ turn: Turn, _ pace: Pace, at now: Int64) -> Obstacle? {
+    func obstacle(_ turn: Turn, _ pace: Pace, at now: Timestamp) -> Obstacle? {
         // Pushes that need no distance do not wait for the end of the one before.
-        guard underWay == nil || pace.cooldown == 0 || turn.isDue else {
-            return Obstacle(until: .max, reason: .underWay)
+        guard underWay == nil || pace.cooldown == .zero || turn.isDue else {
+            return Obstacle(until: .distantFuture, reason: .underWay)
         }
-        var (until, reason): (Int64, HoldReason?) = (now, nil)
-        func wait(_ moment: Int64, _ why: HoldReason) {
+        var (until, reason): (Timestamp, HoldReason?) = (now, nil)
+        func wait(_ moment: Timestamp, _ why: HoldReason) {
             if moment > until { (until, reason) = (moment, why) }
         }
         if !turn.isDue { wait(pushedAt + pace.cooldown, .cooldown) }
         if turn.hasOverflowed, pace.hasWindow { wait(windowStart + pace.window, .window) }
         if let cap = pace.dailyCap, dayOfPushes == Self.number(ofDay: now), pushes >= cap {
-            wait((Int64(dayOfPushes) + 1) * Self.day, .cap)
+            wait(.epoch + .days(Int(dayOfPushes) + 1), .cap)
         }
         if turn.nature == .silent, let limit = pace.silentPerHour, silentPushes.count >= limit {
             wait(silentPushes[silentPushes.count - limit] + Self.hour, .silentBudget)
@@ -109,25 +111,25 @@ struct PushHistory: Hashable, Sendable {
     }
 
     /// Whether the window that `now` lies in has had its matches.
-    func isWindowFull(_ pace: Pace, at now: Int64) -> Bool {
+    func isWindowFull(_ pace: Pace, at now: Timestamp) -> Bool {
         isWindowOpen(pace, at: now) && Int(matches) >= Pace.matchesBeforeBatch
     }
 
     /// Whether a window is open that began before `now`.
-    func isWindowOpen(_ pace: Pace, at now: Int64) -> Bool { pace.hasWindow && now < windowStart + pace.window }
+    func isWindowOpen(_ pace: Pace, at now: Timestamp) -> Bool { pace.hasWindow && now < windowStart + pace.window }
 
     /// Whether nothing of it can matter to any pace any more.
-    func isInert(at now: Int64) -> Bool {
+    func isInert(at now: Timestamp) -> Bool {
         underWay == nil && dayOfPushes < Self.number(ofDay: now) && max(pushedAt, windowStart) < now - Self.day
     }
 
     /// Counts a match, which may find its window full.
-    mutating func turn(of match: PaceMatch, _ pace: Pace, at now: Int64) -> Turn {
+    mutating func turn(of match: PaceMatch, _ pace: Pace, at now: Timestamp) -> Turn {
         Turn(nature: match.nature, isMessage: match.signal == .dm, hasOverflowed: count(pace, at: now))
     }
 
     /// Counts a match; true when its window had enough.
-    private mutating func count(_ pace: Pace, at now: Int64) -> Bool {
+    private mutating func count(_ pace: Pace, at now: Timestamp) -> Bool {
         guard pace.hasWindow else { return false }
         if now >= windowStart + pace.window {
             windowStart = now
@@ -138,7 +140,7 @@ struct PushHistory: Hashable, Sendable {
     }
 
     /// Nothing has happened later than now, whatever the clock said then.
-    mutating func settle(at now: Int64) {
+    mutating func settle(at now: Timestamp) {
         pushedAt = min(pushedAt, now)
         windowStart = min(windowStart, now)
         releasedAt = min(releasedAt, now)
@@ -147,7 +149,7 @@ struct PushHistory: Hashable, Sendable {
     }
 
     /// A push sets out.
-    mutating func release(_ delivery: String, _ nature: PushNature, _ pace: Pace, at now: Int64) {
+    mutating func release(_ delivery: String, _ nature: PushNature, _ pace: Pace, at now: Timestamp) {
         let today = Self.number(ofDay: now)
         if dayOfPushes != today {
             dayOfPushes = today
@@ -163,7 +165,7 @@ struct PushHistory: Hashable, Sendable {
 
     /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing, but one that
     /// its push service refused does: otherwise a device whose pushes are refused would have no pace.
-    mutating func end(_ delivery: String, counts: Bool, at now: Int64) -> Bool {
+    mutating func end(_ delivery: String, counts: Bool, at now: Timestamp) -> Bool {
         guard underWay == delivery else { return false }
         if counts {
             underWay = nil
@@ -177,7 +179,7 @@ struct PushHistory: Hashable, Sendable {
 
     /// A delivery failed so often that the courier lets others pass; false if it is not the one under way, or if too
     /// many did so in a row. Its later end counts for nothing.
-    mutating func standAside(_ delivery: String, at now: Int64) -> Bool {
+    mutating func standAside(_ delivery: String, at now: Timestamp) -> Bool {
         guard underWay == delivery, aside < PaceRow.mostAside else { return false }
         aside += 1
         giveBack(at: now)
@@ -194,7 +196,7 @@ struct PushHistory: Hashable, Sendable {
     }
 
     /// The push under way counts for nothing.
-    private mutating func giveBack(at now: Int64) {
+    private mutating func giveBack(at now: Timestamp) {
         underWay = nil
         if Self.number(ofDay: min(releasedAt, now)) == dayOfPushes, pushes > 0 { pushes -= 1 }
     }

@@ -3,6 +3,7 @@ import Dispatch
 import HTTPLanes
 import PluginHost
 import Synchronization
+import Units
 
 /// The host that plugins are checked on: it sends nothing, gives prepared answers, and notes everything.
 ///
@@ -40,7 +41,7 @@ final class CheckHost: Sendable {
         self.shape = shape
     }
 
-    /// The `carillon_host` for the plugin, valid for ever. To be called once.
+    /// The `carillon_host` for the plugin, valid until the process ends. Call this once.
     func openForPlugin() -> UnsafePointer<carillon_host>? {
         let arena = Arena(placement, shape)
         _ = Unmanaged.passRetained(arena)
@@ -76,9 +77,9 @@ final class CheckHost: Sendable {
         for reply in held { send(answer, reply) }
     }
 
-    /// Waits until `condition` holds, at most that long. For one thread at a time.
-    func wait(milliseconds: Int, until condition: (CheckLog) -> Bool) -> Bool {
-        let deadline = DispatchTime.now() + .milliseconds(milliseconds)
+    /// Waits until `condition` holds, for `span` at most. For one thread at a time.
+    func wait(_ span: Duration, until condition: (CheckLog) -> Bool) -> Bool {
+        let deadline = DispatchTime.now() + .milliseconds(Int(span.milliseconds))
         while !condition(log) {
             if changed.wait(timeout: deadline) == .timedOut { return condition(log) }
         }

@@ -1,5 +1,6 @@
 import CarillonABI
 import PluginHost
+import Units
 
 /// One transport under check, and what is known about it so far.
 final class TransportBench: Bench<TransportFunctions> {
@@ -18,8 +19,8 @@ final class TransportBench: Bench<TransportFunctions> {
     var describedSample: Parcel?
     /// The plan's registration for it.
     let givenRegistration: ConformancePlan.Registration?
-    private var patience: Int
-    private let shortestPatience: Int
+    private var patience: Duration
+    private let shortestPatience: Duration
     private var regularInstance: CheckedTransport?
 
     override init(
@@ -30,7 +31,7 @@ final class TransportBench: Bench<TransportFunctions> {
     ) {
         givenRegistration = plan.registrations[functions.platform]
         patience = plan.patience
-        shortestPatience = max(plan.patience / 20, 20)
+        shortestPatience = max(plan.patience / 20, .milliseconds(20))
         super.init(functions, of: library, plan, progress)
     }
 
@@ -69,7 +70,7 @@ final class TransportBench: Bench<TransportFunctions> {
     }
 
     func wait(for instance: CheckedTransport, until condition: (CheckLog) -> Bool) -> Bool {
-        if instance.host.wait(milliseconds: patience, until: condition) { return true }
+        if instance.host.wait(patience, until: condition) { return true }
         // A plugin that does not end one delivery in time probably does not end others.
         patience = min(patience, shortestPatience)
         return false

@@ -118,7 +118,7 @@ enum HostileInput {
             ("what expired in 1970", sample.with { $0.expiresAt = 1 }),
             ("what never expires", sample.with { $0.expiresAt = .max }),
             ("what was never registered", sample.with { $0.registeredAt = 0 }),
-            ("what is registered for ever", sample.with { $0.registeredAt = .max }),
+            ("what never expires", sample.with { $0.registeredAt = .max }),
             ("1,000 buttons", sample.with { $0.buttons = Array(repeating: button, count: 1000) }),
             ("nothing to say", sample.with { parcel in for (_, text) in Parcel.texts { parcel[keyPath: text] = [] } }),
         ]

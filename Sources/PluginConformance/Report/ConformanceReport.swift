@@ -1,3 +1,5 @@
+import Units
+
 /// What a conformance test came to: all its results, and how it ended.
 package struct ConformanceReport: Sendable, Hashable, Codable {
     /// How the process that ran the checks ended.
@@ -8,8 +10,8 @@ package struct ConformanceReport: Sendable, Hashable, Codable {
         case crashed(signal: Int32)
         /// The process left before the last check; plugins must not call `exit`.
         case exited(status: Int32)
-        /// Nothing happened for that many milliseconds.
-        case hung(milliseconds: Int)
+        /// Nothing happened for so long.
+        case hung(Duration)
     }
 
     package var path: String

@@ -1,15 +1,16 @@
 import Foundation
 import Glibc
+import Units
 
 /// Runs a conformance test in another process, so that a plugin that crashes or hangs takes only that along.
 package struct ConformanceRunner: Sendable {
     /// Runs ``ConformanceChild`` when started with ``arguments``.
     package var executable: String
     package var arguments: [String]
-    /// How long nothing may happen before the process is ended, in milliseconds.
-    package var silence: Int
+    /// How long nothing may happen before the process is ended.
+    package var silence: Duration
 
-    package init(executable: String, arguments: [String], silence: Int = 60_000) {
+    package init(executable: String, arguments: [String], silence: Duration = .minutes(1)) {
         self.executable = executable
         self.arguments = arguments
         self.silence = silence
@@ -31,7 +32,7 @@ package struct ConformanceRunner: Sendable {
         let isSilent = !read(output.fileDescriptor, into: &transcript)
         if isSilent || transcript.hasEnded { child.kill() }
         let ending = child.wait()
-        return transcript.report(path: path, ending: isSilent ? .hung(milliseconds: silence) : ending)
+        return transcript.report(path: path, ending: isSilent ? .hung(silence) : ending)
     }
 
     /// Writes on a thread of its own that blocks `SIGPIPE`: a process that does not read must not end this one.
@@ -54,7 +55,7 @@ package struct ConformanceRunner: Sendable {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while !transcript.hasEnded {
             var poller = pollfd(fd: file, events: Int16(POLLIN), revents: 0)
-            let ready = poll(&poller, 1, Int32(clamping: silence))
+            let ready = poll(&poller, 1, Int32(clamping: silence.milliseconds))
             if ready < 0, errno == EINTR { continue }
             guard ready > 0 else { return ready < 0 }
             let count = Glibc.read(file, &buffer, buffer.count)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Units
 
 /// Makes a report of the lines that a process wrote while it ran checks. Pure: it knows no process.
 package struct ConformanceTranscript: Sendable {
@@ -46,8 +47,11 @@ package struct ConformanceTranscript: Sendable {
         case .crashed(let signal):
             "it crashed with \(name(signal)); run the check in a debugger or build with sanitizers"
         case .exited(let status): "the process left with status \(status); a plugin must not end the process it runs in"
-        case .hung(let milliseconds):
-            "nothing happened for \(milliseconds) ms; every function of a plugin must return promptly and never block"
+        case .hung(let span):
+            """
+            nothing happened for \(span.milliseconds) ms; every function of a plugin must return promptly and never \
+            block
+            """
         }
     }
 

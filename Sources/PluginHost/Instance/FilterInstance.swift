@@ -2,14 +2,14 @@ import CarillonABI
 import HTTPLanes
 import Logging
 import Notifications
+import Units
 
 /// A plugin's filter with its settings.
 ///
 /// Whoever makes one calls ``drain(deadline:)`` before letting go of it; ``PluginHost`` does.
 package final class FilterInstance: DrainableInstance {
-    /// The longest time for a decision, in milliseconds: the pipeline waits for it. More counts as the plugin's
-    /// mistake.
-    private static let longestDecision: Int64 = 100
+    /// The longest time for a decision: the pipeline waits for it. More counts as the plugin's mistake.
+    private static let longestDecision: Duration = .milliseconds(100)
 
     package let name: String
     /// The replaceable events of a recipient that it looks at, ascending.
@@ -65,7 +65,7 @@ package final class FilterInstance: DrainableInstance {
         let duration = bridge.now() - start
         let edit = bridge.closeEdit(number)
         if duration > Self.longestDecision {
-            bridge.note("The filter took more than \(Self.longestDecision) ms to decide", \.slowDecisions)
+            bridge.note("The filter took more than \(Self.longestDecision.milliseconds) ms to decide", \.slowDecisions)
         }
         guard status == .CARILLON_OK else { return failed("status \(status.rawValue)") }
         switch verdict {
@@ -82,7 +82,7 @@ package final class FilterInstance: DrainableInstance {
         return .failed(reason: reason)
     }
 
-    package func drain(deadline: Int64) async -> Bool {
+    package func drain(deadline: Deadline) async -> Bool {
         await instance.drain { [bridge] in
             bridge.change { state in
                 _ = state.drain(deadline: deadline)
@@ -91,7 +91,7 @@ package final class FilterInstance: DrainableInstance {
         }
     }
 
-    package func now() -> Int64 { bridge.now() }
+    package func now() -> Deadline { bridge.now() }
 
     /// A decision has no deadline of its own; this lets the drain's deadline pass.
     package func expireDeadlines() { bridge.change { _ in } }

@@ -86,7 +86,7 @@ package enum HostService {
         return Table(clientCertificates: UnsafePointer(certificates))
     }()
 
-    /// The struct of a service, valid for ever; nil for one that is not on offer.
+    /// The struct of a service, valid until the process ends; nil for one that is not on offer.
     static func table(_ name: UnsafeBufferPointer<UInt8>) -> UnsafeRawPointer? {
         isClientCertificates(name) ? UnsafeRawPointer(tables.clientCertificates) : nil
     }

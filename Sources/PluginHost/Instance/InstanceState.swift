@@ -1,4 +1,5 @@
 import HTTPLanes
+import Units
 
 /// One instance's life: what it has accepted, which calls are inside it, and whether it may be destroyed. Pure: it
 /// knows no lock, clock, plugin or logger.
@@ -26,7 +27,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
 
     private enum Phase {
         case running
-        case draining(deadline: Int64)
+        case draining(deadline: Deadline)
         case settled
     }
 
@@ -43,7 +44,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Opens a ticket and notes that a call to the plugin begins; ``leave()`` must follow.
-    mutating func admit(_ payload: Payload, deadline: Int64) -> Admission {
+    mutating func admit(_ payload: Payload, deadline: Deadline) -> Admission {
         guard case .running = phase else { return .refused(payload, reason: "draining") }
         guard let ticket = tickets.open(payload, deadline: deadline) else {
             return .refused(payload, reason: "overloaded")
@@ -77,7 +78,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Stops waiting for what is due; one call to the plugin begins when there is any, and ``leave()`` must follow.
-    mutating func expire(now: Int64) -> [(ticket: UInt64, payload: Payload)] {
+    mutating func expire(now: Deadline) -> [(ticket: UInt64, payload: Payload)] {
         let expired = tickets.expire(now: now)
         statistics.deadlinesMissed += UInt64(expired.count)
         if !expired.isEmpty { callsInside += 1 }
@@ -122,7 +123,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     var isIdle: Bool { callsInside == 0 && openRequests == 0 && tickets.outstanding == 0 && commands.isEmpty }
 
     /// An operator's command begins, and with it a call to the plugin; ``leave()`` must follow.
-    mutating func beginCommand(deadline: Int64) -> CommandAdmission {
+    mutating func beginCommand(deadline: Deadline) -> CommandAdmission {
         guard case .running = phase else { return .refused(.draining) }
         guard let number = commands.open(deadline: deadline) else { return .refused(.tooMany) }
         callsInside += 1
@@ -141,14 +142,14 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Stops waiting for the answers to commands that are due: those hold nothing up any more.
-    mutating func expireCommands(now: Int64) -> [UInt64] {
+    mutating func expireCommands(now: Deadline) -> [UInt64] {
         let expired = commands.expire(now: now)
         statistics.deadlinesMissed += UInt64(expired.count)
         return expired
     }
 
     /// Accepts nothing more. Returns the tickets to cancel; one call to the plugin begins, and ``leave()`` must follow.
-    mutating func drain(deadline: Int64) -> [UInt64] {
+    mutating func drain(deadline: Deadline) -> [UInt64] {
         phase = .draining(deadline: deadline)
         callsInside += 1
         return tickets.open
@@ -161,7 +162,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// What draining came to, exactly once, when it has come to something.
-    mutating func settle(now: Int64) -> Settlement? {
+    mutating func settle(now: Deadline) -> Settlement? {
         guard case .draining(let deadline) = phase else { return nil }
         if isIdle {
             close()
@@ -169,6 +170,6 @@ struct InstanceState<Payload: Sendable>: Sendable {
         }
         guard deadline <= now else { return nil }
         phase = .settled
-        return .stuck(tickets.expire(now: .max).map(\.payload))
+        return .stuck(tickets.expire(now: .distantFuture).map(\.payload))
     }
 }

@@ -1,4 +1,5 @@
 import CarillonABI
+import Units
 
 /// The commands that a plugin has not answered: a pure structure that knows no lock, clock or plugin.
 ///
@@ -15,7 +16,7 @@ struct OpenCommands: Sendable {
         case unknown
     }
 
-    private var deadlines: [UInt64: Int64] = [:]
+    private var deadlines: [UInt64: Deadline] = [:]
     /// Expired numbers whose first answer may still come.
     private var expired: Set<UInt64> = []
     private var last: UInt64 = 0
@@ -24,7 +25,7 @@ struct OpenCommands: Sendable {
     var isEmpty: Bool { deadlines.isEmpty }
 
     /// The number of a new command, or nil when too many are open.
-    mutating func open(deadline: Int64) -> UInt64? {
+    mutating func open(deadline: Deadline) -> UInt64? {
         guard deadlines.count < Self.limit else { return nil }
         last += 1
         deadlines[last] = deadline
@@ -37,7 +38,7 @@ struct OpenCommands: Sendable {
     }
 
     /// Stops waiting for what is due.
-    mutating func expire(now: Int64) -> [UInt64] {
+    mutating func expire(now: Deadline) -> [UInt64] {
         let due = deadlines.filter { $0.value <= now }.keys.sorted()
         for number in due {
             deadlines[number] = nil

@@ -3,6 +3,7 @@ import HTTPLanes
 import Logging
 import Notifications
 import Synchronization
+import Units
 
 /// The C boundary of one instance: what its plugin sees of the host, behind the functions of its `carillon_host`.
 ///
@@ -62,11 +63,11 @@ final class PluginBridge: Sendable {
     private static let answerLimit = 1 << 20
 
     let log: Logger
-    /// Milliseconds of the clock that deadlines go by.
-    let now: @Sendable () -> Int64
+    /// The clock that deadlines go by.
+    let now: @Sendable () -> Deadline
     private let shell: Mutex<Shell>
 
-    init(sender: any HTTPSender, log: Logger, now: @escaping @Sendable () -> Int64) {
+    init(sender: any HTTPSender, log: Logger, now: @escaping @Sendable () -> Deadline) {
         self.log = log
         self.now = now
         shell = Mutex(Shell(sender: sender))
@@ -74,7 +75,7 @@ final class PluginBridge: Sendable {
 
     // MARK: Opening and closing
 
-    /// The `carillon_host` for the plugin, valid for ever. To be called once.
+    /// The `carillon_host` for the plugin, valid until the process ends. Call this once.
     func openForPlugin() -> UnsafePointer<carillon_host> {
         let host = UnsafeMutablePointer<carillon_host>.allocate(capacity: 1)
         host.initialize(to: hostTable(data: Unmanaged.passUnretained(self).toOpaque()))
@@ -259,7 +260,7 @@ final class PluginBridge: Sendable {
 
     /// Opens a command whose end `waiter` receives. A call to the plugin begins unless this is nil, and
     /// ``InstanceState/leave()`` must follow.
-    func openCommand(_ waiter: CommandWaiter, deadline: Int64) -> UnsafeMutableRawPointer? {
+    func openCommand(_ waiter: CommandWaiter, deadline: Deadline) -> UnsafeMutableRawPointer? {
         let (context, refusal) = shell.withLock { shell -> (UnsafeMutableRawPointer?, CommandEnd?) in
             switch shell.state.beginCommand(deadline: deadline) {
             case .refused(let end): return (nil, end)
@@ -290,7 +291,7 @@ final class PluginBridge: Sendable {
     }
 
     /// Ends the commands whose deadline has passed.
-    func expireCommands(now: Int64) {
+    func expireCommands(now: Deadline) {
         let waiters = changeShell { shell in
             shell.state.expireCommands(now: now).compactMap { shell.commands.removeValue(forKey: $0) }
         }

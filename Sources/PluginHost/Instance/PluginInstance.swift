@@ -2,6 +2,7 @@ import CarillonABI
 import Dispatch
 import Logging
 import Synchronization
+import Units
 
 /// The plugin's own pointer of an instance, never looked into here.
 ///
@@ -19,22 +20,22 @@ package struct PluginHandle: @unchecked Sendable {
 /// Something must go on calling ``expireDeadlines()``, such as four times a second, also while one drains;
 /// ``PluginHost`` does.
 package protocol DrainableInstance: AnyObject, Sendable {
-    /// Milliseconds of the clock given at the start.
-    func now() -> Int64
+    /// The clock given at the start.
+    func now() -> Deadline
 
     /// Stops waiting for what is due.
     func expireDeadlines()
 
     /// Lets nothing new begin, waits until `deadline` for what is under way, and destroys the plugin's instance.
     ///
-    /// False when the plugin would not finish: its instance is then left alone for ever, because destroying it at work
+    /// False when the plugin would not finish: its instance is then never destroyed, because destroying it at work
     /// could take the router along.
-    func drain(deadline: Int64) async -> Bool
+    func drain(deadline: Deadline) async -> Bool
 }
 
 extension DrainableInstance {
-    /// ``drain(deadline:)``, with a deadline `milliseconds` from now.
-    package func drain(within milliseconds: Int64) async -> Bool { await drain(deadline: now() + milliseconds) }
+    /// ``drain(deadline:)``, with a deadline `span` from now.
+    package func drain(within span: Duration) async -> Bool { await drain(deadline: now() + span) }
 }
 
 /// What a plugin made for a transport or a filter: its own pointer, its bridge to the host, and its end.

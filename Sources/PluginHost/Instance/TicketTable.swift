@@ -1,3 +1,5 @@
+import Units
+
 /// The deliveries that a plugin has accepted and not ended: a pure structure that knows no lock, clock or plugin.
 ///
 /// A ticket is a slot's number and how often the slot was used, so it is found without hashing and never repeats.
@@ -21,7 +23,7 @@ struct TicketTable<Payload: Sendable>: Sendable {
     private struct Slot {
         var content: Content = .free
         var use: UInt64 = 0
-        var deadline: Int64 = 0
+        var deadline = Deadline.distantPast
         /// Neighbours in the list of open tickets.
         var previous: Int?
         var next: Int?
@@ -48,7 +50,7 @@ struct TicketTable<Payload: Sendable>: Sendable {
     }
 
     /// A new ticket that holds `payload` until `deadline`, or nil when too many are outstanding.
-    mutating func open(_ payload: Payload, deadline: Int64) -> UInt64? {
+    mutating func open(_ payload: Payload, deadline: Deadline) -> UInt64? {
         let index: Int
         if let free = freeSlots.popLast() {
             index = free
@@ -84,7 +86,7 @@ struct TicketTable<Payload: Sendable>: Sendable {
     }
 
     /// Stops waiting for tickets whose deadline is not after `now`. The plugin still owes them an end.
-    mutating func expire(now: Int64) -> [(ticket: UInt64, payload: Payload)] {
+    mutating func expire(now: Deadline) -> [(ticket: UInt64, payload: Payload)] {
         var expired: [(ticket: UInt64, payload: Payload)] = []
         while let index = oldest, slots[index].deadline <= now, case .open(let payload) = slots[index].content {
             unlink(index)
@@ -106,7 +108,7 @@ struct TicketTable<Payload: Sendable>: Sendable {
     }
 
     /// The next deadline, or nil when nothing is open.
-    var nextDeadline: Int64? { oldest.map { slots[$0].deadline } }
+    var nextDeadline: Deadline? { oldest.map { slots[$0].deadline } }
 
     private func slot(of ticket: UInt64) -> Int? {
         let index = Int(ticket & (1 << Self.slotBits - 1))

@@ -2,6 +2,7 @@ import CarillonABI
 import HTTPLanes
 import Logging
 import Notifications
+import Units
 
 /// A plugin's transport with one app's configuration.
 ///
@@ -13,7 +14,7 @@ package final class TransportInstance: DrainableInstance {
     private let functions: TransportFunctions
     private let instance: PluginInstance
     private let bridge: PluginBridge
-    private let timeout: Int64
+    private let timeout: Duration
 
     /// Asks the plugin for an instance; blocks for as long as that takes.
     init(
@@ -45,7 +46,7 @@ package final class TransportInstance: DrainableInstance {
 
     private var handle: PluginHandle { instance.handle }
 
-    package func now() -> Int64 { bridge.now() }
+    package func now() -> Deadline { bridge.now() }
 
     /// How the plugin kept to the rules so far.
     package var statistics: TransportStatistics { bridge.statistics }
@@ -105,7 +106,7 @@ package final class TransportInstance: DrainableInstance {
         bridge.change { $0.leave() }
     }
 
-    package func drain(deadline: Int64) async -> Bool {
+    package func drain(deadline: Deadline) async -> Bool {
         await instance.drain { [bridge, functions, handle] in
             let outstanding = bridge.change { $0.drain(deadline: deadline) }
             for ticket in outstanding { functions.cancel?(handle.pointer, ticket) }
@@ -115,15 +116,15 @@ package final class TransportInstance: DrainableInstance {
 
     /// Runs an operator's command for the push service; returns the plugin's answer, for people or a program.
     ///
-    /// - Throws: What the plugin says is wrong, or that there is no such command, or no answer within `milliseconds`.
+    /// - Throws: What the plugin says is wrong, or that there is no such command, or no answer within `span`.
     package func command(
         _ words: [String],
-        within milliseconds: Int64 = 60_000
+        within span: Duration = .minutes(1)
     ) async throws(PluginError) -> String {
         guard let command = functions.command else {
             throw .refusedCommand(platform, saying: "it takes none")
         }
-        let deadline = now() + milliseconds
+        let deadline = now() + span
         let end = await withCheckedContinuation { (waiter: PluginBridge.CommandWaiter) in
             guard let context = bridge.openCommand(waiter, deadline: deadline) else { return }
             let status = words.lend { command(handle.pointer, $0, words.count, hostCommandDone, context) }
@@ -156,7 +157,7 @@ package final class TransportInstance: DrainableInstance {
 
     /// The plugin's answer to the command `status`; nil when it does not know the command or does not answer in time.
     package func status() async -> TransportStatus? {
-        guard let answer = try? await command(["status"], within: 5_000) else { return nil }
+        guard let answer = try? await command(["status"], within: .seconds(5)) else { return nil }
         return TransportStatus(answer: answer)
     }
 }

@@ -1,17 +1,23 @@
 import Foundation
+import Units
 
 /// What a plugin answers to the command `status` of one of its transports.
 package struct TransportStatus: Sendable, Hashable {
     /// Something of the credentials that is of no use after a moment.
-    package struct Expiry: Sendable, Hashable, Decodable {
+    package struct Expiry: Sendable, Hashable {
         /// One word, fit for a metric's label.
         package var what: String
-        /// Seconds since 1970.
-        package var at: Int64
+        package var at: Timestamp
     }
 
     private struct Expiries: Decodable {
-        var expires: [Expiry]
+        struct Entry: Decodable {
+            var what: String
+            /// Seconds since 1970.
+            var at: Int64
+        }
+
+        var expires: [Entry]
     }
 
     private struct Clients: Decodable {
@@ -27,11 +33,15 @@ package struct TransportStatus: Sendable, Hashable {
     init(answer: String) {
         let (data, decoder) = (Data(answer.utf8), JSONDecoder())
         var known: Set<String> = []
-        expiries = ((try? decoder.decode(Expiries.self, from: data))?.expires ?? []).prefix(16).filter { expiry in
+        let entries = (try? decoder.decode(Expiries.self, from: data))?.expires ?? []
+        expiries = entries.prefix(16).compactMap { expiry in
             let isWord = expiry.what.utf8.allSatisfy {
                 (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "-")
             }
-            return isWord && (1...40).contains(expiry.what.utf8.count) && known.insert(expiry.what).inserted
+            guard isWord, (1...40).contains(expiry.what.utf8.count), known.insert(expiry.what).inserted else {
+                return nil
+            }
+            return Expiry(what: expiry.what, at: Timestamp(seconds: expiry.at))
         }
         let clients = (try? decoder.decode(Clients.self, from: data))?.clients ?? [:]
         self.clients = Dictionary(

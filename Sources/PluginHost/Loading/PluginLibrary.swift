@@ -3,7 +3,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// One shared object in this process. The dynamic linker keeps one copy of a file for ever, so there is one of these
+/// One shared object in this process. The dynamic linker never unloads its copy of a file, so there is one of these
 /// for each file, whoever asks.
 package final class PluginLibrary: Sendable {
     package typealias Entry = @convention(c) () -> UnsafePointer<carillon_plugin>?

@@ -1,5 +1,6 @@
 import CarillonABI
 import Notifications
+import Units
 
 extension FilterQuestion {
     /// Lends the question for the time of `body`. `rendered` is the notification that goes with it; `edit` stands for
@@ -12,7 +13,7 @@ extension FilterQuestion {
         var call = carillon_filter_call()
         call.struct_size = UInt32(MemoryLayout<carillon_filter_call>.size)
         call.zap_millisats = zapMillisats
-        call.now_unix_ms = UInt64(clamping: now)
+        call.now_unix_ms = UInt64(clamping: now.milliseconds)
         call.follow_distance = carillon_follow_distance(rawValue: followDistance.rawValue) ?? .CARILLON_DISTANCE_UNKNOWN
         call.edit = edit
         call.set = filterSet

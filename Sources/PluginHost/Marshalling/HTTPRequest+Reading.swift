@@ -1,5 +1,6 @@
 import CarillonABI
 import HTTPLanes
+import Units
 
 extension HTTPRequest {
     private static var urlLimit: Int { 8192 }
@@ -44,8 +45,9 @@ extension HTTPRequest {
             url: String(decoding: url, as: UTF8.self),
             headers: try HTTPFields(reading: request.headers, count: request.header_count),
             body: Array(body),
-            timeout: request.timeout_ms == 0 ? 30_000 : request.timeout_ms,
-            maxResponseBytes: request.max_response_bytes == 0 ? 65_536 : request.max_response_bytes,
+            timeout: request.timeout_ms == 0 ? .seconds(30) : .milliseconds(request.timeout_ms),
+            maxResponseBytes: request.max_response_bytes == 0
+                ? .kibibytes(64) : ByteCount(Int(request.max_response_bytes)),
             multiplexed: request.flags & UInt32(CARILLON_HTTP_MULTIPLEX) != 0,
             untrustedURL: request.flags & UInt32(CARILLON_HTTP_UNTRUSTED_URL) != 0
         )

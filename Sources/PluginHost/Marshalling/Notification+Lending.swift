@@ -1,5 +1,6 @@
 import CarillonABI
 import Notifications
+import Units
 
 extension Notification {
     /// Lends the notification and where it goes for the time of `body`, in one block of memory.
@@ -123,7 +124,7 @@ extension Notification {
         lent.action_count = actions.count
         lent.data = memory.text(data)
         lent.native = memory.text(native)
-        lent.expires_unix_ms = UInt64(clamping: expiresAt)
+        lent.expires_unix_ms = UInt64(clamping: expiresAt.milliseconds)
         lent.sealed = memory.text(sealed)
         return lent
     }
@@ -168,7 +169,7 @@ extension DeviceAddress {
             token: memory.text(token),
             fields: fields.isEmpty ? nil : UnsafePointer(array.baseAddress),
             field_count: fields.count,
-            registered_unix_ms: UInt64(clamping: registeredAt)
+            registered_unix_ms: UInt64(clamping: registeredAt.milliseconds)
         )
     }
 

@@ -1,5 +1,6 @@
 import CarillonABI
 import Notifications
+import Units
 
 extension Outcome {
     private static var reasonLimit: Int { 40 }
@@ -13,7 +14,7 @@ extension Outcome {
         let outcome = Outcome(
             kind,
             status: foreign.provider_status <= 999 ? foreign.provider_status : 0,
-            retryAfter: kind == .retry ? foreign.retry_after_ms : 0,
+            retryAfter: kind == .retry ? .milliseconds(foreign.retry_after_ms) : .zero,
             reason: reason(foreign.reason) ?? kind.word,
             scope: kind == .retry ? Scope(rawValue: foreign.scope.rawValue) ?? .usual : .usual
         )

@@ -1,14 +1,15 @@
 import Nostr
 import Notifications
 import Platforms
+import Units
 
 /// Puts devices into their slots, with what that takes away from others.
 struct DeviceAdmission: Sendable {
-    /// A registration that waited longer than this, in milliseconds, counts from the end of its waiting: what happened
-    /// meanwhile is not new to its device.
-    private static let promptness: Int64 = 600_000
-    /// How long no further code is pushed to a target, in milliseconds: the former one is still good.
-    private static let pauseAfterCode: Int64 = 3_600_000
+    /// A registration that waited longer than this counts from the end of its waiting: what happened meanwhile is not
+    /// new to its device.
+    private static let promptness: Duration = .minutes(10)
+    /// How long no further code is pushed to a target: the former one is still good.
+    private static let pauseAfterCode: Duration = .hours(1)
 
     private let vault: TokenVault
     private let platforms: CurrentPlatforms
@@ -26,7 +27,7 @@ struct DeviceAdmission: Sendable {
     func admit(
         _ draft: RegistrationDraft,
         wasWaiting: Bool = false,
-        now: Int64,
+        now: Timestamp,
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
     ) throws -> RegistrationResult {
@@ -90,15 +91,15 @@ struct DeviceAdmission: Sendable {
         _ draft: RegistrationDraft,
         _ handle: [UInt8],
         isProven: Bool,
-        now: Int64,
+        now: Timestamp,
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
     ) throws -> IndexedDevice {
         // Later than any address handed out for the slot before, even if a client's clock went back.
         let former = try rows.device(in: draft.slot)
-        let earlier = former?.registeredAt ?? -1
+        let earliest = former.map { $0.registeredAt + .milliseconds(1) } ?? .epoch
         let isPrompt = now - draft.arrivedAt <= Self.promptness
-        let registeredAt = max(earlier + 1, isPrompt ? min(draft.event.createdAt * 1000, now) : now)
+        let registeredAt = max(earliest, isPrompt ? min(Timestamp(seconds: draft.event.createdAt), now) : now)
         let content = draft.content
         let route = Route(platform: content.platform, app: content.app)
         let known = SignalNames()
@@ -164,7 +165,7 @@ struct DeviceAdmission: Sendable {
         _ draft: RegistrationDraft,
         _ handle: [UInt8],
         _ target: [UInt8]?,
-        now: Int64,
+        now: Timestamp,
         _ rows: RegistryRows
     ) throws -> Claim {
         let content = draft.content
@@ -197,12 +198,12 @@ struct DeviceAdmission: Sendable {
     private func askForCode(
         of target: [UInt8],
         from owner: TargetHolder,
-        now: Int64,
+        now: Timestamp,
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
     ) throws {
         // A clock that was put back is no reason for silence.
-        if let askedAt = owner.askedAt, abs(now - askedAt) < Self.pauseAfterCode { return }
+        if let askedAt = owner.askedAt, max(now - askedAt, askedAt - now) < Self.pauseAfterCode { return }
         try rows.noteCodePushed(to: owner.device.device, at: now)
         let (code, expiresAt) = vault.code(for: target, at: now)
         changes.codes.append(

@@ -4,6 +4,7 @@ import GRDB
 import Notifications
 import Platforms
 import Synchronization
+import Units
 
 extension DeviceID {
     /// The number of a device of the sealed ingress. They are negative, so that they meet no registered device's.
@@ -32,20 +33,19 @@ package enum IngressAdmission: Sendable, Hashable {
 package struct IngressDeviceLimits: Sendable, Equatable {
     /// Devices at most; beyond it the one that was not used for the longest time is forgotten, else one that is gone.
     package var devices: Int
-    /// For how long a device stays gone, in milliseconds. Then one more push is attempted: tokens come to life again,
-    /// when an app is installed anew or an operator has mended a wrong environment, and nothing tells but Apple's
-    /// answer.
-    package var goneFor: Int64
-    /// For how long a device is never forgotten after its last use, in milliseconds: something may be under way to it.
-    package var keptFor: Int64
-    /// How exact the time of its last use is, in milliseconds, so that not every push is a write.
-    package var exactness: Int64
+    /// For how long a device stays gone. Then one more push is attempted: tokens come to life again, when an app is
+    /// installed anew or an operator has mended a wrong environment, and nothing tells but Apple's answer.
+    package var goneFor: Duration
+    /// For how long a device is never forgotten after its last use: something may be under way to it.
+    package var keptFor: Duration
+    /// How exact the time of its last use is, so that not every push is a write.
+    package var exactness: Duration
 
     package init(
         devices: Int = 1_000_000,
-        goneFor: Int64 = 86_400_000,
-        keptFor: Int64 = 3 * 3_600_000,
-        exactness: Int64 = 3_600_000
+        goneFor: Duration = .days(1),
+        keptFor: Duration = .hours(3),
+        exactness: Duration = .hours(1)
     ) {
         self.devices = max(1, devices)
         self.goneFor = goneFor
@@ -83,7 +83,7 @@ package struct IngressToken: Sendable, Hashable, Concealed {
             app: app,
             token: token,
             fields: platforms[platform]?.ingress?.fields[environment] ?? [:],
-            registeredAt: 0
+            registeredAt: .epoch
         )
     }
 
@@ -98,7 +98,7 @@ final class IngressDevices: Sendable {
     private let secrets: DeviceSecrets
     private let platforms: CurrentPlatforms
     private let check: PlatformCheck
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
 
     init(
         store: RegistryStore,
@@ -106,7 +106,7 @@ final class IngressDevices: Sendable {
         secrets: DeviceSecrets,
         platforms: CurrentPlatforms,
         check: @escaping PlatformCheck,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) {
         self.store = store
         self.vault = vault
@@ -152,7 +152,7 @@ final class IngressDevices: Sendable {
         _ address: DeviceAddress,
         _ handle: [UInt8],
         _ limits: IngressDeviceLimits,
-        now: Int64,
+        now: Timestamp,
         _ rows: RegistryRows,
         _ evicted: inout [DeviceID]
     ) throws -> IngressAdmission {
@@ -195,7 +195,7 @@ final class IngressDevices: Sendable {
 
 extension IngressDeviceRow {
     /// What follows from the row as it is; nil when it has to be written.
-    fileprivate func admission(_ limits: IngressDeviceLimits, now: Int64) -> IngressAdmission? {
+    fileprivate func admission(_ limits: IngressDeviceLimits, now: Timestamp) -> IngressAdmission? {
         if let goneAt, now - goneAt < limits.goneFor, goneAt <= now { return .gone }
         return goneAt == nil && now - usedAt < limits.exactness ? .admitted(device) : nil
     }
@@ -204,10 +204,10 @@ extension IngressDeviceRow {
 /// A device of the sealed ingress as it is on disk.
 struct IngressDeviceRow {
     let device: DeviceID
-    /// Milliseconds since 1970, as exactly as ``IngressDeviceLimits/exactness`` says.
-    let usedAt: Int64
-    /// When its push service called it gone, in milliseconds since 1970; nil: it did not.
-    let goneAt: Int64?
+    /// As exactly as ``IngressDeviceLimits/exactness`` says.
+    let usedAt: Timestamp
+    /// When its push service called it gone; nil: it did not.
+    let goneAt: Timestamp?
 }
 
 extension RegistryRows {
@@ -218,12 +218,12 @@ extension RegistryRows {
     }
 
     /// Adds a device without an address.
-    func addIngressDevice(handle: [UInt8], now: Int64) throws -> DeviceID {
+    func addIngressDevice(handle: [UInt8], now: Timestamp) throws -> DeviceID {
         try execute("INSERT INTO ingress_devices (handle, used_at) VALUES (?, ?)", [Data(handle), now])
         return DeviceID(ingressRow: db.lastInsertedRowID)
     }
 
-    func useIngressDevice(_ device: DeviceID, now: Int64) throws {
+    func useIngressDevice(_ device: DeviceID, now: Timestamp) throws {
         try execute("UPDATE ingress_devices SET used_at = ? WHERE id = ?", [now, device.ingressRow])
     }
 
@@ -235,7 +235,7 @@ extension RegistryRows {
         )
     }
 
-    func markIngressDeviceGone(_ device: DeviceID, now: Int64) throws {
+    func markIngressDeviceGone(_ device: DeviceID, now: Timestamp) throws {
         try execute("UPDATE ingress_devices SET address = NULL, gone_at = ? WHERE id = ?", [now, device.ingressRow])
     }
 
@@ -245,7 +245,7 @@ extension RegistryRows {
 
     /// Forgets the device that was not used for the longest time; where all were used since `limit`, the one that was
     /// gone first, to which nothing is under way. Nil when there is none of either.
-    func evictIngressDevice(unusedSince limit: Int64) throws -> DeviceID? {
+    func evictIngressDevice(unusedSince limit: Timestamp) throws -> DeviceID? {
         let oldest = "SELECT id FROM ingress_devices WHERE used_at < ? ORDER BY used_at LIMIT 1"
         let gone = "SELECT id FROM ingress_devices WHERE gone_at IS NOT NULL ORDER BY gone_at LIMIT 1"
         guard let row = try one(oldest, [limit]) ?? one(gone) else { return nil }

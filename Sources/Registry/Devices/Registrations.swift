@@ -2,6 +2,7 @@ import Nostr
 import Notifications
 import RateLimits
 import Synchronization
+import Units
 
 /// Applies registrations, deregistrations and deletions to the store.
 final class Registrations: Sendable {
@@ -16,7 +17,7 @@ final class Registrations: Sendable {
     private let writer: RegistryWriter
     private let reader: RegistrationReader
     private let admission: DeviceAdmission
-    private let now: @Sendable () -> Int64
+    private let now: @Sendable () -> Timestamp
     private let signers: Mutex<RateTable<PublicKey>>
 
     init(
@@ -24,7 +25,7 @@ final class Registrations: Sendable {
         writer: RegistryWriter,
         reader: RegistrationReader,
         admission: DeviceAdmission,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) {
         self.store = store
         self.writer = writer
@@ -65,7 +66,7 @@ final class Registrations: Sendable {
 
     /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted. The author
     /// of any other event that cannot be taken first learns what is wrong with it, and then that it comes too late.
-    private func drafts(of events: [Event], now: Int64) throws -> [Draft] {
+    private func drafts(of events: [Event], now: Timestamp) throws -> [Draft] {
         let readings = events.map { policy.read($0, now: now) }
         let weighed = try store.read { rows in
             try zip(events, readings).map { event, reading -> (RegistrationPolicy.Reading, late: RegistrationResult?) in
@@ -99,7 +100,7 @@ final class Registrations: Sendable {
         }
     }
 
-    private func mayRegister(_ signer: PublicKey, now: Int64) -> Bool {
+    private func mayRegister(_ signer: PublicKey, now: Timestamp) -> Bool {
         signers.withLock { $0.take(signer, now: now) }
     }
 
@@ -109,7 +110,7 @@ final class Registrations: Sendable {
 
     private func settle(
         _ draft: Draft,
-        now: Int64,
+        now: Timestamp,
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
     ) throws -> RegistrationResult {

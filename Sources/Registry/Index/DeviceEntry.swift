@@ -1,11 +1,12 @@
 import Nostr
 import Notifications
+import Units
 
 /// What is needed of a device to decide whether an event wakes it, and how: 28 bytes, a million of them in memory.
 package struct DeviceEntry: Hashable, Sendable {
     package var device: DeviceID
-    /// When its slot began to hold a device without a break, in milliseconds since 1970.
-    package var firstRegisteredAt: Int64
+    /// When its slot began to hold a device without a break.
+    package var firstRegisteredAt: Timestamp
     package var signals: SignalSet
     package var route: RouteID
     /// In which language the rules speak to it.
@@ -17,7 +18,7 @@ package struct DeviceEntry: Hashable, Sendable {
 
     package init(
         device: DeviceID,
-        firstRegisteredAt: Int64,
+        firstRegisteredAt: Timestamp,
         signals: SignalSet,
         route: RouteID,
         mode: Mode?,

@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Synchronization
+import Units
 
 /// A change that the owner of a ``MatchIndex`` has to apply after the registry changed.
 package enum IndexChange: Hashable, Sendable {
@@ -14,8 +15,7 @@ package enum IndexChange: Hashable, Sendable {
 package struct IndexedDevice: Hashable, Sendable {
     package var account: PublicKey
     package var device: DeviceID
-    /// In milliseconds since 1970.
-    package var firstRegisteredAt: Int64
+    package var firstRegisteredAt: Timestamp
     /// The bits of the well-known signals.
     package var signals: SignalSet
     /// The other signals it wants; the index assigns their bits.

@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Units
 
 /// Which keys have an account here, with which devices: the first question about every event.
 ///
@@ -269,9 +270,9 @@ package struct MatchIndex: ~Copyable, Sendable {
         for key in lost { if let number = table.find(key) { leave(number) } }
     }
 
-    /// Forgets former keys that have counted until `now` (milliseconds since 1970). Answers with the accounts that had
-    /// them. Costs one comparison when there are none.
-    mutating func expire(now: Int64) -> [PublicKey] {
+    /// Forgets former keys that have counted until `now`. Answers with the accounts that had them. Costs one comparison
+    /// when there are none.
+    mutating func expire(now: Timestamp) -> [PublicKey] {
         guard owners.isExpiryDue(now: now) else { return [] }
         let (accounts, lost) = owners.expire(now: now)
         for key in lost { if let number = table.find(key) { leave(number) } }

@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// Which accounts receive messages under which keys that are not their own. Usually empty.
 struct MessageKeyOwners: Sendable {
@@ -8,17 +9,16 @@ struct MessageKeyOwners: Sendable {
 
     private struct Owner {
         var account: Bytes32
-        /// In milliseconds since 1970.
-        var until: Int64
+        var until: Timestamp
     }
 
     private var owners: [Bytes32: [Owner]] = [:]
     private var keys: [Bytes32: [Bytes32]] = [:]
-    /// When the first of the former keys ceases to count, in milliseconds since 1970.
-    private var nextExpiry = Int64.max
-    /// A look at all keys is not taken twice within this time, in milliseconds: lists may say what they like.
-    private static let pause: Int64 = 600_000
-    private var pauseEnd = Int64.min
+    /// When the first of the former keys ceases to count.
+    private var nextExpiry = Timestamp.distantFuture
+    /// A look at all keys is not taken twice within this time: lists may say what they like.
+    private static let pause: Duration = .minutes(10)
+    private var pauseEnd = Timestamp.distantPast
 
     var isEmpty: Bool { owners.isEmpty }
 
@@ -47,7 +47,7 @@ struct MessageKeyOwners: Sendable {
         keys[account] = wanted.isEmpty ? nil : wanted.map(\.key.bytes)
         for messageKey in wanted {
             let key = messageKey.key.bytes
-            let until = messageKey.until ?? .max
+            let until = messageKey.until ?? .distantFuture
             nextExpiry = min(nextExpiry, until)
             if let place = owners[key]?.firstIndex(where: { $0.account == account }) {
                 owners[key]?[place].until = until
@@ -62,13 +62,13 @@ struct MessageKeyOwners: Sendable {
     }
 
     /// Whether it is time for ``expire(now:)``.
-    func isExpiryDue(now: Int64) -> Bool { nextExpiry <= now && pauseEnd <= now }
+    func isExpiryDue(now: Timestamp) -> Bool { nextExpiry <= now && pauseEnd <= now }
 
-    /// Removes what expired by `now` (milliseconds since 1970). Returns the accounts, and the keys without an owner.
-    mutating func expire(now: Int64) -> (accounts: [Bytes32], lost: [Bytes32]) {
+    /// Removes what expired by `now`. Returns the accounts, and the keys without an owner.
+    mutating func expire(now: Timestamp) -> (accounts: [Bytes32], lost: [Bytes32]) {
         var accounts: Set<Bytes32> = []
         var lost: [Bytes32] = []
-        nextExpiry = .max
+        nextExpiry = .distantFuture
         pauseEnd = now + Self.pause
         for (key, holders) in owners {
             let remaining = holders.filter { $0.until > now }
@@ -89,14 +89,14 @@ struct MessageKeyOwners: Sendable {
 /// A key that an account receives gift wraps under besides its own (`dm_key` in its kind 10050).
 package struct MessageKey: Hashable, Sendable {
     package var key: PublicKey
-    /// Until when a former key counts, in milliseconds since 1970; nil for a key of the newest list.
-    package var until: Int64?
+    /// Until when a former key counts; nil for a key of the newest list.
+    package var until: Timestamp?
 }
 
 /// The keys an account receives messages under, as its lists come and go.
 struct MessageKeyRing {
     /// A former key counts that long after the list that left it out was made: messages to it may be under way.
-    static let grace: Int64 = 7 * 86_400_000
+    static let grace: Duration = .days(7)
     /// How many keys of a list are taken, and how many former ones count.
     static let limit = 8
 
@@ -106,14 +106,14 @@ struct MessageKeyRing {
         self.keys = keys
     }
 
-    /// Takes the keys of a newer list, made at `time`; times are in milliseconds since 1970.
-    mutating func replace(with listed: [PublicKey], at time: Int64, now: Int64) {
+    /// Takes the keys of a newer list, made at `time`.
+    mutating func replace(with listed: [PublicKey], at time: Timestamp, now: Timestamp) {
         var current: [PublicKey] = []
         for key in listed where current.count < Self.limit && !current.contains(key) { current.append(key) }
         let former = keys.filter { !current.contains($0.key) }
-            .map { MessageKey(key: $0.key, until: min($0.until ?? .max, time + Self.grace)) }
-            .filter { $0.until ?? 0 > now }
-            .sorted { ($0.until ?? 0, $0.key.bytes) > ($1.until ?? 0, $1.key.bytes) }
+            .map { MessageKey(key: $0.key, until: min($0.until ?? .distantFuture, time + Self.grace)) }
+            .filter { $0.until ?? .epoch > now }
+            .sorted { ($0.until ?? .epoch, $0.key.bytes) > ($1.until ?? .epoch, $1.key.bytes) }
         keys = current.map { MessageKey(key: $0) } + former.prefix(Self.limit)
     }
 }

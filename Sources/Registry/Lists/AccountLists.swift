@@ -13,11 +13,11 @@ final class AccountLists: Sendable {
     private let isPlausible: @Sendable (Int64) -> Bool
     // Some 32 MB. Sixteen hashes stand for what an entry takes besides its own.
     private let followed = Mutex(
-        BoundedCache<PublicKey, FollowedKeys?>(capacity: 4_000_000) { 16 + ($0?.count ?? 0) }
+        ReadCache<PublicKey, FollowedKeys?>(capacity: 4_000_000) { 16 + ($0?.count ?? 0) }
     )
     // Some 64 MB. Nil in the inner dictionary: the account has no such list.
     private let lists = Mutex(
-        BoundedCache<PublicKey, [Kind: RecipientList?]>(capacity: 64 << 20) { known in
+        ReadCache<PublicKey, [Kind: RecipientList?]>(capacity: 64 << 20) { known in
             known.values.reduce(128) { $0 + 64 + ($1?.json.count ?? 0) }
         }
     )

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Nostr
+import Units
 
 /// A kind 3 event (NIP-02), reduced to the accounts of ours that it names.
 package struct ContactList: Hashable, Sendable {
@@ -61,14 +62,14 @@ extension RegistryRows {
             [list.author.bytes.data]
         )
         if let last, last["created_at"] as Int64 > list.createdAt { return [] }
-        let lastSeenAt: Int64? = last?["seen_at"]
+        let lastSeenAt: Timestamp? = last?["seen_at"]
         var named: Set<PublicKey> = []
         return try list.named.filter { account in
             guard named.insert(account).inserted, try !follows(list.author, account) else { return false }
             guard let (registeredAt, isRead) = try familiarity(of: account) else { return false }
             // The last list did not name an account that it would have been remembered for.
             if let lastSeenAt, lastSeenAt >= registeredAt { return true }
-            return list.createdAt >= registeredAt / 1000 && (seen == .direct || isRead)
+            return list.createdAt >= registeredAt.seconds && (seen == .direct || isRead)
         }
     }
 
@@ -79,8 +80,8 @@ extension RegistryRows {
         ) != nil
     }
 
-    /// Since when an account's followers are noted, in milliseconds since 1970, and whether those before were read.
-    private func familiarity(of account: PublicKey) throws -> (registeredAt: Int64, isRead: Bool)? {
+    /// Since when an account's followers are noted, and whether those before were read.
+    private func familiarity(of account: PublicKey) throws -> (registeredAt: Timestamp, isRead: Bool)? {
         let row = try one(
             """
             SELECT min(first_registered_at), EXISTS (SELECT 1 FROM follows_read WHERE account = ?1)
@@ -88,13 +89,12 @@ extension RegistryRows {
             """,
             [account.bytes.data]
         )
-        guard let row, let registeredAt: Int64 = row[0] else { return nil }
+        guard let row, let registeredAt: Timestamp = row[0] else { return nil }
         return (registeredAt, row[1])
     }
 
-    /// Replaces the accounts remembered for a contact list's author, unless a newer list is remembered. `now` is in
-    /// milliseconds since 1970.
-    func remember(_ list: ContactList, now: Int64) throws {
+    /// Replaces the accounts remembered for a contact list's author, unless a newer list is remembered.
+    func remember(_ list: ContactList, now: Timestamp) throws {
         let author = list.author.bytes.data
         let last = try one("SELECT created_at FROM contact_lists WHERE author = ?", [author])
         if let last, last["created_at"] as Int64 > list.createdAt { return }

@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Synchronization
+import Units
 
 /// Takes the lists in which accounts and root identities say where they read (kind 10002, NIP-65), and which devices
 /// and keys for messages they have (kind 10050).
@@ -11,25 +12,25 @@ import Synchronization
 /// A list without any `device` or `dm_key` tag says nothing about devices. A list that is dated ahead is refused, and
 /// an older list changes nothing. The first list of a root that nobody here knows is believed until a newer one comes.
 final class IdentityLists: Sendable {
-    /// How long devices count after the last list that named them, in milliseconds.
-    private static let gracePeriod: Int64 = 7 * 86_400_000
-    /// How long after a failure devices whose time is over are looked for again, in milliseconds.
-    private static let pauseAfterFailure: Int64 = 60_000
+    /// How long devices count after the last list that named them.
+    private static let gracePeriod: Duration = .days(7)
+    /// How long after a failure devices whose time is over are looked for again.
+    private static let pauseAfterFailure: Duration = .minutes(1)
 
     private let store: RegistryStore
     private let writer: RegistryWriter
     private let reader: RegistrationReader
     private let admission: DeviceAdmission
-    private let now: @Sendable () -> Int64
-    /// When to look for devices that lists have not named for too long, in milliseconds since 1970.
-    private let graceEnd = Mutex(Int64.min)
+    private let now: @Sendable () -> Timestamp
+    /// When to look for devices that lists have not named for too long.
+    private let graceEnd = Mutex(Timestamp.distantPast)
 
     init(
         store: RegistryStore,
         writer: RegistryWriter,
         reader: RegistrationReader,
         admission: DeviceAdmission,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) {
         self.store = store
         self.writer = writer
@@ -57,11 +58,13 @@ final class IdentityLists: Sendable {
     }
 
     /// Nil: it is to be taken.
-    private func weigh(_ event: Event, now: Int64, _ rows: RegistryRows) throws -> ListResult? {
+    private func weigh(_ event: Event, now: Timestamp, _ rows: RegistryRows) throws -> ListResult? {
         guard event.kind == .relayList || event.kind == .deviceList else { return .ignored }
         guard try rows.concerns(event.pubkey) else { return .ignored }
         guard policy.isPlausible(event.createdAt, now: now) else {
-            return .refused(.invalid("created_at: expected at most \(policy.limits.secondsAhead) seconds ahead of now"))
+            return .refused(
+                .invalid("created_at: expected at most \(policy.limits.futureTolerance.seconds) seconds ahead of now")
+            )
         }
         guard let known = try rows.mark(of: event.kind, by: event.pubkey) else { return nil }
         let mark = SlotMark(event)
@@ -71,7 +74,7 @@ final class IdentityLists: Sendable {
 
     private func take(
         _ event: Event,
-        now: Int64,
+        now: Timestamp,
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
     ) throws {
@@ -89,11 +92,11 @@ final class IdentityLists: Sendable {
             try ring.keys.contains { $0.key == key }
                 || rows.ownerCount(ofMessageKey: key, besides: event.pubkey, now: now) < MessageKeyOwners.ownersPerKey
         }
-        ring.replace(with: messageKeys, at: event.createdAt * 1000, now: now)
+        ring.replace(with: messageKeys, at: Timestamp(seconds: event.createdAt), now: now)
         try rows.putMessageKeys(ring.keys, of: event.pubkey)
         changes.index.append(.messageKeys(ring.keys, of: event.pubkey))
         guard list.speaksOfDevices else {
-            let end = (former?.createdAt ?? event.createdAt) * 1000 + Self.gracePeriod
+            let end = Timestamp(seconds: former?.createdAt ?? event.createdAt) + Self.gracePeriod
             try rows.letLapse(devicesOf: event.pubkey, at: end)
             return graceEnd.withLock { $0 = min($0, end) }
         }
@@ -104,7 +107,7 @@ final class IdentityLists: Sendable {
     private func recognise(
         _ devices: Set<PublicKey>,
         as root: PublicKey,
-        now: Int64,
+        now: Timestamp,
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
     ) throws {

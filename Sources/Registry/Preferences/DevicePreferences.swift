@@ -1,5 +1,6 @@
 import JSON
 import Nostr
+import Units
 
 /// What a device prefers beyond its ``DeviceEntry``. Most devices prefer nothing.
 package struct DevicePreferences: Hashable, Sendable {
@@ -28,33 +29,45 @@ package struct PacePreferences: Hashable, Sendable {
 
 /// How a device wants its pushes gathered (seed 004 sections 4 and 7); nil is the operator's default.
 package struct BatchPreferences: Hashable, Sendable {
-    // A million devices may have such preferences.
-    private var window: Int32 = -1
-    private var cooldown: Int32 = -1
-    private var cap: Int32 = -1
+    // A million devices may have such preferences; times are in seconds.
+    private var storedWindow: Int32 = -1
+    private var storedCooldown: Int32 = -1
+    private var storedCap: Int32 = -1
 
-    package init(windowSeconds: Int? = nil, cooldownSeconds: Int? = nil, dailyCap: Int? = nil) {
-        self.windowSeconds = windowSeconds
-        self.cooldownSeconds = cooldownSeconds
+    package init(window: Duration? = nil, cooldown: Duration? = nil, dailyCap: Int? = nil) {
+        self.window = window
+        self.cooldown = cooldown
         self.dailyCap = dailyCap
     }
 
-    /// From 0, which switches it off, to 86,400.
-    package var windowSeconds: Int? {
-        get { Self.number(window) }
-        set { window = Self.stored(newValue) }
+    /// In whole seconds, from none, which switches it off, to a day.
+    package var window: Duration? {
+        get { windowSeconds.map { .seconds($0) } }
+        set { windowSeconds = newValue.map { Int($0.seconds) } }
     }
 
-    /// From 0, which switches it off, to 86,400.
-    package var cooldownSeconds: Int? {
-        get { Self.number(cooldown) }
-        set { cooldown = Self.stored(newValue) }
+    /// In whole seconds, from none, which switches it off, to a day.
+    package var cooldown: Duration? {
+        get { cooldownSeconds.map { .seconds($0) } }
+        set { cooldownSeconds = newValue.map { Int($0.seconds) } }
     }
 
     /// How many pushes a UTC day at most, from 1 to 1,000,000.
     package var dailyCap: Int? {
-        get { Self.number(cap) }
-        set { cap = Self.stored(newValue) }
+        get { Self.number(storedCap) }
+        set { storedCap = Self.stored(newValue) }
+    }
+
+    /// ``window`` as registrations and the registry write it.
+    var windowSeconds: Int? {
+        get { Self.number(storedWindow) }
+        set { storedWindow = Self.stored(newValue) }
+    }
+
+    /// ``cooldown`` as registrations and the registry write it.
+    var cooldownSeconds: Int? {
+        get { Self.number(storedCooldown) }
+        set { storedCooldown = Self.stored(newValue) }
     }
 
     private static func number(_ stored: Int32) -> Int? { stored < 0 ? nil : Int(stored) }

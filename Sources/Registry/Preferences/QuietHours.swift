@@ -1,5 +1,6 @@
 import JSON
 import Nostr
+import Units
 
 /// When a device wants to be left alone (seed 004 section 4). An end before the start is on the next day.
 package struct QuietHours: Hashable, Sendable {
@@ -69,8 +70,8 @@ package enum QuietZone: Hashable, Sendable {
         }
     }
 
-    /// How far the clock is ahead of UTC, in minutes. `moment` is in milliseconds since 1970.
-    package func minutesAhead(at moment: Int64) -> Int {
+    /// How far the clock is ahead of UTC, in minutes.
+    package func minutesAhead(at moment: Timestamp) -> Int {
         switch self {
         case .offset(let offset): offset.minutes
         case .named(let zone): zone.minutesAhead(at: moment)

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import Units
 
 /// The time zones that this machine's tzdata knows by their IANA names. Each is read when it is first named.
 package final class TimeZones: Sendable {
@@ -79,10 +80,9 @@ package final class NamedZone: Hashable, Sendable {
     /// Whether this machine knows what its clocks show.
     package var isKnown: Bool { rules.withLock { $0 != nil } }
 
-    /// How far clocks there are ahead of UTC, in minutes. `moment` is in milliseconds since 1970.
-    package func minutesAhead(at moment: Int64) -> Int {
-        let second = moment >= 0 ? moment / 1000 : (moment - 999) / 1000
-        return (rules.withLock { $0?.secondsAhead(at: second) } ?? 0) / 60
+    /// How far clocks there are ahead of UTC, in minutes.
+    package func minutesAhead(at moment: Timestamp) -> Int {
+        (rules.withLock { $0?.secondsAhead(at: moment.seconds) } ?? 0) / 60
     }
 
     func follow(_ rules: ZoneRules) {

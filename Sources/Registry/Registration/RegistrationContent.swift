@@ -2,6 +2,7 @@ import JSON
 import Nostr
 import Notifications
 import Platforms
+import Units
 
 /// The decrypted content of a registration (seed 004 section 7): where to push, and for which signals.
 package struct RegistrationContent: Hashable, Sendable {
@@ -51,7 +52,7 @@ package struct RegistrationContent: Hashable, Sendable {
     var language: LanguageTag? { locale.flatMap { LanguageTag($0) } }
 
     /// Where this registration points to.
-    package func address(registeredAt: Int64) -> DeviceAddress {
+    package func address(registeredAt: Timestamp) -> DeviceAddress {
         DeviceAddress(platform: platform, app: app, token: token, fields: fields, registeredAt: registeredAt)
     }
 }

@@ -1,12 +1,13 @@
 import Nostr
+import Units
 
 /// Decides about registration events (seed 004 section 7). Knows no store, no key and no clock.
 package struct RegistrationPolicy: Sendable {
     /// The limits that an operator may set.
     package struct Limits: Hashable, Sendable {
-        /// How far in the future an event may be dated, in seconds. Clients' clocks are wrong by minutes; a stamp from
-        /// next year would lock its slot until then.
-        package var secondsAhead: Int64
+        /// How far in the future an event may be dated. Clients' clocks are wrong by minutes; a stamp from next year
+        /// would lock its slot until then.
+        package var futureTolerance: Duration
         /// How many devices one account may have.
         package var devicesPerAccount: Int
         /// How many devices there may be altogether. For a further one, a device that never got a push is forgotten
@@ -21,8 +22,8 @@ package struct RegistrationPolicy: Sendable {
         package var waitingPerRoot = 32
         package var waitingPerSigner = 32
 
-        package init(secondsAhead: Int64 = 600, devicesPerAccount: Int = 32) {
-            self.secondsAhead = secondsAhead
+        package init(futureTolerance: Duration = .minutes(10), devicesPerAccount: Int = 32) {
+            self.futureTolerance = futureTolerance
             self.devicesPerAccount = devicesPerAccount
         }
     }
@@ -59,18 +60,16 @@ package struct RegistrationPolicy: Sendable {
     }
 
     /// Whether a `created_at` is not too far in the future: such an event would win against every later one until then.
-    /// `now` is in milliseconds since 1970.
-    func isPlausible(_ createdAt: Int64, now: Int64) -> Bool {
-        createdAt >= 0 && createdAt <= now / 1000 + limits.secondsAhead
+    func isPlausible(_ createdAt: Int64, now: Timestamp) -> Bool {
+        createdAt >= 0 && Timestamp(seconds: createdAt) <= now + limits.futureTolerance
     }
 
-    /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp. `now` is
-    /// in milliseconds since 1970.
-    package func read(_ event: Event, now: Int64) -> Reading {
+    /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp.
+    package func read(_ event: Event, now: Timestamp) -> Reading {
         do throws(RegistrationRejection) {
             guard let request = try request(of: event) else { return .done(.notForUs) }
             guard isPlausible(event.createdAt, now: now) else {
-                throw .invalid("created_at: expected at most \(limits.secondsAhead) seconds ahead of now")
+                throw .invalid("created_at: expected at most \(limits.futureTolerance.seconds) seconds ahead of now")
             }
             if case .register = request, let tag = event.tags.first(where: { $0.first == "protocol_version" }),
                 tag.count < 2 || tag[1] != Self.protocolVersion
@@ -159,10 +158,10 @@ package struct RegistrationPolicy: Sendable {
     /// Whoever knows a token may take it, because nothing in it says who owns it. The owner of the phone takes it back
     /// with the next registration, because one that is dated ahead counts from its arrival. Until then no pushes reach
     /// the owner. Taking a token reads no token out of the router, and the outcome for one device never deletes
-    /// another. `now` is in milliseconds since 1970.
-    func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Int64) -> TokenRuling {
+    /// another.
+    func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Timestamp) -> TokenRuling {
         if shared { return .take(from: []) }
-        let claimedAt = min(mark.createdAt, now / 1000)
+        let claimedAt = min(mark.createdAt, now.seconds)
         if holders.contains(where: { $0.claimedAt > claimedAt }) { return .leave }
         return .take(from: holders)
     }

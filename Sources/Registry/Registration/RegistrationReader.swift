@@ -2,6 +2,7 @@ import Nostr
 import Notifications
 import Platforms
 import Synchronization
+import Units
 
 /// Whether a transport serves an address and accepts its form; asked before a registration is taken.
 ///
@@ -39,12 +40,12 @@ struct RegistrationReader: Sendable {
 
     var ourKey: PublicKey { identity.publicKey }
 
-    /// The draft of a registration that arrived at `arrivedAt`, in milliseconds since 1970.
+    /// The draft of a registration that arrived at `arrivedAt`.
     func draft(
         of event: Event,
         _ slot: RegistrationSlot,
         _ account: PublicKey,
-        arrivedAt: Int64
+        arrivedAt: Timestamp
     ) throws(RegistrationRejection) -> RegistrationDraft {
         let content = try open(event)
         try validate(content.address(registeredAt: arrivedAt))
@@ -53,7 +54,7 @@ struct RegistrationReader: Sendable {
 
     /// The draft of a registration that waited; nil when no transport serves it any more. It then goes on waiting,
     /// since that may change.
-    func draft(ofWaiting event: Event, arrivedAt: Int64) -> RegistrationDraft? {
+    func draft(ofWaiting event: Event, arrivedAt: Timestamp) -> RegistrationDraft? {
         guard case .register(let slot, let account)? = try? policy.request(of: event) else { return nil }
         return try? draft(of: event, slot, account, arrivedAt: arrivedAt)
     }

@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Units
 
 /// Identifies what one registration replaces: who signed it, and a device id under that key.
 ///
@@ -50,11 +51,11 @@ struct RegisteredDevice: Hashable, Sendable {
     /// The account that the device belongs to.
     var account: PublicKey
     var mark: SlotMark
-    /// Its own date, or when it came if it was dated ahead, in milliseconds since 1970.
-    var registeredAt: Int64 = .max
+    /// Its own date, or when it came if it was dated ahead.
+    var registeredAt: Timestamp = .distantFuture
 
     /// Since when it has its token, in seconds since 1970. Dating a registration ahead does not change that.
-    var claimedAt: Int64 { min(mark.createdAt, registeredAt / 1000) }
+    var claimedAt: Int64 { min(mark.createdAt, registeredAt.seconds) }
 }
 
 /// A registration that was read and checked, before the store decides about it.
@@ -64,8 +65,8 @@ struct RegistrationDraft {
     /// The account that gets the device: the author, or its root identity.
     var account: PublicKey
     var content: RegistrationContent
-    /// When it came, in milliseconds since 1970.
-    var arrivedAt: Int64
+    /// When it came.
+    var arrivedAt: Timestamp
 
     var mark: SlotMark { SlotMark(event) }
     var isDelegated: Bool { slot.author != account }

@@ -1,10 +1,11 @@
 import Notifications
+import Units
 
 /// The bytes of a ``DeviceAddress`` before they are sealed: texts with their lengths, so that reading one back at each
 /// attempt to deliver parses nothing.
 enum AddressCodec {
     static func encode(_ address: DeviceAddress) -> [UInt8] {
-        var bytes = withUnsafeBytes(of: address.registeredAt.littleEndian) { Array($0) }
+        var bytes = withUnsafeBytes(of: address.registeredAt.milliseconds.littleEndian) { Array($0) }
         append(address.platform, to: &bytes)
         append(address.app, to: &bytes)
         append(address.token, to: &bytes)
@@ -26,7 +27,13 @@ enum AddressCodec {
             guard let name = text(&rest), let value = text(&rest) else { return nil }
             fields[name] = value
         }
-        return DeviceAddress(platform: platform, app: app, token: token, fields: fields, registeredAt: registeredAt)
+        return DeviceAddress(
+            platform: platform,
+            app: app,
+            token: token,
+            fields: fields,
+            registeredAt: Timestamp(milliseconds: registeredAt)
+        )
     }
 
     /// Every text of a registration is far below the 64 KiB that two bytes count.

@@ -9,8 +9,8 @@ final class DeviceSecrets: Sendable {
     private let platforms: CurrentPlatforms
     private let zones: TimeZones
     // Reading one from the disk and opening it takes longer than sending to it.
-    private let addresses = Mutex(BoundedCache<DeviceID, DeviceAddress>(capacity: 20_000))
-    private let sealingKeys = Mutex(BoundedCache<DeviceID, SealingKey>(capacity: 20_000))
+    private let addresses = Mutex(ReadCache<DeviceID, DeviceAddress>(capacity: 20_000))
+    private let sealingKeys = Mutex(ReadCache<DeviceID, SealingKey>(capacity: 20_000))
 
     init(store: RegistryStore, vault: TokenVault, platforms: CurrentPlatforms, zones: TimeZones) {
         self.store = store

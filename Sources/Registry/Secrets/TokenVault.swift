@@ -1,6 +1,7 @@
 import Cipher
 import Notifications
 import Schnorr
+import Units
 
 /// Seals what a stolen database must not reveal: tokens, endpoints, subscription keys, preferences.
 ///
@@ -15,7 +16,7 @@ package struct TokenVault: Sendable, Concealed {
     }
 
     private static let version: UInt8 = 1
-    private static let day: Int64 = 86_400_000
+    private static let secondsPerDay: Int64 = 86_400
     private let sealingKey: [UInt8]
     private let findingKey: [UInt8]
     private let codeKey: [UInt8]
@@ -50,16 +51,15 @@ package struct TokenVault: Sendable, Concealed {
         return TargetCode(digest: Array(HMACSHA256.authenticationCode(for: target + day, key: codeKey)))
     }
 
-    /// The code for a target at `now`, in milliseconds since 1970, and until when it is good: until the end of the next
-    /// UTC day.
-    func code(for target: [UInt8], at now: Int64) -> (TargetCode, expiresAt: Int64) {
-        let day = now / Self.day
-        return (code(for: target, day: day), (day + 2) * Self.day)
+    /// The code for a target at `now`, and until when it is good: until the end of the next UTC day.
+    func code(for target: [UInt8], at now: Timestamp) -> (TargetCode, expiresAt: Timestamp) {
+        let day = now.seconds / Self.secondsPerDay
+        return (code(for: target, day: day), Timestamp(seconds: (day + 2) * Self.secondsPerDay))
     }
 
-    /// Whether `typed` is a code for the target that is good at `now`, in milliseconds since 1970.
-    func isCode(_ typed: String, for target: [UInt8], at now: Int64) -> Bool {
-        let day = now / Self.day
+    /// Whether `typed` is a code for the target that is good at `now`.
+    func isCode(_ typed: String, for target: [UInt8], at now: Timestamp) -> Bool {
+        let day = now.seconds / Self.secondsPerDay
         return [day, day - 1].contains { code(for: target, day: $0).isSpelled(by: typed) }
     }
 
@@ -144,6 +144,6 @@ package struct TargetCodeRequest: Hashable, Sendable {
     package let device: DeviceID
     package let route: Route
     package let code: TargetCode
-    /// Until when it is good, in milliseconds since 1970.
-    package let expiresAt: Int64
+    /// Until when it is good.
+    package let expiresAt: Timestamp
 }

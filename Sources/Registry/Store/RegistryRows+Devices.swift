@@ -2,14 +2,15 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Units
 
 /// What the `devices` table says of a device; nothing here is secret.
 struct DeviceRow: Hashable {
     var slot: RegistrationSlot
     var account: PublicKey
     var mark: SlotMark
-    /// When it was registered with this event, in milliseconds since 1970.
-    var registeredAt: Int64
+    /// When it was registered with this event.
+    var registeredAt: Timestamp
     var route: RouteID
     var mode: Mode?
     var signals: SignalSet
@@ -102,8 +103,8 @@ extension RegistryRows {
     }
 
     /// Puts a device into its slot, whatever was there; a device that was there keeps its number and its beginning.
-    /// Answers with both, the beginning in milliseconds since 1970.
-    func put(_ device: DeviceRow) throws -> (DeviceID, firstRegisteredAt: Int64) {
+    /// Answers with both.
+    func put(_ device: DeviceRow) throws -> (DeviceID, firstRegisteredAt: Timestamp) {
         let further = device.furtherSignals.isEmpty ? nil : device.furtherSignals.map(\.rawValue).joined(separator: " ")
         let root = device.account == device.slot.author ? nil : device.account
         let row = try one(

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Units
 
 extension RegistryRows {
     /// The newest list of that kind.
@@ -12,8 +13,7 @@ extension RegistryRows {
         ).map(mark)
     }
 
-    /// `now` is in milliseconds since 1970.
-    func putList(_ kind: Kind, by author: PublicKey, _ mark: SlotMark, relays: [String], now: Int64) throws {
+    func putList(_ kind: Kind, by author: PublicKey, _ mark: SlotMark, relays: [String], now: Timestamp) throws {
         try execute(
             """
             INSERT OR REPLACE INTO lists (author, kind, created_at, event_id, learned_at, relays)
@@ -27,8 +27,8 @@ extension RegistryRows {
     }
 
     /// Whether the root's newest list that speaks of devices names that one, and no list has said nothing of it for too
-    /// long at `now`, in milliseconds since 1970.
-    func lists(_ device: PublicKey, for root: PublicKey, now: Int64) throws -> Bool {
+    /// long at `now`.
+    func lists(_ device: PublicKey, for root: PublicKey, now: Timestamp) throws -> Bool {
         try one(
             "SELECT 1 FROM listed_devices WHERE root = ? AND device = ? AND (until IS NULL OR until > ?)",
             [root.bytes.data, device.bytes.data, now]
@@ -48,8 +48,8 @@ extension RegistryRows {
             .map { MessageKey(key: try key($0, "key"), until: $0["until"]) }
     }
 
-    /// How many others receive messages under that key at `now`, in milliseconds since 1970.
-    func ownerCount(ofMessageKey key: PublicKey, besides account: PublicKey, now: Int64) throws -> Int {
+    /// How many others receive messages under that key at `now`.
+    func ownerCount(ofMessageKey key: PublicKey, besides account: PublicKey, now: Timestamp) throws -> Int {
         let sql = "SELECT count(*) FROM message_keys WHERE key = ? AND account <> ? AND (until IS NULL OR until > ?)"
         return try one(sql, [key.bytes.data, account.bytes.data, now])?[0] ?? 0
     }
@@ -65,8 +65,8 @@ extension RegistryRows {
         }
     }
 
-    /// The keys of every account, without those that expired by `now` (milliseconds since 1970).
-    func allMessageKeys(now: Int64) throws -> [PublicKey: [MessageKey]] {
+    /// The keys of every account, without those that expired by `now`.
+    func allMessageKeys(now: Timestamp) throws -> [PublicKey: [MessageKey]] {
         try all("SELECT account, key, until FROM message_keys WHERE until IS NULL OR until > ?", [now])
             .reduce(into: [:]) { keys, row in
                 let messageKey = MessageKey(key: try key(row, "key"), until: row["until"])
@@ -74,8 +74,8 @@ extension RegistryRows {
             }
     }
 
-    /// Forgets lists of those who have long had nothing to do with any account; `time` is in milliseconds since 1970.
-    func forgetLists(unneededSince time: Int64) throws {
+    /// Forgets lists of those who have long had nothing to do with any account.
+    func forgetLists(unneededSince time: Timestamp) throws {
         let authors = """
             SELECT author FROM lists AS list WHERE learned_at < ?
                 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = list.author)
@@ -90,19 +90,18 @@ extension RegistryRows {
         }
     }
 
-    /// Ends the devices of a root at `moment`, in milliseconds since 1970, because its newest list does not mention
-    /// devices. An earlier end stays.
-    func letLapse(devicesOf root: PublicKey, at moment: Int64) throws {
+    /// Ends the devices of a root at `moment`, because its newest list does not mention devices. An earlier end stays.
+    func letLapse(devicesOf root: PublicKey, at moment: Timestamp) throws {
         try execute("UPDATE listed_devices SET until = ? WHERE root = ? AND until IS NULL", [moment, root.bytes.data])
     }
 
-    /// When the first device ceases to count, in milliseconds since 1970; `.max` where none does.
-    func nextEndOfGrace() throws -> Int64 {
-        try one("SELECT min(until) AS until FROM listed_devices WHERE until IS NOT NULL")?["until"] ?? .max
+    /// When the first device ceases to count; the distant future where none does.
+    func nextEndOfGrace() throws -> Timestamp {
+        try one("SELECT min(until) AS until FROM listed_devices WHERE until IS NOT NULL")?["until"] ?? .distantFuture
     }
 
-    /// Removes the devices that ended by `now`, in milliseconds since 1970, and returns their roots and keys.
-    func takeLapsedDevices(at now: Int64) throws -> [(root: PublicKey, device: PublicKey)] {
+    /// Removes the devices that ended by `now`, and returns their roots and keys.
+    func takeLapsedDevices(at now: Timestamp) throws -> [(root: PublicKey, device: PublicKey)] {
         try all("DELETE FROM listed_devices WHERE until <= ? RETURNING root, device", [now])
             .map { (try key($0, "root"), try key($0, "device")) }
     }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Units
 
 /// A registration that is in force or waits for its root identity.
 struct HeldRegistration: Hashable {
@@ -84,15 +85,15 @@ extension RegistryRows {
         ).map(mark)
     }
 
-    /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. `arrivedAt` is
-    /// in milliseconds since 1970. Whoever likes may name a root, so of what is more than `limits` say the oldest ones
-    /// go. Answers with the roots that something no longer waits for.
+    /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. Whoever likes
+    /// may name a root, so of what is more than `limits` say the oldest ones go. Answers with the roots that something
+    /// no longer waits for.
     func wait(
         _ slot: RegistrationSlot,
         root: PublicKey,
         _ mark: SlotMark,
         json: String,
-        arrivedAt: Int64,
+        arrivedAt: Timestamp,
         limits: RegistrationPolicy.Limits
     ) throws -> Set<PublicKey> {
         var roots: Set<PublicKey> = []
@@ -131,9 +132,8 @@ extension RegistryRows {
         return roots
     }
 
-    /// What waits for a root identity, in the order it came: events as JSON, and when they came, in milliseconds since
-    /// 1970.
-    func waiting(for root: PublicKey) throws -> [(json: String, arrivedAt: Int64)] {
+    /// What waits for a root identity, in the order it came: events as JSON, and when they came.
+    func waiting(for root: PublicKey) throws -> [(json: String, arrivedAt: Timestamp)] {
         try all("SELECT json, arrived_at FROM waiting WHERE root = ? ORDER BY number", [root.bytes.data])
             .map { ($0[0], $0[1]) }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Notifications
+import Units
 
 /// A device that has or claims a chosen target.
 struct TargetHolder: Hashable {
@@ -8,8 +9,8 @@ struct TargetHolder: Hashable {
     var route: Route
     /// Whether its account has the target; else it waits for the code.
     var isConfirmed: Bool
-    /// When a code was pushed to it for somebody else, in milliseconds since 1970.
-    var askedAt: Int64?
+    /// When a code was pushed to it for somebody else.
+    var askedAt: Timestamp?
 }
 
 extension RegistryRows {
@@ -62,7 +63,7 @@ extension RegistryRows {
         )
     }
 
-    func noteCodePushed(to device: DeviceID, at now: Int64) throws {
+    func noteCodePushed(to device: DeviceID, at now: Timestamp) throws {
         try execute("UPDATE chosen_targets SET asked_at = ? WHERE device = ?", [now, device.rawValue])
     }
 

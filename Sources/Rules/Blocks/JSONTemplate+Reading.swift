@@ -1,4 +1,5 @@
 import Platforms
+import Units
 import YAMLReading
 
 extension JSONTemplate {
@@ -217,12 +218,12 @@ extension JSONTemplate {
     init?(moment value: YAMLValue, _ form: MomentSpelling) {
         switch value.scalar() {
         case .whole(let seconds):
-            guard let seconds = Int64(exactly: seconds), (0...MomentSpelling.range.upperBound / 1000).contains(seconds)
-            else {
+            let moment = Timestamp(seconds: Int64(seconds))
+            guard MomentSpelling.range.contains(moment) else {
                 value.mistake("expected seconds since 1970, not after the year 9999")
                 return nil
             }
-            self = .constant { form.append(seconds * 1000, to: &$0) }
+            self = .constant { form.append(moment, to: &$0) }
         case .text(let text):
             guard let moment = MomentTemplate(text, form: form) else { fallthrough }
             self = .moment(moment)
@@ -233,22 +234,22 @@ extension JSONTemplate {
     }
 
     /// A length of time: `4h`, or a whole number of seconds.
-    init?(span value: YAMLValue, _ spelling: SpanSpelling, limit: Int64) {
-        let milliseconds: Int64? =
+    init?(span value: YAMLValue, _ spelling: SpanSpelling, limit: Duration) {
+        let span: Duration? =
             switch value.scalar() {
-            case .whole(let seconds) where (0...Int(Int32.max)).contains(seconds): Int64(seconds) * 1000
-            case .text(let text): SpanSpelling.milliseconds(text)
+            case .whole(let seconds) where (0...Int(Int32.max)).contains(seconds): .seconds(seconds)
+            case .text(let text): SpanSpelling.read(text)
             default: nil
             }
-        guard let milliseconds else {
+        guard let span else {
             value.mistake(SpanSpelling.expectation)
             return nil
         }
-        if let mistake = spelling.mistake(in: milliseconds, limit: limit) {
+        if let mistake = spelling.mistake(in: span, limit: limit) {
             value.mistake(mistake)
             return nil
         }
-        self = .constant { spelling.append(milliseconds, to: &$0) }
+        self = .constant { spelling.append(span, to: &$0) }
     }
 
     private static func text(_ number: Double) -> String {

@@ -1,6 +1,7 @@
 import JSON
 import Nostr
 import Platforms
+import Units
 
 /// JSON whose strings are templates: a value of a rule's platform block, read and checked once, rendered often.
 ///
@@ -61,8 +62,7 @@ indirect enum JSONTemplate: Sendable {
 
     /// JSON text; nil if the value is left out. Adds the paths of omitted values to `omitted`.
     ///
-    /// `now` is in milliseconds since 1970.
-    func render(_ values: TemplateValues, now: Int64, omitted: inout OmittedPaths) -> String? {
+    func render(_ values: TemplateValues, now: Timestamp, omitted: inout OmittedPaths) -> String? {
         var json = RenderedJSON()
         return append(to: &json, values, now, &omitted) ? json.text : nil
     }
@@ -71,7 +71,7 @@ indirect enum JSONTemplate: Sendable {
     private func append(
         to json: inout RenderedJSON,
         _ values: TemplateValues,
-        _ now: Int64,
+        _ now: Timestamp,
         _ omitted: inout OmittedPaths
     ) -> Bool {
         switch self {
@@ -91,7 +91,7 @@ indirect enum JSONTemplate: Sendable {
     }
 
     /// Writes a template's result; false if it does not fit.
-    private func appendRendered(to json: inout RenderedJSON, _ values: TemplateValues, _ now: Int64) -> Bool {
+    private func appendRendered(to json: inout RenderedJSON, _ values: TemplateValues, _ now: Timestamp) -> Bool {
         switch self {
         case .text(let template, let form):
             let text = template.render(values)
@@ -115,8 +115,8 @@ indirect enum JSONTemplate: Sendable {
             guard let number = NumericVariable.number(template.render(values)) else { return false }
             form.append(number != 0, to: &json)
         case .moment(let moment):
-            guard let milliseconds = moment.render(values, now: now) else { return false }
-            moment.form.append(milliseconds, to: &json)
+            guard let time = moment.render(values, now: now) else { return false }
+            moment.form.append(time, to: &json)
         case .constant, .object, .list: break
         }
         return true
@@ -126,7 +126,7 @@ indirect enum JSONTemplate: Sendable {
         _ members: [Member],
         to json: inout RenderedJSON,
         _ values: TemplateValues,
-        _ now: Int64,
+        _ now: Timestamp,
         _ omitted: inout OmittedPaths
     ) -> Bool {
         json.append("{")
@@ -153,7 +153,7 @@ indirect enum JSONTemplate: Sendable {
         _ elements: [JSONTemplate],
         to json: inout RenderedJSON,
         _ values: TemplateValues,
-        _ now: Int64,
+        _ now: Timestamp,
         _ omitted: inout OmittedPaths
     ) -> Bool {
         json.append("[")

@@ -1,4 +1,5 @@
 import Platforms
+import Units
 
 /// A moment that depends on the notification: `now`, a distance from now such as `+4h`, `-30m` or `2d`, or
 /// `{{event.created_at}}` or a tag of the event, perhaps with such a distance behind it.
@@ -17,8 +18,7 @@ struct MomentTemplate: Sendable {
     }
 
     private let base: Base
-    /// In milliseconds.
-    private let distance: Int64
+    private let distance: Duration
     let form: MomentSpelling
 
     /// Nil for what is no such text.
@@ -36,15 +36,15 @@ struct MomentTemplate: Sendable {
             if rest.hasPrefix("now") { rest = rest.dropFirst(3) } else if rest.isEmpty { return nil }
         }
         if rest.isEmpty {
-            distance = 0
+            distance = .zero
         } else {
             let isNegative = rest.hasPrefix("-")
             let isSigned = isNegative || rest.hasPrefix("+")
             // `2d` alone means `+2d`; behind something else it needs a sign.
             guard isSigned || rest.count == text.count,
-                let span = TimeSpan.milliseconds(isSigned ? rest.dropFirst() : rest)
+                let span = TimeSpan.read(isSigned ? rest.dropFirst() : rest)
             else { return nil }
-            distance = isNegative ? -span : span
+            distance = isNegative ? .zero - span : span
         }
         self.form = form
     }
@@ -60,21 +60,19 @@ struct MomentTemplate: Sendable {
         }
     }
 
-    /// Milliseconds since 1970; nil before 1970, after the year 9999, or if the time is unknown.
-    func render(_ values: TemplateValues, now: Int64) -> Int64? {
-        let start: Int64
+    /// Nil before 1970, after the year 9999, or if the time is unknown.
+    func render(_ values: TemplateValues, now: Timestamp) -> Timestamp? {
+        let start: Timestamp
         switch base {
         case .now:
-            guard now > 0 else { return nil }
+            guard now > .epoch else { return nil }
             start = now
         case .variable(let template):
-            guard let seconds = Int64(template.render(values)), MomentSpelling.range.contains(seconds) else {
-                return nil
-            }
-            start = seconds * 1000
+            guard let seconds = Int64(template.render(values)), seconds >= 0 else { return nil }
+            start = Timestamp(seconds: seconds)
         }
-        let (moment, overflow) = start.addingReportingOverflow(distance)
-        return !overflow && MomentSpelling.range.contains(moment) ? moment : nil
+        let moment = start + distance
+        return MomentSpelling.range.contains(moment) ? moment : nil
     }
 }
 

@@ -1,6 +1,7 @@
 import JSON
 import Nostr
 import Platforms
+import Units
 
 /// A rule's blocks for single platforms (`native` and the platforms' own keys), for what the other platforms do not
 /// know.
@@ -89,8 +90,8 @@ struct PlatformBlocks: Sendable {
 
     /// JSON objects by platform name: a transport gets its own as `native`. Adds what is left out to `rendering`.
     ///
-    /// `now` is in milliseconds since 1970; relative dates count from there.
-    func render(_ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> [String: String] {
+    /// Relative dates count from `now`.
+    func render(_ values: TemplateValues, now: Timestamp, into rendering: inout Rendering) -> [String: String] {
         var blocks = constant
         for block in templates {
             var omitted = OmittedPaths()
@@ -102,7 +103,7 @@ struct PlatformBlocks: Sendable {
     }
 
     /// The same without untrusted values, so that everything fits.
-    func render(_ values: TemplateValues, now: Int64) -> [String: String] {
+    func render(_ values: TemplateValues, now: Timestamp) -> [String: String] {
         var rendered = constant
         for block in templates {
             var omitted = OmittedPaths()

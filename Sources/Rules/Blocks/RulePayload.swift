@@ -1,4 +1,5 @@
 import Platforms
+import Units
 import YAMLReading
 
 /// What a rule adds to payloads besides its texts, and their lifetime.
@@ -81,7 +82,8 @@ struct CustomKeys: Sendable {
     var variables: Set<String> { own?.variables ?? [] }
 
     /// A JSON object, or nothing. Adds what is left out to `rendering`.
-    func render(_ input: RuleInput, _ values: TemplateValues, now: Int64, into rendering: inout Rendering) -> String {
+    func render(_ input: RuleInput, _ values: TemplateValues, now: Timestamp, into rendering: inout Rendering) -> String
+    {
         let event = saysEvent ? EventData(input).json : ""
         var omitted = OmittedPaths()
         let own = own?.render(values, now: now, omitted: &omitted)
@@ -92,7 +94,7 @@ struct CustomKeys: Sendable {
     }
 
     /// The same without an event, and so without untrusted values.
-    func render(_ values: TemplateValues, now: Int64) -> String {
+    func render(_ values: TemplateValues, now: Timestamp) -> String {
         var omitted = OmittedPaths()
         guard let own = own?.render(values, now: now, omitted: &omitted), own != "{}" else { return "" }
         return own
@@ -102,32 +104,31 @@ struct CustomKeys: Sendable {
 /// How long a push service may keep a notification for a device that is off (`expires`).
 struct Lifetime: Sendable {
     /// The longest time that rules may ask for is four weeks.
-    static let range: ClosedRange<Int64> = 60_000...28 * 86_400_000
+    static let range: ClosedRange<Duration> = .minutes(1) ... .days(28)
 
-    private let milliseconds: Int64?
+    private let span: Duration?
 
     /// The transport decides.
     init() {
-        milliseconds = nil
+        span = nil
     }
 
     init(reading rule: YAMLMapping) {
         guard let value = rule["expires"], let text = value.string() else {
-            milliseconds = nil
+            span = nil
             return
         }
-        guard let span = TimeSpan.milliseconds(text), Self.range.contains(span) else {
+        guard let span = TimeSpan.read(text), Self.range.contains(span) else {
             value.mistake("expected a time from 1m to 28d, such as 90s, 15m, 4h, 2d or 1d12h")
-            milliseconds = nil
+            span = nil
             return
         }
-        milliseconds = span
+        self.span = span
     }
 
-    /// When a push service should give up, in milliseconds since 1970, as is `now`; 0 leaves that to the transport,
-    /// also if the time is unknown.
-    func end(from now: Int64) -> Int64 {
-        guard let milliseconds, now > 0 else { return 0 }
-        return now.addingReportingOverflow(milliseconds).partialValue
+    /// When a push service should give up; the epoch leaves that to the transport, also if the time is unknown.
+    func end(from now: Timestamp) -> Timestamp {
+        guard let span, now > .epoch else { return .epoch }
+        return now + span
     }
 }

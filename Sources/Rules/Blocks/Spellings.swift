@@ -1,14 +1,15 @@
 import Platforms
+import Units
 
 /// A length of time as people write it: `30s`, `90m`, `4h`, `2d`, `1w`, or several in a row, `1h30m`.
 enum TimeSpan {
     /// The same as a regular expression, for the JSON Schema.
     static let pattern = "([0-9]{1,9}[smhdw])+"
 
-    /// In milliseconds; nil for other texts, and for more than a hundred years.
-    static func milliseconds(_ text: some StringProtocol) -> Int64? {
+    /// Nil for other texts, and for more than a hundred years.
+    static func read(_ text: some StringProtocol) -> Duration? {
         var rest = Substring(text)
-        var total: Int64 = 0
+        var total: Duration = .zero
         guard !rest.isEmpty else { return nil }
         while !rest.isEmpty {
             let digits = rest.prefix { $0.isASCII && $0.isNumber }
@@ -16,17 +17,17 @@ enum TimeSpan {
                 let unit = rest.dropFirst(digits.count).first,
                 let length = units[unit]
             else { return nil }
-            total += number * length
+            total += length * number
             guard total <= limit else { return nil }
             rest = rest.dropFirst(digits.count + 1)
         }
         return total
     }
 
-    private static let units: [Character: Int64] = [
-        "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000,
+    private static let units: [Character: Duration] = [
+        "s": .seconds(1), "m": .minutes(1), "h": .hours(1), "d": .days(1), "w": .days(7),
     ]
-    private static let limit: Int64 = 36_525 * 86_400_000
+    private static let limit: Duration = .days(36_525)
 }
 
 extension FlagSpelling {
@@ -49,14 +50,14 @@ extension FlagSpelling {
 
 extension MomentSpelling {
     /// From 1970 to the end of the year 9999, the limit of RFC 3339.
-    static let range: ClosedRange<Int64> = 0...253_402_300_799_999
+    static let range: ClosedRange<Timestamp> = .epoch...Timestamp(milliseconds: 253_402_300_799_999)
 
-    /// Writes the moment `milliseconds` after 1970, within ``range``.
-    func append(_ milliseconds: Int64, to json: inout RenderedJSON) {
+    /// Writes a moment within ``range``.
+    func append(_ moment: Timestamp, to json: inout RenderedJSON) {
         switch self {
-        case .unixSeconds: json.append(milliseconds / 1000)
-        case .unixMilliseconds: json.append(milliseconds)
-        case .rfc3339: json.append(quoted: Self.rfc3339(seconds: milliseconds / 1000))
+        case .unixSeconds: json.append(moment.seconds)
+        case .unixMilliseconds: json.append(moment.milliseconds)
+        case .rfc3339: json.append(quoted: Self.rfc3339(seconds: moment.seconds))
         }
     }
 
@@ -90,22 +91,22 @@ extension SpanSpelling {
     /// The same as a regular expression, for the JSON Schema.
     static let pattern = "^(\(TimeSpan.pattern)|" + #"[0-9]{1,9}\.[0-9]{1,3}s)$"#
 
-    /// The mistake in a length of `milliseconds`, if there is one.
-    func mistake(in milliseconds: Int64, limit: Int64) -> String? {
-        guard (0...limit).contains(milliseconds) else { return "expected a time of at most \(limit / 1000) seconds" }
-        if self == .seconds, milliseconds % 1000 != 0 { return "expected whole seconds" }
+    /// The mistake in a length of time, if there is one.
+    func mistake(in span: Duration, limit: Duration) -> String? {
+        guard (.zero...limit).contains(span) else { return "expected a time of at most \(limit.seconds) seconds" }
+        if self == .seconds, span.milliseconds % 1000 != 0 { return "expected whole seconds" }
         return nil
     }
 
-    func append(_ milliseconds: Int64, to json: inout RenderedJSON) {
+    func append(_ span: Duration, to json: inout RenderedJSON) {
         switch self {
-        case .seconds: json.append(milliseconds / 1000)
-        case .protobuf: json.append(quoted: "\(Self.seconds(milliseconds))s")
+        case .seconds: json.append(span.seconds)
+        case .protobuf: json.append(quoted: "\(Self.decimal(span.milliseconds))s")
         }
     }
 
-    /// With only as many decimals as needed.
-    private static func seconds(_ milliseconds: Int64) -> String {
+    /// In seconds, with only as many decimals as needed.
+    private static func decimal(_ milliseconds: Int64) -> String {
         let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
         guard rest > 0 else { return String(seconds) }
         var digits = String(rest + 1000).dropFirst()
@@ -113,15 +114,15 @@ extension SpanSpelling {
         return "\(seconds).\(digits)"
     }
 
-    /// The milliseconds of `4h` as well as of Protocol Buffers' `3.5s`.
-    static func milliseconds(_ text: String) -> Int64? {
-        if let span = TimeSpan.milliseconds(text) { return span }
+    /// Reads `4h` as well as Protocol Buffers' `3.5s`.
+    static func read(_ text: String) -> Duration? {
+        if let span = TimeSpan.read(text) { return span }
         let parts = text.dropLast().split(separator: ".", omittingEmptySubsequences: false)
         guard text.last == "s", parts.count == 2, (1...3).contains(parts[1].count),
             parts.allSatisfy({ $0.allSatisfy { $0.isASCII && $0.isNumber } }), (1...9).contains(parts[0].count),
             let seconds = Int64(parts[0]),
             let rest = Int64(parts[1] + String(repeating: "0", count: 3 - parts[1].count))
         else { return nil }
-        return seconds * 1000 + rest
+        return .milliseconds(seconds * 1000 + rest)
     }
 }

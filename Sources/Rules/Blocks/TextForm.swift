@@ -38,7 +38,7 @@ struct TextForm: Sendable {
         schema.pattern?.isOnlyForLiterals ?? false || mistake(in: text) == nil
     }
 
-    /// Whether there are texts of which ``takes(rendered:)`` is false.
+    /// Whether ``takes(rendered:)`` is false for some texts.
     var refusesSome: Bool {
         if let pattern = schema.pattern { return !pattern.isOnlyForLiterals }
         return schema.isFilled || schema.format != nil

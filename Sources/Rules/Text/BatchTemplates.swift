@@ -1,5 +1,6 @@
 import Notifications
 import Platforms
+import Units
 import YAMLReading
 
 /// The summary of several events. Unless the file says how it makes itself noticed, it does so as its rules do.
@@ -43,14 +44,14 @@ struct BatchTemplates: Sendable {
         self.nudge = nudge.with(nudge.template.payload.blocks.addingMembers(of: blocks), category: Self.category)
     }
 
-    /// One notification for `count` events; `now` is in milliseconds since 1970.
+    /// One notification for `count` events.
     func render(
         count: UInt32,
         signal: Signal,
         urgency: Urgency,
         mode: Mode,
         language: LanguageTag?,
-        now: Int64
+        now: Timestamp
     ) -> Notification {
         let neutral = nudge.texts(count: count, in: language)
         let presentation = nudge.presentation(count: count, in: language, now: now)

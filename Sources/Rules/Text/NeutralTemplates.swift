@@ -1,5 +1,6 @@
 import Notifications
 import Platforms
+import Units
 import YAMLReading
 
 /// Replaces a notification that may say nothing about its event (``Mode/nudge``), and wraps a sealed one: the file's
@@ -49,8 +50,7 @@ struct NeutralTemplates: Sendable {
         return NeutralTexts(title: title.render(values, in: language), body: body.render(values, in: language))
     }
 
-    /// `now` is in milliseconds since 1970.
-    func presentation(count: UInt32, in language: LanguageTag?, now: Int64) -> Presentation {
+    func presentation(count: UInt32, in language: LanguageTag?, now: Timestamp) -> Presentation {
         let values = TemplateValues(count: count)
         let (texts, payload) = (template.texts, template.payload)
         return Presentation(

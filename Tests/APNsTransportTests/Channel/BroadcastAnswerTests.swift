@@ -1,6 +1,8 @@
 import CarillonABI
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import APNsTransport
 
@@ -93,7 +95,7 @@ struct BroadcastAnswerTests {
     @Test func anExpiredTokenIsRenewed() throws {
         let fixture = try BroadcastTests.fixture()
         _ = try fixture.deliver(BroadcastTests.sample(), to: BroadcastTests.registration())
-        fixture.clock.advance(by: 30 * ManualClock.minute)
+        fixture.clock.advance(by: .minutes(30))
         fixture.refuse(403, "ExpiredProviderToken")
         #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_RETRY])
         _ = try fixture.deliver(BroadcastTests.sample(), to: BroadcastTests.registration())

@@ -3,6 +3,8 @@ import PluginKit
 import PluginTestSupport
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import APNsTransport
 
@@ -147,7 +149,7 @@ struct ChannelCommandTests {
 
     @Test func anExpiredTokenIsRenewedForTheNextTime() {
         run("channels", "list")
-        fixture.clock.advance(by: 30 * ManualClock.minute)
+        fixture.clock.advance(by: .minutes(30))
         fixture.refuse(403, "ExpiredProviderToken")
         #expect(answers.list.first?.text == "APNs refused it: ExpiredProviderToken, try again")
         run("channels", "list")

@@ -3,6 +3,8 @@ import Foundation
 import PluginKit
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import APNsTransport
 
@@ -217,13 +219,16 @@ struct CalendarDateTests {
         ] as [(Int64, String)]
     )
     func namesTheDay(_ seconds: Int64, _ text: String) {
-        #expect(CalendarDate.text(seconds) == text)
+        #expect(CalendarDate.text(Timestamp(seconds: seconds)) == text)
     }
 
     @Test func foundationNamesTheSame() throws {
         let style = Date.ISO8601FormatStyle(timeZone: .gmt).year().month().day()
         for seconds in stride(from: -5_000_000_000 as Int64, to: 200_000_000_000, by: 987_654_321) {
-            #expect(CalendarDate.text(seconds) == Date(timeIntervalSince1970: Double(seconds)).formatted(style))
+            #expect(
+                CalendarDate.text(Timestamp(seconds: seconds))
+                    == Date(timeIntervalSince1970: Double(seconds)).formatted(style)
+            )
         }
     }
 }

@@ -5,6 +5,8 @@ import Foundation
 import PluginKit
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import APNsTransport
 
@@ -54,7 +56,7 @@ struct CertificateTests {
     @Test func saysWhenItHoldsNoMore() throws {
         let text = #"{"topic":"com.example.app","certificate_file":"\#(CertificateFiles.path("universal.pem"))"}"#
         let block = try JSONObject(parsing: text)
-        let read = { (seconds: Int64) in try APNsConfiguration(block, now: seconds * 1000).warnings }
+        let read = { (seconds: Int64) in try APNsConfiguration(block, now: Timestamp(seconds: seconds)).warnings }
         let (start, end, day) = (1_767_225_600 as Int64, 1_798_761_600 as Int64, 86_400 as Int64)
         #expect(try read(start) == [])
         #expect(try read(end - 30 * day) == [])
@@ -86,22 +88,21 @@ struct CertificateTests {
     /// A router that was started in the spring runs on into the winter.
     @Test func saysOnceADayThatItIsAboutToExpireAndThenSendsNoMore() throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
-        let day = 86_400_000 as Int64
-        let untilExpiry = 1_798_761_600_000 - ManualClock.start
-        fixture.clock.advance(by: untilExpiry - 7 * day - 1)
+        let untilExpiry = Timestamp(seconds: 1_798_761_600) - ManualClock.start
+        fixture.clock.advance(by: untilExpiry - .days(7) - .milliseconds(1))
         #expect(try fixture.deliver(.wake("dm")) == .CARILLON_OK)
         #expect(fixture.host.log == [])
-        fixture.clock.advance(by: 1)
+        fixture.clock.advance(by: .milliseconds(1))
         for ticket in 2...3 as ClosedRange<UInt64> {
             #expect(try fixture.deliver(.wake("dm"), ticket: ticket) == .CARILLON_OK)
         }
         let warning = "the client certificate for APNs expires on 2027-01-01: renew it before"
         #expect(fixture.host.log == [warning])
-        fixture.clock.advance(by: day)
+        fixture.clock.advance(by: .days(1))
         #expect(try fixture.deliver(.wake("dm"), ticket: 4) == .CARILLON_OK)
         #expect(fixture.host.log == [warning, warning])
         #expect(fixture.host.outcomes == [])
-        fixture.clock.advance(by: 6 * day)
+        fixture.clock.advance(by: .days(6))
         #expect(try fixture.deliver(.wake("dm"), ticket: 5) == .CARILLON_OK)
         #expect(fixture.host.requests.count == 4)
         #expect(fixture.host.log.last?.contains("expired on 2027-01-01") == true)

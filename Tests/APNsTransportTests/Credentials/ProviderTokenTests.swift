@@ -3,13 +3,14 @@ import Cipher
 import Foundation
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import APNsTransport
 
 struct ProviderTokenTests {
     private let key = P256PrivateKey()
     private let start = ManualClock.start
-    private let minute = ManualClock.minute
 
     private func machine() -> ProviderToken {
         ProviderToken(teamID: "TEAMID1234", keyID: "ABCDEFGHIJ", bundleID: "com.example.app", key: key)
@@ -30,7 +31,7 @@ struct ProviderTokenTests {
 
     @Test func isAJSONWebTokenThatTheKeySigned() throws {
         var machine = machine()
-        let parts = try parts(machine.proof(now: start + 999))
+        let parts = try parts(machine.proof(now: start + .milliseconds(999)))
         #expect(try isSameJSON(parts.header, #"{"alg":"ES256","kid":"ABCDEFGHIJ"}"#))
         #expect(try isSameJSON(parts.claims, #"{"iss":"TEAMID1234","iat":1770000000}"#))
         #expect(parts.signature.count == 64)
@@ -40,8 +41,8 @@ struct ProviderTokenTests {
     @Test func isUsedForFiftyMinutes() throws {
         var machine = machine()
         let first = try machine.proof(now: start)
-        #expect(try machine.proof(now: start + 50 * minute - 1) === first)
-        let second = try machine.proof(now: start + 50 * minute)
+        #expect(try machine.proof(now: start + .minutes(50) - .milliseconds(1)) === first)
+        let second = try machine.proof(now: start + .minutes(50))
         #expect(second.authorization != first.authorization)
         // Apple wants connections to last: only an expired token is a reason to leave them.
         #expect(second.connection == first.connection)
@@ -51,8 +52,8 @@ struct ProviderTokenTests {
     @Test func isRenewedWhenAppleCallsItExpiredAndItIsOldEnough() throws {
         var machine = machine()
         let first = try machine.proof(now: start)
-        #expect(machine.refuse(generation: first.generation, now: start + 20 * minute) == .renewed)
-        let second = try machine.proof(now: start + 20 * minute)
+        #expect(machine.refuse(generation: first.generation, now: start + .minutes(20)) == .renewed)
+        let second = try machine.proof(now: start + .minutes(20))
         #expect(second.authorization != first.authorization)
         #expect(second.connection != first.connection)
     }
@@ -60,17 +61,20 @@ struct ProviderTokenTests {
     @Test func isKeptWhenAppleCallsItExpiredTooSoon() throws {
         var machine = machine()
         let first = try machine.proof(now: start)
-        #expect(machine.refuse(generation: first.generation, now: start + 20 * minute - 1) == .clocksDisagree)
-        #expect(try machine.proof(now: start + 20 * minute - 1) === first)
+        #expect(
+            machine.refuse(generation: first.generation, now: start + .minutes(20) - .milliseconds(1))
+                == .clocksDisagree
+        )
+        #expect(try machine.proof(now: start + .minutes(20) - .milliseconds(1)) === first)
     }
 
     @Test func lateAnswersToAnOldTokenDoNotRenewTheNewOne() throws {
         var machine = machine()
         let first = try machine.proof(now: start)
-        #expect(machine.refuse(generation: first.generation, now: start + 30 * minute) == .renewed)
-        let second = try machine.proof(now: start + 30 * minute)
-        #expect(machine.refuse(generation: first.generation, now: start + 55 * minute) == .renewed)
-        #expect(try machine.proof(now: start + 55 * minute) === second)
+        #expect(machine.refuse(generation: first.generation, now: start + .minutes(30)) == .renewed)
+        let second = try machine.proof(now: start + .minutes(30))
+        #expect(machine.refuse(generation: first.generation, now: start + .minutes(55)) == .renewed)
+        #expect(try machine.proof(now: start + .minutes(55)) === second)
     }
 
     @Test func connectionsAreLeftOnceHoweverManyAnswersSaySo() throws {
@@ -88,8 +92,8 @@ struct ProviderTokenTests {
     @Test func isRenewedWhenTheClockIsSetBackFar() throws {
         var machine = machine()
         let first = try machine.proof(now: start)
-        #expect(try machine.proof(now: start - 20 * minute) === first)
-        #expect(try machine.proof(now: start - 21 * minute) !== first)
+        #expect(try machine.proof(now: start - .minutes(20)) === first)
+        #expect(try machine.proof(now: start - .minutes(21)) !== first)
     }
 
     @Test(.enabled(if: PythonCryptography.isThere)) func anotherLibraryAcceptsTheSignature() throws {
@@ -117,7 +121,7 @@ struct ExpiredProviderTokenTests {
         let fixture = try TransportFixture()
         _ = try fixture.deliver(.wake("dm"), ticket: 1)
         _ = try fixture.deliver(.wake("dm"), ticket: 2)
-        fixture.clock.advance(by: 30 * ManualClock.minute)
+        fixture.clock.advance(by: .minutes(30))
         fixture.host.answer(0, status: 403, body: expired)
         _ = try fixture.deliver(.wake("dm"), ticket: 3)
         fixture.host.answer(1, status: 403, body: expired)
@@ -138,7 +142,7 @@ struct ExpiredProviderTokenTests {
     @Test func aYoungTokenCalledExpiredMeansThatTheClocksDisagree() throws {
         let fixture = try TransportFixture()
         _ = try fixture.deliver(.wake("dm"))
-        fixture.clock.advance(by: 5 * ManualClock.minute)
+        fixture.clock.advance(by: .minutes(5))
         fixture.host.answer(status: 403, body: expired)
         #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_MISCONFIGURED])
         #expect(fixture.host.log.count == 1)
@@ -165,7 +169,7 @@ struct ConnectionTests {
     @Test func aTokenThatIsRenewedInTimeGoesByTheSame() throws {
         let fixture = try TransportFixture()
         _ = try fixture.deliver(.wake("dm"))
-        fixture.clock.advance(by: 50 * ManualClock.minute)
+        fixture.clock.advance(by: .minutes(50))
         _ = try fixture.deliver(.wake("dm"))
         #expect(Set(fixture.host.requests.map { $0.headers["authorization"] }).count == 2)
         #expect(Set(fixture.host.requests.map(\.connection)).count == 1)

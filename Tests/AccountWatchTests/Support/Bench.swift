@@ -4,6 +4,7 @@ import Registry
 import RelayPool
 import Schnorr
 import Testing
+import Units
 
 @testable import AccountWatch
 
@@ -13,7 +14,7 @@ final class Bench {
     static let start: Int64 = 1_773_446_400
 
     let folder: TemporaryFolder
-    let time = ManualTime(start * 1000)
+    let time = ManualTime(Timestamp(seconds: start))
     let accounts = FakeAccounts()
     private(set) var relays = FakeRelays()
     private(set) var registry: Registry
@@ -47,13 +48,13 @@ final class Bench {
     func put(_ account: WatchedAccount) {
         accounts[account.key] = account
         watch.changed([account.key])
-        time.pass(200)
+        time.pass(.milliseconds(200))
     }
 
     func remove(_ key: PublicKey) {
         accounts[key] = nil
         watch.changed([key])
-        time.pass(200)
+        time.pass(.milliseconds(200))
     }
 
     func relay(_ text: String) throws -> RelayURL { try #require(RelayURL(text)) }

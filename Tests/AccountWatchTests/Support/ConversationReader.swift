@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 @testable import RelayPool
 
@@ -7,15 +8,15 @@ struct ConversationReader {
     private var session = RelaySession(settings: SessionSettings(ownKey: .sample(9_999)))
     private(set) var filters: [Filter] = []
 
-    /// Watches what `changes` say, then connects. Times as the session has them.
-    mutating func read(_ changes: [WatchChange], mark: Int64?, now: Int64) {
+    /// Watches what `changes` say, then connects. `mark` is in seconds since 1970.
+    mutating func read(_ changes: [WatchChange], mark: Int64?, now: Timestamp) {
         var actions = session.update(changes, now: now)
         actions += session.connected(limitation: RelayLimitation(), mark: mark, now: now)
         for step in 0..<100 {
-            var next = session.tick(now: now + Int64(step) * 1_000)
+            var next = session.tick(now: now + .seconds(step))
             for case .send(.request(let id, let asked)) in actions {
                 filters += asked
-                next += session.receive(.endOfStoredEvents(id), now: now + Int64(step) * 1_000)
+                next += session.receive(.endOfStoredEvents(id), now: now + .seconds(step))
             }
             actions = next
         }

@@ -2,6 +2,7 @@ import HTTPLanes
 import PlatformTestSupport
 import Platforms
 import Testing
+import Units
 
 @testable import CarillonRouter
 @testable import Operations
@@ -9,7 +10,7 @@ import Testing
 @Suite struct PushSizeTests {
     private func size(_ platform: String, _ body: String, _ headers: HTTPFields = []) -> [Int]? {
         let request = HTTPRequest(method: "POST", url: "https://a.example", headers: headers, body: Array(body.utf8))
-        return PushSize(request, PlatformCatalog.builtIn[platform]?.limits).map { [$0.count, $0.limit] }
+        return PushSize(request, PlatformCatalog.builtIn[platform]?.limits).map { [$0.count.bytes, $0.limit.bytes] }
     }
 
     @Test func appleCountsTheBodyAndAllowsCallsMore() {

@@ -9,6 +9,8 @@ import Registry
 import Sealing
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 import YAMLReading
 
 @testable import CarillonRouter
@@ -42,7 +44,7 @@ import YAMLReading
         }
     }
 
-    private static let noon: Int64 = 1_773_446_400_000
+    private static let noon = Timestamp(seconds: 1_773_446_400)
     private static let token = String(repeating: "ab", count: 32)
     private let folder: URL
     private var configuration: Configuration
@@ -79,7 +81,7 @@ import YAMLReading
         let key = try ConversationKey(secret: alice.secret, public: identity.publicKey)
         let event = try Event.signed(
             kind: .pushRegistration,
-            createdAt: Self.noon / 1000,
+            createdAt: Self.noon.seconds,
             tags: [["d", identity.publicKey.hex + ":" + device]],
             content: NIP44.encrypt(content, key: key, nonce: SecureRandom.bytes(32)),
             by: alice
@@ -152,7 +154,7 @@ import YAMLReading
         let filters = #","filter_plugins":{"mutes":false,"noise":false,"other":true}"#
         let device = try register(quiet + batch + filters)
         let plain = try register(device: "tablet")
-        configuration.pacing.leastCooldownSeconds = 30
+        configuration.pacing.leastCooldown = .seconds(30)
         var mutes = Configuration.Filter(name: "mutes", line: 1)
         mutes.availability = .always
         configuration.filters = [mutes, Configuration.Filter(name: "noise", line: 2)]
@@ -181,7 +183,7 @@ import YAMLReading
         let device = try register()
         let store = TraceStore(path: configuration.tracePath, now: { Self.noon }, logger: logger)
         let queue = QueueName(platform: "ios", app: "default")
-        store.queuePaused(QueuePause(queue: queue, until: Self.noon + 60_000, reason: "InvalidProviderToken"))
+        store.queuePaused(QueuePause(queue: queue, until: Self.noon + .minutes(1), reason: "InvalidProviderToken"))
         store.flush()
         let shown = try operations().show(device)
         #expect(shown.text.contains("refuses the router's credentials (InvalidProviderToken)"))
@@ -445,10 +447,10 @@ import YAMLReading
 
     @Test func theTraceGoesBackNoFurtherThanItIsKept() throws {
         configuration.trace?.days = 1
-        let store = TraceStore(path: configuration.tracePath, now: { Self.noon - 3 * 86_400_000 }, logger: logger)
+        let store = TraceStore(path: configuration.tracePath, now: { Self.noon - .days(3) }, logger: logger)
         store.trace(
             [TraceStep(step: .expired, event: EventID(Bytes32(words: (1, 2, 3, 4))))],
-            at: Self.noon - 259_200_000
+            at: Self.noon - .days(3)
         )
         store.close()
         let explanation = try operations().explain(alice.publicKey.hex)
@@ -521,7 +523,7 @@ import YAMLReading
         func fail(_ attempts: Int) throws {
             var changes = OutboxChanges()
             let key = OutboxKey(queue: 1, sequence: 1)
-            changes.reschedulings = [.init(key: key, due: Self.noon + 60_000, attempts: attempts)]
+            changes.reschedulings = [.init(key: key, due: Self.noon + .minutes(1), attempts: attempts)]
             try Outbox(path: configuration.outboxPath).apply(changes)
         }
         try fail(1)

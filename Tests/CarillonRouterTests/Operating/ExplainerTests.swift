@@ -3,13 +3,14 @@ import Nostr
 import Notifications
 import Pipeline
 import Testing
+import Units
 
 @testable import CarillonRouter
 @testable import EventTrace
 @testable import Operations
 
 @Suite struct ExplainerTests {
-    private static let noon: Int64 = 1_773_446_400_000
+    private static let noon = Timestamp(seconds: 1_773_446_400)
     private let event = EventID(Bytes32(words: (1, 1, 1, 1)))
     private let alice = PublicKey(Bytes32(words: (2, 2, 2, 2)))
     private let bob = PublicKey(Bytes32(words: (3, 3, 3, 3)))
@@ -56,7 +57,7 @@ import Testing
         status: UInt32 = 200,
         reason: String = "",
         attempt: Int = 1,
-        nextDue: Int64? = nil
+        nextDue: Timestamp? = nil
     ) -> TraceEntry {
         let report = DeliveryReport(
             delivery: delivery,
@@ -68,7 +69,7 @@ import Testing
             attempt: attempt,
             nextDue: nextDue
         )
-        return TraceEntry(report, at: Self.noon + 1_000)
+        return TraceEntry(report, at: Self.noon + .seconds(1))
     }
 
     private func explain(
@@ -90,7 +91,7 @@ import Testing
             step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
             step(.unwanted, of: alice, on: 2, reason: "reply"),
             step(.own, of: bob),
-            report(.retry, "a", on: 1, status: 503, reason: "busy", nextDue: Self.noon + 60_000),
+            report(.retry, "a", on: 1, status: 503, reason: "busy", nextDue: Self.noon + .minutes(1)),
             report(.delivered, "a", on: 1, attempt: 2),
         ])
         #expect(explanation.isKnown && explanation.advice.isEmpty)
@@ -214,7 +215,7 @@ import Testing
             report(.reduced, "a", on: 1, status: 413), step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
         ]
         let queue = QueueName(platform: "ios", app: "default")
-        let pause = QueuePause(queue: queue, until: Self.noon + 60_000, reason: reason, cause: cause)
+        let pause = QueuePause(queue: queue, until: Self.noon + .minutes(1), reason: reason, cause: cause)
         var surroundings = Explainer.Surroundings()
         surroundings.outbox = ["a"]
         surroundings.pauses = [queue: TracedPause(pause, since: Self.noon)]
@@ -275,11 +276,11 @@ import Testing
     @Test func aPausedQueueIsTriedWhenItsPauseEnds() {
         let history = [
             step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),
-            report(.retry, "a", on: 1, status: 503, reason: "busy", nextDue: Self.noon + 2_000),
+            report(.retry, "a", on: 1, status: 503, reason: "busy", nextDue: Self.noon + .seconds(2)),
         ]
         let queue = QueueName(platform: "ios", app: "default")
-        func outcome(pausedFor milliseconds: Int64) -> String {
-            let pause = QueuePause(queue: queue, until: Self.noon + milliseconds, reason: "quota", cause: .asked)
+        func outcome(pausedFor span: Duration) -> String {
+            let pause = QueuePause(queue: queue, until: Self.noon + span, reason: "quota", cause: .asked)
             var surroundings = Explainer.Surroundings()
             surroundings.outbox = ["a"]
             surroundings.pauses = [queue: TracedPause(pause, since: Self.noon)]
@@ -288,10 +289,10 @@ import Testing
         }
         let failed = "not delivered yet: ios/default failed (503 busy); it is tried again from 2026-03-14"
         #expect(
-            outcome(pausedFor: 600_000)
+            outcome(pausedFor: .minutes(10))
                 == failed + " 00:10:00 UTC on; ios/default asked for a pause until 2026-03-14 00:10:00 UTC (quota)"
         )
-        #expect(outcome(pausedFor: 1_000) == failed + " 00:00:02 UTC on")
+        #expect(outcome(pausedFor: .seconds(1)) == failed + " 00:00:02 UTC on")
     }
 
     @Test func whatWaitsForItsHostSaysUntilWhen() {
@@ -305,7 +306,7 @@ import Testing
                     status: 0,
                     reason: reason,
                     attempt: attempt,
-                    nextDue: Self.noon + 900_000
+                    nextDue: Self.noon + .minutes(15)
                 ),
             ]
             return explain(isToldFirst ? entries.reversed() : entries, outbox: ["a"]).accounts[0].devices[0].outcome

@@ -1,6 +1,7 @@
 import Console
 import Delivery
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 @testable import Operations

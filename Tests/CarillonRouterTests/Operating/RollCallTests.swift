@@ -1,6 +1,7 @@
 import Dispatch
 import Synchronization
 import Testing
+import Units
 
 @testable import CarillonRouter
 @testable import Operations
@@ -10,7 +11,7 @@ struct RollCallTests {
     @Test func nobodyIsMissingWhenAllAnswer() async {
         let missing = await RollCall.missing(
             [("a", { $0() }), ("b", { answer in DispatchQueue.global().async { answer() } })],
-            within: 60_000
+            within: .minutes(1)
         )
         #expect(missing.isEmpty)
     }
@@ -19,7 +20,7 @@ struct RollCallTests {
         let late = Mutex<(@Sendable () -> Void)?>(nil)
         let missing = await RollCall.missing(
             [("a", { $0() }), ("c", { _ in }), ("b", { answer in late.withLock { $0 = answer } })],
-            within: 1
+            within: .milliseconds(1)
         )
         #expect(missing == ["b", "c"])
         // Whoever comes later disturbs nobody.
@@ -27,11 +28,11 @@ struct RollCallTests {
     }
 
     @Test func theTimeMayBeOverBeforeAnybodyWaits() async {
-        let missing = await RollCall.missing([("a", { _ in })], within: 1) { _, end in end() }
+        let missing = await RollCall.missing([("a", { _ in })], within: .milliseconds(1)) { _, end in end() }
         #expect(missing == ["a"])
     }
 
     @Test func nobodyIsAsked() async {
-        #expect(await RollCall.missing([], within: 60_000).isEmpty)
+        #expect(await RollCall.missing([], within: .minutes(1)).isEmpty)
     }
 }

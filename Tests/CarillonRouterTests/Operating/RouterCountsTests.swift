@@ -3,6 +3,8 @@ import Delivery
 import Notifications
 import Pipeline
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import CarillonRouter
 @testable import Operations
@@ -11,7 +13,8 @@ import Testing
     private static let ios = QueueName(platform: "ios", app: "default")
     private let counts = RouterCounts(now: { 10_000 })
 
-    private func report(_ kind: DeliveryReport.Kind, _ reason: String, acceptedAt: Int64? = 9_000) -> DeliveryReport {
+    private func report(_ kind: DeliveryReport.Kind, _ reason: String, acceptedAt: Timestamp? = 9_000) -> DeliveryReport
+    {
         DeliveryReport(
             delivery: "",
             device: DeviceID(rawValue: 1),
@@ -39,7 +42,8 @@ import Testing
             report(.unreadable, "x", acceptedAt: nil),
         ])
         counts.attemptsBegan([
-            AttemptStart(queue: Self.ios, attempt: 1, age: 20), AttemptStart(queue: Self.ios, attempt: 2, age: 9_000),
+            AttemptStart(queue: Self.ios, attempt: 1, age: .milliseconds(20)),
+            AttemptStart(queue: Self.ios, attempt: 2, age: .seconds(9)),
         ])
         counts.queuePaused(QueuePause(queue: Self.ios, until: 1, reason: "x"))
         let labels = "platform=\"ios\",app=\"default\""

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Testing
+import Units
 
 @testable import CarillonRouter
 
@@ -79,12 +80,13 @@ import Testing
 
     @Test(
         arguments: [
-            (["WATCHDOG_USEC": "30000000"], 30_000), (["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7"], 30_000),
+            (["WATCHDOG_USEC": "30000000"], .seconds(30)),
+            (["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7"], .seconds(30)),
             (["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "8"], nil), ([:], nil), (["WATCHDOG_USEC": "0"], nil),
             (["WATCHDOG_USEC": "many"], nil),
-        ] as [([String: String], Int64?)]
+        ] as [([String: String], Duration?)]
     )
-    func knowsWhetherItIsWaitedFor(_ variables: [String: String], _ interval: Int64?) throws {
+    func knowsWhetherItIsWaitedFor(_ variables: [String: String], _ interval: Duration?) throws {
         let manager = ServiceManager(environment: { $0 == "NOTIFY_SOCKET" ? "/run/notify" : variables[$0] }, process: 7)
         #expect(try #require(manager).watchdog == interval)
     }

@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import TimeTestSupport
 
 @testable import CarillonRouter
 @testable import Operations

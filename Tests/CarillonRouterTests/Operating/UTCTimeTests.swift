@@ -1,4 +1,6 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import CarillonRouter
 @testable import Operations
@@ -11,13 +13,13 @@ import Testing
             (951_782_400_000, "2000-02-29T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"), (1_795_314_062_125, "2026-11-22T02:21:02.125Z"),
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
-        ] as [(Int64, String)]
+        ] as [(Timestamp, String)]
     )
-    func isThatDayAndTime(_ milliseconds: Int64, _ stamp: String) {
-        #expect(UTCTime(milliseconds: milliseconds).stamp == stamp)
+    func isThatDayAndTime(_ moment: Timestamp, _ stamp: String) {
+        #expect(UTCTime(moment).stamp == stamp)
     }
 
     @Test func peopleReadItWithoutFractions() {
-        #expect(UTCTime(milliseconds: 1_795_314_062_125).words == "2026-11-22 02:21:02 UTC")
+        #expect(UTCTime(1_795_314_062_125).words == "2026-11-22 02:21:02 UTC")
     }
 }

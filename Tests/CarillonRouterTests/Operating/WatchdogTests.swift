@@ -1,6 +1,7 @@
 import Logging
 import Synchronization
 import Testing
+import Units
 
 @testable import CarillonRouter
 
@@ -9,12 +10,12 @@ import Testing
 
     @Test func saysThatItIsAliveOnlyWhileNothingIsStuck() async {
         let rounds = Mutex<[[String]]>([[], ["pipeline"], ["courier", "pipeline"], []])
-        let asked = Mutex<[Int64]>([])
+        let asked = Mutex<[Duration]>([])
         let heard = Mutex<[Int]>([])
         let watchdog = Watchdog(
-            interval: 1_000,
-            stuck: { milliseconds in
-                asked.withLock { $0.append(milliseconds) }
+            interval: .seconds(1),
+            stuck: { patience in
+                asked.withLock { $0.append(patience) }
                 return rounds.withLock { $0.removeFirst() }
             },
             alive: { heard.withLock { $0.append(rounds.withLock(\.count)) } },
@@ -24,6 +25,6 @@ import Testing
         await watchdog.run()
         #expect(heard.withLock { $0 } == [3, 0])
         // Asking and resting take half of what the manager waits.
-        #expect(asked.withLock { $0 } == [250, 250, 250, 250])
+        #expect(asked.withLock { $0 } == Array(repeating: .milliseconds(250), count: 4))
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Notifications
 import Testing
+import Units
 
 @testable import CarillonRouter
 @testable import RouterConfiguration
@@ -81,7 +82,7 @@ import Testing
         )
         let result = old.reloaded(from: new)
         #expect(result.rulesFiles == ["/etc/carillon/rules.yaml"] && result.defaultMode == .nudge)
-        #expect(result.shutdownSeconds == 30 && result.apps["default"]?.platforms.keys.sorted() == ["gotify"])
+        #expect(result.shutdownTime == .seconds(30) && result.apps["default"]?.platforms.keys.sorted() == ["gotify"])
         #expect(result.api?.tokenFile == "/etc/carillon/other.token")
         #expect(result.storePath == old.storePath && result.hints == old.hints)
     }

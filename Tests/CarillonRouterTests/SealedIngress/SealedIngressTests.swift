@@ -9,6 +9,8 @@ import PlatformTestSupport
 import Platforms
 import Registry
 import Testing
+import TimeTestSupport
+import Units
 import WebIngress
 import YAMLReading
 
@@ -203,14 +205,14 @@ import YAMLReading
 
     @Test func aClientWhoseTokensAreRefusedLosesItsAllowance() async throws {
         try await run { router in
-            let trials = TokenTrials(now: SystemTime.now)
+            let trials = TokenTrials(now: Timestamp.now)
             let backend = SealedIngressBackend(
                 queue: QueueName(platform: "ios", app: "default"),
                 limits: IngressDeviceLimits(),
                 registry: router.registry,
                 courier: router.courier,
                 trials: trials,
-                now: SystemTime.now,
+                now: Timestamp.now,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
             func push(_ number: Int, from address: String) -> IngressPush {

@@ -1,11 +1,12 @@
 import Listening
 import Notifications
 import Testing
+import Units
 
 @testable import CarillonRouter
 
 @Suite struct TokenTrialBookTests {
-    private static let noon: Int64 = 1_773_446_400_000
+    private static let noon = Timestamp(seconds: 1_773_446_400)
 
     private func client(_ number: Int) throws -> ClientAddress {
         try #require(ClientAddress(peer: "192.0.2.\(number)", forwardedFor: [], isTrustedProxy: { _ in false }))
@@ -29,10 +30,12 @@ import Testing
         bring(&book, 1..<21, by: bad, areTaken: false)
         #expect(!book.isMistrusted(bad, now: Self.noon))
         bring(&book, 21..<22, by: bad, areTaken: false)
-        #expect(book.isMistrusted(bad, now: Self.noon) && book.isMistrusted(bad, now: Self.noon + 3_599_999))
+        #expect(
+            book.isMistrusted(bad, now: Self.noon) && book.isMistrusted(bad, now: Self.noon + .milliseconds(3_599_999))
+        )
         #expect(!book.isMistrusted(other, now: Self.noon))
-        #expect(!book.isMistrusted(bad, now: Self.noon + 3_600_000))
-        #expect(!book.isMistrusted(bad, now: Self.noon - 1))
+        #expect(!book.isMistrusted(bad, now: Self.noon + .hours(1)))
+        #expect(!book.isMistrusted(bad, now: Self.noon - .milliseconds(1)))
     }
 
     @Test func whoseTokensAreMostlyGoodIsTrusted() throws {

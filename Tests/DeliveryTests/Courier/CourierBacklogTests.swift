@@ -1,5 +1,7 @@
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -8,7 +10,7 @@ struct CourierBacklogTests {
     private let delivered = Outcome(.delivered, status: 200, reason: "ok")
     private let name = QueueName(platform: "ios", app: "default")
 
-    private func row(_ number: Int, due: Int64? = nil) -> StoredDelivery {
+    private func row(_ number: Int, due: Timestamp? = nil) -> StoredDelivery {
         StoredDelivery(
             key: OutboxKey(queue: 1, sequence: Int64(number)),
             delivery: .sample(number, device: Int64(number)),
@@ -30,7 +32,7 @@ struct CourierBacklogTests {
         let lowest = OutboxKey.lowest(of: 1)
         #expect(
             driver.reads.map(\.part) == [
-                .firstTries(after: lowest), .retries(from: RetryPlace(due: .min, key: lowest)),
+                .firstTries(after: lowest), .retries(from: RetryPlace(due: .distantPast, key: lowest)),
             ]
         )
         #expect(driver.reads.map(\.limit) == [4, 4])
@@ -84,7 +86,7 @@ struct CourierBacklogTests {
         var driver = QueuesDriver(limits: Self.limits)
         driver.handle(.accepted((1...12).map { row($0) }))
         for number in 1...12 {
-            driver.now += 1
+            driver.now += .milliseconds(1)
             driver.end(number, Outcome(.retry, status: 503, reason: "down"))
         }
         let queue = driver.queues.queues[0]
@@ -101,7 +103,7 @@ struct CourierBacklogTests {
         let key = { (number: Int) in OutboxKey(queue: 1, sequence: Int64(number)) }
         driver.handle(.accepted((1...10).map { StoredDelivery(key: key($0), delivery: .sample($0, device: 1)) }))
         driver.end(1, Outcome(.retry, status: 503, reason: "down"))
-        let due = driver.now + 1000
+        let due = driver.now + .seconds(1)
         #expect(driver.queues.queues[0].devices.count == 0)
         #expect(driver.changes.reschedulings.map(\.key) == (1...10).map(key))
         #expect(driver.changes.reschedulings.allSatisfy { $0.due == due })
@@ -123,7 +125,7 @@ struct CourierBacklogTests {
         let (firstTries, retries) = (driver.reads[0], driver.reads[1])
         driver.handle(.page(firstTries, OutboxPage(deliveries: [row(1)], isLast: true)))
         driver.end(1, Outcome(.retry, status: 503, reason: "down"))
-        let due = driver.now + 1000
+        let due = driver.now + .seconds(1)
         driver.advance(to: due)
         #expect(driver.numbersUnderWay == [1])
         let overdue = (2...5).map { row($0, due: 5) }

@@ -1,5 +1,7 @@
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -48,23 +50,23 @@ struct CourierHostTests {
     @Test func retryAfterPausesTheWholeHost() {
         var driver = driver()
         driver.accept(.sample(1, device: 1), .sample(2, device: 2), .sample(100, device: 100))
-        driver.end(1, Outcome(.retry, status: 429, retryAfter: 30_000, reason: "too-many"))
+        driver.end(1, Outcome(.retry, status: 429, retryAfter: .seconds(30), reason: "too-many"))
         driver.end(2, delivered)
         driver.accept(.sample(3, device: 3), .sample(101, device: 101))
         #expect(driver.numbersUnderWay == [100, 101])
-        driver.advance(by: 30_000)
+        driver.advance(by: .seconds(30))
         #expect(driver.numbersUnderWay == [100, 101, 3])
-        driver.advance(by: 1000)
+        driver.advance(by: .seconds(1))
         #expect(driver.numbersUnderWay == [100, 101, 3, 1])
     }
 
     @Test func aHostThatAsksForADayIsAskedAgainBefore() {
         var driver = driver()
         driver.accept(.sample(1, device: 1))
-        driver.end(1, Outcome(.retry, status: 429, retryAfter: 23 * 3_600_000, reason: "too-many"))
+        driver.end(1, Outcome(.retry, status: 429, retryAfter: .hours(23), reason: "too-many"))
         driver.accept(.sample(2, device: 2))
         #expect(driver.numbersUnderWay.isEmpty)
-        driver.advance(by: 15 * 60_000)
+        driver.advance(by: .minutes(15))
         #expect(driver.numbersUnderWay == [2])
     }
 
@@ -115,12 +117,12 @@ struct CourierHostTests {
         driver.accept((1...32).map { .sample($0, device: Int64($0)) })
         let begin = driver.now
         var attempts = 0
-        while driver.now < begin + 3_600_000 {
+        while driver.now < begin + .hours(1) {
             if let number = driver.numbersUnderWay.first {
                 attempts += 1
                 driver.end(number, Outcome(.retry, reason: reason))
             } else if let wakeAt = driver.wakeAt {
-                driver.advance(to: max(wakeAt, driver.now + 1))
+                driver.advance(to: max(wakeAt, driver.now + .milliseconds(1)))
             } else {
                 break
             }
@@ -145,15 +147,15 @@ struct CourierHostTests {
     @Test func aRetryIsToldForWhenItsHostIsAskedAgain() throws {
         var driver = driver()
         driver.accept(.sample(1, device: 1), .sample(2, device: 2))
-        driver.end(1, Outcome(.retry, status: 503, retryAfter: 600_000, reason: "server-error", scope: .host))
+        driver.end(1, Outcome(.retry, status: 503, retryAfter: .minutes(10), reason: "server-error", scope: .host))
         let begin = driver.now
         driver.end(2, Outcome(.retry, status: 500, reason: "server-error"))
         let due = try #require(driver.reports.last?.nextDue)
-        #expect(due >= begin + 600_000)
+        #expect(due >= begin + .minutes(10))
         driver.accept(.sample(3, device: 3))
         let report = try #require(driver.postponed.last)
         #expect(report.kind == .postponed && report.delivery == Delivery.sample(3).id && report.attempt == 0)
-        #expect(report.nextDue == begin + 600_000)
+        #expect(report.nextDue == begin + .minutes(10))
         #expect(!report.kind.isFinal)
     }
 
@@ -163,13 +165,13 @@ struct CourierHostTests {
         driver.accept((201...230).map { .sample($0, device: 2) })
         let begin = driver.now
         var refused = 0
-        while driver.now < begin + 600_000 {
+        while driver.now < begin + .minutes(10) {
             if let number = driver.numbersUnderWay.first {
                 let isRefusing = number <= 200
                 refused += isRefusing ? 1 : 0
                 driver.end(number, isRefusing ? Outcome(.rejected, status: 405, reason: "other") : delivered)
             } else if let wakeAt = driver.wakeAt {
-                driver.advance(to: max(wakeAt, driver.now + 1))
+                driver.advance(to: max(wakeAt, driver.now + .milliseconds(1)))
             } else {
                 break
             }

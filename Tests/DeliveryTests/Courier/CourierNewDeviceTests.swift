@@ -1,5 +1,7 @@
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -26,7 +28,7 @@ struct CourierNewDeviceTests {
                 driver.end(number, madeUp)
                 ended += 1
             } else if let wakeAt = driver.wakeAt {
-                driver.advance(to: max(wakeAt, driver.now + 1))
+                driver.advance(to: max(wakeAt, driver.now + .milliseconds(1)))
             } else {
                 break
             }

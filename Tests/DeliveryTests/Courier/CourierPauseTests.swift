@@ -1,5 +1,7 @@
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -14,11 +16,11 @@ struct CourierPauseTests {
         driver.accept(.sample(9, platform: "android"))
         driver.end(1, misconfigured)
         driver.end(2, misconfigured)
-        #expect(driver.pauses == [QueuePause(queue: ios, until: driver.now + 60_000, reason: "invalid-token")])
+        #expect(driver.pauses == [QueuePause(queue: ios, until: driver.now + .minutes(1), reason: "invalid-token")])
         #expect(driver.numbersUnderWay == [9])
         #expect(driver.reports.map(\.kind) == [.misconfigured, .misconfigured])
         #expect(driver.changes.removals.isEmpty)
-        driver.advance(by: 59_999)
+        driver.advance(by: .milliseconds(59_999))
         #expect(driver.numbersUnderWay == [9])
     }
 
@@ -27,7 +29,7 @@ struct CourierPauseTests {
         driver.accept((1...5).map { .sample($0, device: Int64($0)) })
         driver.end(1, misconfigured)
         driver.end(2, misconfigured)
-        driver.advance(by: 60_000)
+        driver.advance(by: .minutes(1))
         #expect(driver.numbersUnderWay == [3])
         driver.end(3, delivered)
         #expect(driver.resumed == [ios])
@@ -40,21 +42,21 @@ struct CourierPauseTests {
     @Test func pausesGrowUntilAProbeSucceeds() {
         var driver = QueuesDriver()
         driver.accept(.sample(1))
-        var lengths: [Int64] = []
+        var lengths: [Duration] = []
         for _ in 0..<6 {
             driver.end(1, misconfigured)
             while driver.numbersUnderWay.isEmpty, let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
         }
-        var begin = Int64(1_700_000_000_000)
+        var begin = Timestamp(milliseconds: 1_700_000_000_000)
         for pause in driver.pauses {
             lengths.append(pause.until - begin)
             begin = pause.until
         }
-        #expect(lengths == [1, 2, 4, 8, 15, 15].map { $0 * 60_000 })
+        #expect(lengths == [1, 2, 4, 8, 15, 15].map { .minutes($0) })
         driver.end(1, delivered)
         driver.accept(.sample(2))
         driver.end(2, misconfigured)
-        #expect(driver.pauses.last?.until == driver.now + 60_000)
+        #expect(driver.pauses.last?.until == driver.now + .minutes(1))
     }
 
     @Test func aNetworkErrorIsNoProofOfGoodCredentials() {
@@ -62,7 +64,7 @@ struct CourierPauseTests {
         driver.accept((1...4).map { .sample($0, device: Int64($0)) })
         driver.end(1, misconfigured)
         for number in 2...4 { driver.end(number, Outcome(.retry, reason: "network")) }
-        driver.advance(by: 60_000)
+        driver.advance(by: .minutes(1))
         #expect(driver.numbersUnderWay.count == 1)
         driver.end(driver.numbersUnderWay[0], Outcome(.retry, reason: "network"))
         #expect(driver.numbersUnderWay.count == 1)
@@ -82,10 +84,10 @@ struct CourierPauseTests {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 2))
         driver.resolve = { _ in .noTransport }
         driver.accept((1...5).map { .sample($0, device: Int64($0)) })
-        #expect(driver.pauses == [QueuePause(queue: ios, until: driver.now + 60_000, reason: "no-transport")])
+        #expect(driver.pauses == [QueuePause(queue: ios, until: driver.now + .minutes(1), reason: "no-transport")])
         #expect(driver.reports.isEmpty)
-        driver.advance(by: 60_000)
-        #expect(driver.pauses.map(\.until) == [driver.now, driver.now + 120_000])
+        driver.advance(by: .minutes(1))
+        #expect(driver.pauses.map(\.until) == [driver.now, driver.now + .minutes(2)])
         driver.resolve = { _ in .found(host: nil) }
         driver.handle(.lift)
         #expect(driver.numbersUnderWay.count == 1)
@@ -97,8 +99,8 @@ struct CourierPauseTests {
     @Test func whatExpiresDuringAPauseEnds() {
         var driver = QueuesDriver()
         driver.resolve = { _ in .noTransport }
-        driver.accept((1...3).map { .sample($0, device: Int64($0), expiresAt: driver.now + 1000) })
-        driver.advance(by: 60_000)
+        driver.accept((1...3).map { .sample($0, device: Int64($0), expiresAt: driver.now + .seconds(1)) })
+        driver.advance(by: .minutes(1))
         #expect(driver.reports.map(\.kind) == [.expired, .expired, .expired])
         #expect(driver.pauses.count == 1)
     }

@@ -1,5 +1,7 @@
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -23,11 +25,11 @@ struct CourierQueuesTests {
         driver.accept(.sample(1), .sample(2))
         driver.end(1, unavailable)
         #expect(driver.numbersUnderWay.isEmpty)
-        #expect(driver.wakeAt == driver.now + 1000)
+        #expect(driver.wakeAt == driver.now + .seconds(1))
         driver.accept(.sample(3))
-        driver.advance(by: 999)
+        driver.advance(by: .milliseconds(999))
         #expect(driver.numbersUnderWay.isEmpty)
-        driver.advance(by: 1)
+        driver.advance(by: .milliseconds(1))
         #expect(driver.numbersUnderWay == [1])
         driver.end(1, delivered)
         driver.end(2, delivered)
@@ -39,14 +41,14 @@ struct CourierQueuesTests {
     @Test func whatFailsAgainAndAgainStandsAside() {
         var driver = QueuesDriver(limits: CourierLimits(standAsideAfter: 3))
         driver.accept(.sample(1), .sample(2))
-        for wait: Int64 in [1000, 2000] {
+        for wait: Duration in [.seconds(1), .seconds(2)] {
             driver.end(1, unavailable)
             #expect(driver.numbersUnderWay.isEmpty)
             driver.advance(by: wait)
         }
         driver.end(1, unavailable)
         #expect(driver.numbersUnderWay == [2])
-        driver.advance(by: 4000)
+        driver.advance(by: .seconds(4))
         #expect(driver.numbersUnderWay == [2])
         driver.end(2, delivered)
         #expect(driver.numbersUnderWay == [1])
@@ -69,12 +71,12 @@ struct CourierQueuesTests {
     @Test func backoffGrowsWithEveryFailureAndIsWrittenDown() {
         var driver = QueuesDriver()
         let stored = driver.accept(.sample(1))
-        var dues: [Int64] = []
-        for wait: Int64 in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900] {
+        var dues: [Timestamp] = []
+        for seconds in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900] {
             driver.end(1, unavailable)
-            dues.append(driver.now + wait * 1000)
+            dues.append(driver.now + .seconds(seconds))
             #expect(driver.wakeAt == dues.last)
-            driver.advance(by: wait * 1000)
+            driver.advance(by: .seconds(seconds))
         }
         #expect(driver.changes.reschedulings.map(\.due) == dues)
         #expect(driver.changes.reschedulings.map(\.attempts) == Array(1...12))
@@ -86,8 +88,8 @@ struct CourierQueuesTests {
     @Test func retryAfterDelaysTheDeviceAndNobodyElse() {
         var driver = QueuesDriver()
         driver.accept(.sample(1), .sample(2), .sample(3, device: 2))
-        driver.end(1, Outcome(.retry, status: 429, retryAfter: 60_000, reason: "too-many"))
-        #expect(driver.wakeAt == driver.now + 61_000)
+        driver.end(1, Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "too-many"))
+        #expect(driver.wakeAt == driver.now + .seconds(61))
         driver.end(3, delivered)
         driver.accept(.sample(4, device: 3))
         #expect(driver.numbersUnderWay == [4])
@@ -172,8 +174,8 @@ struct CourierQueuesTests {
     @Test func expiredDeliveriesAreNotAttempted() {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 1))
         let now = driver.now
-        driver.accept(.sample(1), .sample(2, device: 2, expiresAt: now + 10), .sample(3, device: 2))
-        driver.now += 10
+        driver.accept(.sample(1), .sample(2, device: 2, expiresAt: now + .milliseconds(10)), .sample(3, device: 2))
+        driver.now += .milliseconds(10)
         driver.end(1, delivered)
         #expect(driver.reports.map(\.kind) == [.delivered, .expired])
         #expect(driver.numbersUnderWay == [3])
@@ -181,7 +183,7 @@ struct CourierQueuesTests {
 
     @Test func aRetryThatWouldComeTooLateExpires() {
         var driver = QueuesDriver()
-        driver.accept(.sample(1, expiresAt: driver.now + 1000), .sample(2))
+        driver.accept(.sample(1, expiresAt: driver.now + .seconds(1)), .sample(2))
         driver.end(1, unavailable)
         #expect(driver.reports.map(\.kind) == [.expired])
         #expect(driver.reports.first?.status == 503)
@@ -200,7 +202,7 @@ struct CourierQueuesTests {
             if let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
         }
         #expect(driver.reports.last?.kind == .expired)
-        #expect(driver.now < start + 24 * 3_600_000)
+        #expect(driver.now < start + .days(1))
         #expect(attempts == 10 + (24 * 3_600_000 - 1_023_000) / 900_000 + 1)
     }
 
@@ -210,7 +212,7 @@ struct CourierQueuesTests {
         driver.accept(.sample(1))
         #expect(driver.reports.map(\.reason) == ["directory-unavailable"])
         driver.resolve = { _ in .found(host: nil) }
-        driver.advance(by: 1000)
+        driver.advance(by: .seconds(1))
         #expect(driver.numbersUnderWay == [1])
     }
 
@@ -220,7 +222,7 @@ struct CourierQueuesTests {
         driver.handle(.drain)
         driver.end(1, delivered)
         driver.end(2, unavailable)
-        driver.advance(by: 10_000)
+        driver.advance(by: .seconds(10))
         #expect(driver.numbersUnderWay.isEmpty)
         #expect(driver.queues.inFlight == 0)
         #expect(driver.changes.removals.count == 1)

@@ -1,5 +1,7 @@
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -97,7 +99,7 @@ struct CourierReducingTests {
         driver.accept(alert(1))
         driver.end(1, tooLarge)
         driver.end(1, Outcome(.retry, status: 503, reason: "unavailable"))
-        driver.advance(by: 60_000)
+        driver.advance(by: .minutes(1))
         #expect(driver.attempts.map(\.stored.delivery.notification.mode) == [.nudge])
     }
 }

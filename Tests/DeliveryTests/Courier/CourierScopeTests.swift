@@ -1,5 +1,7 @@
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -19,11 +21,11 @@ struct CourierScopeTests {
     @Test func aDeviceIsLeftInPeaceHoweverOftenItIsTried() {
         var driver = driver()
         driver.accept(.sample(1), .sample(2), .sample(3, device: 2))
-        let tooMany = Outcome(.retry, status: 429, retryAfter: 60_000, reason: "TooManyRequests", scope: .device)
+        let tooMany = Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "TooManyRequests", scope: .device)
         for _ in 0..<5 {
             driver.end(1, tooMany)
             #expect(driver.numbersUnderWay == [3])
-            driver.advance(by: 59_999)
+            driver.advance(by: .milliseconds(59_999))
             #expect(driver.numbersUnderWay == [3])
             while !driver.numbersUnderWay.contains(1), let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
         }
@@ -36,7 +38,7 @@ struct CourierScopeTests {
     @Test func aDevicesTroubleIsNotItsHosts() {
         var driver = driver()
         driver.accept(.sample(1))
-        driver.end(1, Outcome(.retry, status: 429, retryAfter: 60_000, reason: "slow-down", scope: .device))
+        driver.end(1, Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "slow-down", scope: .device))
         driver.accept(.sample(2, device: 2))
         #expect(driver.numbersUnderWay == [2])
     }
@@ -49,10 +51,10 @@ struct CourierScopeTests {
     func aHostThatDoesNotSayHowLongIsLeftInPeaceLongerEachTime(_ outcome: Outcome) {
         var driver = driver()
         driver.accept(.sample(1), .sample(100, device: 100))
-        for seconds in [5, 10, 20, 40, 80, 160, 320, 640, 900, 900] as [Int64] {
+        for seconds in [5, 10, 20, 40, 80, 160, 320, 640, 900, 900] {
             let begin = driver.now
             driver.end(driver.numbersUnderWay.first { $0 != 100 } ?? 0, outcome)
-            driver.advance(to: begin + seconds * 1_000 - 1)
+            driver.advance(to: begin + .milliseconds(seconds * 1_000 - 1))
             #expect(driver.numbersUnderWay == [100])
             // Its own next attempt may be due later.
             while driver.numbersUnderWay == [100], let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
@@ -62,9 +64,9 @@ struct CourierScopeTests {
         driver.accept(.sample(2, device: 2))
         driver.end(2, outcome)
         driver.accept(.sample(3, device: 3))
-        driver.advance(by: 4_999)
+        driver.advance(by: .milliseconds(4999))
         #expect(driver.numbersUnderWay == [100])
-        driver.advance(by: 1)
+        driver.advance(by: .milliseconds(1))
         #expect(driver.numbersUnderWay.count == 2)
     }
 
@@ -83,7 +85,7 @@ struct CourierScopeTests {
         for number in 1...4 { driver.end(number, Outcome(.retry, status: 503, reason: "down", scope: .host)) }
         driver.accept(.sample(9, device: 9))
         #expect(driver.queues.status(now: driver.now).map(\.pausedHosts) == [1])
-        driver.advance(by: 5_000)
+        driver.advance(by: .seconds(5))
         #expect(driver.numbersUnderWay.count == 1)
         #expect(driver.queues.status(now: driver.now).map(\.pausedHosts) == [0])
     }
@@ -93,7 +95,7 @@ struct CourierScopeTests {
         driver.accept((1...4).map { .sample($0, device: Int64($0)) })
         for number in 1...4 { driver.end(number, Outcome(.retry, status: 503, reason: "down", scope: .host)) }
         driver.accept((10...20).map { .sample($0, device: Int64($0)) })
-        driver.advance(by: 5_000)
+        driver.advance(by: .seconds(5))
         #expect(driver.numbersUnderWay.count == 1)
         driver.end(driver.numbersUnderWay[0], delivered)
         #expect(driver.numbersUnderWay.count == 4)
@@ -111,9 +113,9 @@ struct CourierScopeTests {
     @Test func whatIsNotAttemptedBecauseOfAPauseDoesNotCount() {
         var driver = driver()
         driver.accept(.sample(1))
-        driver.end(1, Outcome(.retry, status: 429, retryAfter: 60_000, reason: "too-many", scope: .host))
+        driver.end(1, Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "too-many", scope: .host))
         driver.accept((2...20).map { .sample($0, device: Int64($0)) })
-        driver.advance(by: 60_000)
+        driver.advance(by: .minutes(1))
         while driver.reports.count < 21 {
             if let number = driver.numbersUnderWay.first {
                 driver.end(number, delivered)
@@ -131,22 +133,22 @@ struct CourierScopeTests {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 50))
         driver.accept((1...60).map { .sample($0, device: Int64($0)) })
         driver.accept(.sample(99, platform: "android"))
-        let quota = Outcome(.retry, status: 429, retryAfter: 60_000, reason: "quota-exceeded", scope: .transport)
+        let quota = Outcome(.retry, status: 429, retryAfter: .minutes(1), reason: "quota-exceeded", scope: .transport)
         for number in 1...50 { driver.end(number, quota) }
         #expect(driver.numbersUnderWay == [99])
         #expect(
             driver.pauses == [
-                QueuePause(queue: ios, until: driver.now + 60_000, reason: "quota-exceeded", cause: .asked)
+                QueuePause(queue: ios, until: driver.now + .minutes(1), reason: "quota-exceeded", cause: .asked)
             ]
         )
         #expect(driver.reports.allSatisfy { $0.kind == .retry })
         let status = driver.queues.status(now: driver.now)
-        #expect(status.map(\.pausedUntil) == [driver.now + 60_000, nil])
+        #expect(status.map(\.pausedUntil) == [driver.now + .minutes(1), nil])
         #expect(status.map(\.pauseCause) == [.asked, nil])
         #expect(status.map(\.pauseReason) == ["quota-exceeded", nil])
-        driver.advance(by: 59_999)
+        driver.advance(by: .milliseconds(59_999))
         #expect(driver.numbersUnderWay == [99])
-        driver.advance(by: 1)
+        driver.advance(by: .milliseconds(1))
         #expect(driver.numbersUnderWay == [99, 51, 52, 53, 54])
         driver.end(51, delivered)
         #expect(driver.resumed == [ios])
@@ -158,13 +160,13 @@ struct CourierScopeTests {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 50))
         driver.accept((1...60).map { .sample($0, device: Int64($0)) })
         let quota = Outcome(.retry, status: 429, reason: "quota-exceeded", scope: .transport)
-        for seconds in [5, 10, 20] as [Int64] {
+        for seconds in [5, 10, 20] {
             let underWay = driver.numbersUnderWay
             for number in underWay { driver.end(number, quota) }
             #expect(driver.numbersUnderWay.isEmpty)
-            driver.advance(by: seconds * 1_000 - 1)
+            driver.advance(by: .milliseconds(seconds * 1_000 - 1))
             #expect(driver.numbersUnderWay.isEmpty)
-            driver.advance(by: 1)
+            driver.advance(by: .milliseconds(1))
             #expect(driver.numbersUnderWay.count == 4)
         }
         #expect(driver.pauses.count == 3)
@@ -176,10 +178,10 @@ struct CourierScopeTests {
         driver.end(1, Outcome(.retry, status: 429, reason: "quota-exceeded", scope: .transport))
         driver.end(2, Outcome(.misconfigured, status: 403, reason: "invalid-token"))
         #expect(driver.pauses.map(\.cause) == [.asked, .misconfigured])
-        driver.advance(by: 59_999)
+        driver.advance(by: .milliseconds(59_999))
         #expect(driver.numbersUnderWay == [3, 4, 5])
         for number in 3...5 { driver.end(number, delivered) }
-        driver.advance(by: 1)
+        driver.advance(by: .milliseconds(1))
         #expect(driver.numbersUnderWay.count == 1)
     }
 
@@ -187,7 +189,7 @@ struct CourierScopeTests {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 5))
         driver.accept((1...9).map { .sample($0, device: Int64($0)) })
         for number in 1...5 {
-            driver.end(number, Outcome(.retry, retryAfter: 600_000, reason: "quota-exceeded", scope: .transport))
+            driver.end(number, Outcome(.retry, retryAfter: .minutes(10), reason: "quota-exceeded", scope: .transport))
         }
         driver.handle(.lift)
         #expect(driver.numbersUnderWay == [6, 7, 8, 9])

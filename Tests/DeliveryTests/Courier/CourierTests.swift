@@ -3,6 +3,8 @@ import Logging
 import Notifications
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -40,7 +42,7 @@ struct CourierTests {
             try courier.accept((0..<100).map { .sample(group * 100 + $0, device: Int64($0)) })
         }
         let record = await observer.record { $0.reports.count == 2000 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(record.reports.allSatisfy { $0.kind == .delivered && $0.attempt == 1 })
         #expect(Set(record.reports.map(\.delivery)).count == 2000)
         #expect(transport.attempts.allSatisfy { $0.address.token == "token-\($0.delivery.device.rawValue)" })
@@ -69,7 +71,7 @@ struct CourierTests {
             }
         }
         let record = await observer.record { $0.reports.count == 2000 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(Set(record.reports.map(\.delivery)).count == 2000)
         #expect(outbox.count == 0)
     }
@@ -82,14 +84,14 @@ struct CourierTests {
         try courier.accept([.sample(1)])
         await transport.attempts(1)[0].complete(Outcome(.retry, status: 503, reason: "down"))
         let report = await observer.record { $0.reports.count == 1 }.reports[0]
-        #expect(report.nextDue == time.now + 1000)
+        #expect(report.nextDue == time.now + .seconds(1))
         await courier.settle()
-        time.advance(by: 1000)
+        time.advance(by: .seconds(1))
         let attempts = await transport.attempts(2)
         #expect(attempts[1].delivery == attempts[0].delivery)
         attempts[1].complete(delivered)
         await observer.record { $0.ended(.delivered).count == 1 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(outbox.count == 0)
     }
 
@@ -102,16 +104,16 @@ struct CourierTests {
         await transport.attempts(1)[0].complete(Outcome(.retry, status: 503, reason: "down"))
         await observer.record { $0.reports.count == 1 }
         await courier.settle()
-        time.setBack(by: 3_600_000)
+        time.setBack(by: .hours(1))
         await courier.settle()
-        time.advance(by: 1000)
+        time.advance(by: .seconds(1))
         _ = await transport.attempts(2)
 
         // The second attempt is never answered.
-        let deadline = time.now + 5_000
+        let deadline = time.now + .seconds(5)
         async let end: Void = courier.shutdown(deadline: deadline)
         while !time.hasAlarm(at: deadline) { await Task.yield() }
-        time.setBack(by: 3_600_000)
+        time.setBack(by: .hours(1))
         await end
         #expect(outbox.count == 1)
     }
@@ -135,11 +137,11 @@ struct CourierTests {
         courier.start()
         await observer.record { $0.ended(.delivered).count >= 2900 }
         await courier.settle()
-        time.advance(by: 1000)
+        time.advance(by: .seconds(1))
         let record = await observer.record { $0.ended(.delivered).count == 3000 }
         #expect(Set(record.ended(.delivered).map(\.delivery)).count == 3000)
         #expect(record.ended(.delivered).filter { $0.attempt == 2 }.count == 100)
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(survived.count == 0)
         withExtendedLifetime(killed) {}
     }
@@ -157,7 +159,7 @@ struct CourierTests {
         pace.rows = deliveries.map { delivery in
             PaceRow(
                 device: delivery.device,
-                dayOfPushes: Int32(time.now / 86_400_000),
+                dayOfPushes: Int32(time.now.milliseconds / 86_400_000),
                 pushes: 1,
                 underWay: delivery.id,
                 releasedAt: time.now
@@ -166,7 +168,7 @@ struct CourierTests {
         try courier.accept(deliveries, pace: pace)
         courier.start()
         await observer.record { $0.reports.count == 3 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         var rows: [PaceRow] = []
         try outbox.loadPaces(at: time.now) {
             rows.append($0)
@@ -189,7 +191,7 @@ struct CourierTests {
         store.fail { $0.insertions = false }
         try courier.accept([.sample(2)])
         await observer.record { $0.reports.count == 1 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(transport.attempts.map(\.delivery.number) == [2])
     }
 
@@ -203,11 +205,11 @@ struct CourierTests {
         await observer.record { $0.reports.count == 1 && $0.failures == 1 }
         #expect(outbox.count == 1)
         await courier.writer.mailbox.settle()
-        time.advance(by: 100)
+        time.advance(by: .milliseconds(100))
         await observer.record { $0.failures == 2 }
         await courier.writer.mailbox.settle()
-        time.advance(by: 200)
-        await courier.shutdown(deadline: .max)
+        time.advance(by: .milliseconds(200))
+        await courier.shutdown(deadline: .distantFuture)
         #expect(outbox.count == 0)
         #expect(transport.attempts.count == 1)
     }
@@ -226,9 +228,9 @@ struct CourierTests {
         try courier.accept((2...9).map { .sample($0, device: Int64($0)) })
         await courier.settle()
         #expect(transport.attempts.count == 1)
-        time.advance(by: 100)
+        time.advance(by: .milliseconds(100))
         await observer.record { $0.ended(.delivered).count == 9 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(transport.attempts.count == 9)
         #expect(outbox.count == 0)
     }
@@ -242,9 +244,9 @@ struct CourierTests {
         courier.start()
         await observer.record { $0.failures == 1 }
         await courier.writer.mailbox.settle()
-        time.advance(by: 100)
+        time.advance(by: .milliseconds(100))
         await observer.record { $0.reports.count == 10 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(outbox.count == 0)
     }
 
@@ -258,7 +260,7 @@ struct CourierTests {
         let courier = try courier(outbox, FakeTransport { [delivered] _ in delivered })
         courier.start()
         let record = await observer.record { $0.reports.count == 2 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(record.ended(.unreadable).map(\.device.rawValue) == [7])
         #expect(record.ended(.delivered).map(\.device.rawValue) == [1])
         #expect(outbox.count == 0)
@@ -275,7 +277,7 @@ struct CourierTests {
         for attempt in attempts { attempt.complete(Outcome(.gone, status: 410, reason: "unregistered")) }
         await observer.record { $0.reports.count == 3 }
         await courier.settle()
-        time.advance(by: 1000)
+        time.advance(by: .seconds(1))
         for number in [3, 4] {
             let attempt = await transport.attempts(number)[number - 1]
             #expect(attempt.delivery.number == number)
@@ -283,7 +285,7 @@ struct CourierTests {
             attempt.complete(delivered)
         }
         let record = await observer.record { $0.ended(.delivered).count == 2 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(record.ended(.gone).map(\.device.rawValue) == [1])
         #expect(record.ended(.retry).map(\.reason) == ["registered-anew"])
         #expect(record.ended(.unregistered).map(\.device.rawValue) == [1])
@@ -304,10 +306,10 @@ struct CourierTests {
         #expect(report.kind == .retry && report.reason == "directory-unavailable")
         directory.fail(false)
         await courier.settle()
-        time.advance(by: 1000)
+        time.advance(by: .seconds(1))
         await transport.attempts(2)[1].complete(Outcome(.gone, status: 410, reason: "unregistered"))
         await observer.record { $0.ended(.gone).count == 1 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(directory.removed == [DeviceID(rawValue: 1)])
         #expect(outbox.count == 0)
     }
@@ -320,7 +322,7 @@ struct CourierTests {
         // The directory knows the device on ios.
         try courier.accept([.sample(1, platform: "unifiedpush"), .sample(2, app: "other")])
         let record = await observer.record { $0.reports.count == 4 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(record.ended(.moved).map(\.queue.platform).sorted() == ["ios", "unifiedpush"])
         #expect(transport.attempts.map(\.delivery.platform) == ["ios", "ios"])
         #expect(transport.attempts.map(\.delivery.app) == ["default", "default"])
@@ -333,10 +335,10 @@ struct CourierTests {
         let transport = FakeTransport { [delivered] _ in delivered }
         let courier = try courier(outbox, transport, serves: { $0.platform == "ios" })
         courier.start()
-        try directory.removeGone(DeviceID(rawValue: 7), registeredAt: .max)
+        try directory.removeGone(DeviceID(rawValue: 7), registeredAt: .distantFuture)
         try courier.accept([.sample(1, platform: "unifiedpush"), .sample(2, device: 7, platform: "unifiedpush")])
         let record = await observer.record { $0.reports.count == 3 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(record.ended(.moved).map(\.queue.platform) == ["unifiedpush"])
         #expect(record.ended(.delivered).map(\.queue.platform) == ["ios"])
         #expect(record.ended(.unregistered).map(\.device.rawValue) == [7])
@@ -353,7 +355,7 @@ struct CourierTests {
         #expect(record.pauses[0].reason == "no-transport")
         courier.resume()
         await observer.record { $0.pauses.count == 2 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(outbox.count == 1)
     }
 
@@ -364,7 +366,7 @@ struct CourierTests {
         courier.start()
         try courier.accept((1...5).map { .sample($0, device: Int64($0)) })
         let attempts = await transport.attempts(2)
-        async let shutdown: Void = courier.shutdown(deadline: .max)
+        async let shutdown: Void = courier.shutdown(deadline: .distantFuture)
         while !courier.state.withLock({ $0.queues.isDraining }) { await courier.settle() }
         for attempt in attempts { attempt.complete(delivered) }
         await shutdown
@@ -394,7 +396,7 @@ struct CourierTests {
                     inFlight: 2,
                     inMemory: 5,
                     waitingForRetry: 2,
-                    pausedUntil: time.now + 60_000,
+                    pausedUntil: time.now + .minutes(1),
                     pauseCause: .misconfigured,
                     pauseReason: "token",
                     waiting: 5,
@@ -411,7 +413,7 @@ struct CourierTests {
         courier.start()
         try courier.accept([.sample(1)])
         _ = await transport.attempts(1)
-        time.advance(by: 5000)
+        time.advance(by: .seconds(5))
         await courier.shutdown(deadline: time.now)
         #expect(outbox.count == 1)
     }
@@ -423,7 +425,7 @@ struct CourierTests {
         #expect(courier.isFull)
         courier.start()
         await observer.record { $0.reports.count == 3 }
-        await courier.shutdown(deadline: .max)
+        await courier.shutdown(deadline: .distantFuture)
         #expect(!courier.isFull)
     }
 }

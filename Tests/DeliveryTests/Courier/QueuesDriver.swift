@@ -1,11 +1,13 @@
 import Notifications
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
 /// Plays the shell around the state machine: one event at a time, with what came out of it.
 struct QueuesDriver {
     var queues: CourierQueues
-    var now: Int64 = 1_700_000_000_000
+    var now: Timestamp = 1_700_000_000_000
     /// Attempts under way, in the order in which they began.
     private(set) var attempts: [Attempt] = []
     private(set) var reports: [DeliveryReport] = []
@@ -14,7 +16,7 @@ struct QueuesDriver {
     private(set) var reads: [OutboxRead] = []
     private(set) var pauses: [QueuePause] = []
     private(set) var resumed: [QueueName] = []
-    private(set) var wakeAt: Int64?
+    private(set) var wakeAt: Timestamp?
     /// What a lookup finds.
     var resolve: (Delivery) -> Resolution = { _ in .found(host: nil) }
     private var nextSequence: Int64 = 1
@@ -52,12 +54,12 @@ struct QueuesDriver {
         handle(.ended(attempts.remove(at: index), outcome))
     }
 
-    mutating func advance(to time: Int64) {
+    mutating func advance(to time: Timestamp) {
         now = time
         handle(.wake)
     }
 
-    mutating func advance(by milliseconds: Int64) { advance(to: now + milliseconds) }
+    mutating func advance(by milliseconds: Duration) { advance(to: now + milliseconds) }
 
     mutating func handle(_ event: CourierEvent) {
         var actions = CourierActions()

@@ -1,5 +1,7 @@
 import GRDB
 import Notifications
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -15,7 +17,7 @@ struct Simulation {
     private let database: any DatabaseWriter
     var queues: CourierQueues
     var random: SeededGenerator
-    var now: Int64 = 1_700_000_000_000
+    var now: Timestamp = 1_700_000_000_000
     private let limits: CourierLimits
     private var handedOver: [CourierEvent] = []
     private var writes: [Write] = []
@@ -29,7 +31,7 @@ struct Simulation {
     private(set) var pagesRead = 0
     /// Ids whose end may have been forgotten by a crash.
     private(set) var mayRepeat: Set<String> = []
-    private var wakeAt: Int64?
+    private var wakeAt: Timestamp?
     var hosts = 0
 
     init(_ database: any DatabaseWriter, limits: CourierLimits, seed: UInt64) throws {
@@ -105,7 +107,7 @@ struct Simulation {
     }
 
     private mutating func advance() {
-        now += Int64.random(in: 0..<50, using: &random)
+        now += .milliseconds(Int64.random(in: 0..<50, using: &random))
         if underWay.isEmpty, let wakeAt { now = max(now, wakeAt) }
         handle(.wake)
     }

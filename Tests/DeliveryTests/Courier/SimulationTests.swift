@@ -1,6 +1,8 @@
 import GRDB
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -13,7 +15,7 @@ struct SimulationTests {
         case 0: Outcome(.rejected, status: 400, reason: "bad")
         case 1: Outcome(.gone, status: 410, reason: "gone")
         case 2: Outcome(.misconfigured, status: 403, reason: "token")
-        case 3, 4: Outcome(.retry, status: 429, retryAfter: 500, reason: "slow")
+        case 3, 4: Outcome(.retry, status: 429, retryAfter: .milliseconds(500), reason: "slow")
         case 5, 6, 7: Outcome(.retry, status: 503, reason: "down")
         default: Outcome(.delivered, status: 200, reason: "ok")
         }
@@ -104,7 +106,7 @@ struct SimulationTests {
     @Test func anOutageOfEverythingEndsInDeliveryOfEverything() throws {
         var simulation = try Simulation(DatabaseQueue(), limits: Self.tight, seed: 31)
         try simulation.accept((0..<1000).map { .sample($0, device: Int64($0)) })
-        let mended = simulation.now + 3_600_000
+        let mended = simulation.now + .hours(1)
         var steps = 0
         while !simulation.isIdle {
             let now = simulation.now

@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -18,7 +20,7 @@ struct EarlierOutboxTests {
         let first = try outbox.firstTries(of: 1, after: OutboxKey(rawValue: 0), limit: 10)
         #expect(first.deliveries.map(\.delivery.id) == ["delivery-5"])
         #expect(first.deliveries.first?.delivery.notification.signal == Signal(rawValue: "dm"))
-        let place = RetryPlace(due: .min, key: OutboxKey(rawValue: 0))
+        let place = RetryPlace(due: .distantPast, key: OutboxKey(rawValue: 0))
         let retries = try outbox.retries(of: 1, from: place, limit: 10)
         #expect(retries.deliveries.map(\.attempts) == [2])
         var causes = 0
@@ -56,12 +58,12 @@ struct EarlierOutboxTests {
         #expect(held.map(\.nature) == [.silent, .silent])
         #expect(held.allSatisfy { $0.mark == nil })
         // Of several it is not known whether all of them expire.
-        #expect(held.map(\.expiresAt) == [time + 60_000, 0])
+        #expect(held.map(\.expiresAt) == [time + .minutes(1), 0])
         let notification = Notification.wake(.dm, urgency: .normal)
         #expect(try outbox.heldNotification(HeldKey(device: device, slot: 0)) == HeldNotification(notification))
     }
 
-    private let time: Int64 = 1_773_446_400_000
+    private let time: Timestamp = 1_773_446_400_000
 
     /// Where an outbox is that was left by that version.
     private func write(_ version: Int, in folder: TemporaryFolder) throws -> String {

@@ -1,6 +1,8 @@
 import Delivery
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 struct NotificationBlobTests {
     private let full = Notification(
@@ -21,7 +23,7 @@ struct NotificationBlobTests {
         ],
         data: #"{"k":1}"#,
         native: ["ios": #"{"sound":"default"}"#, "android": "{}"],
-        expiresAt: .min,
+        expiresAt: .distantPast,
         neutral: NeutralTexts(title: "New notification", body: "n"),
         neutralPresentation: Presentation(
             subtitle: "s",

@@ -3,6 +3,8 @@ import GRDB
 import Notifications
 import Storage
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -18,13 +20,13 @@ struct OutboxTests {
             try outbox.firstTries(of: queue.number, after: OutboxKey(rawValue: 0), limit: 10_000).deliveries
                 + outbox.retries(
                     of: queue.number,
-                    from: RetryPlace(due: .min, key: OutboxKey(rawValue: 0)),
+                    from: RetryPlace(due: .distantPast, key: OutboxKey(rawValue: 0)),
                     limit: 10_000
                 ).deliveries
         }
     }
 
-    private func place(_ due: Int64) -> RetryPlace { RetryPlace(due: due, key: OutboxKey(rawValue: 0)) }
+    private func place(_ due: Timestamp) -> RetryPlace { RetryPlace(due: due, key: OutboxKey(rawValue: 0)) }
 
     @Test func deliveriesComeBackWholeAndInOrder() throws {
         let outbox = try Outbox(DatabaseQueue())
@@ -62,7 +64,7 @@ struct OutboxTests {
         try outbox.apply(changes)
         let queue = stored[0].key
         let number = try #require(try outbox.waitingQueues().first).number
-        let retries = try outbox.retries(of: number, from: place(.min), limit: 10)
+        let retries = try outbox.retries(of: number, from: place(.distantPast), limit: 10)
         #expect(retries.deliveries.map(\.key) == [stored[2].key, stored[0].key, stored[3].key])
         #expect(retries.deliveries.map(\.due) == [100, 300, 300])
         #expect(retries.deliveries.map(\.attempts) == [7, 1, 2])

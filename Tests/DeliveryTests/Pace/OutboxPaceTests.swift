@@ -2,23 +2,25 @@ import Foundation
 import GRDB
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
 struct OutboxPaceTests {
-    private let now: Int64 = 1_773_489_600_000
+    private let now: Timestamp = 1_773_489_600_000
     private let today: Int32 = 20_526
 
     private func row(_ device: Int64, underWay: String? = nil, pushes: Int32 = 1) -> PaceRow {
         PaceRow(
             device: DeviceID(rawValue: device),
-            pushedAt: now - 5000,
-            windowStart: now - 7000,
+            pushedAt: now - .seconds(5),
+            windowStart: now - .seconds(7),
             matches: 2,
             dayOfPushes: today,
             pushes: pushes,
             underWay: underWay,
-            releasedAt: now - 1000
+            releasedAt: now - .seconds(1)
         )
     }
 
@@ -33,13 +35,13 @@ struct OutboxPaceTests {
             mode: .alert,
             urgency: .high,
             count: count,
-            since: now - 900,
-            expiresAt: now + 900,
+            since: now - .milliseconds(900),
+            expiresAt: now + .milliseconds(900),
             content: content
         )
     }
 
-    private func load(_ outbox: Outbox, at now: Int64? = nil) throws -> (paces: [PaceRow], held: [HeldRow]) {
+    private func load(_ outbox: Outbox, at now: Timestamp? = nil) throws -> (paces: [PaceRow], held: [HeldRow]) {
         var loaded: (paces: [PaceRow], held: [HeldRow]) = ([], [])
         try outbox.loadPaces(at: now ?? self.now) {
             loaded.paces.append($0)
@@ -75,7 +77,7 @@ struct OutboxPaceTests {
     @Test func whatIsKeptOfNaturesAndSilentPushesComesBack() throws {
         let outbox = try Outbox(DatabaseQueue())
         var paced = row(-5)
-        paced.silentPushes = [now - 3000, now - 2000, .max]
+        paced.silentPushes = [now - .seconds(3), now - .seconds(2), .distantFuture]
         let groups = PushNature.allCases.enumerated().map { index, nature in
             var group = held(-5, slot: UInt8(29 + index), .none, count: 2)
             group.account = Array(repeating: 1, count: 32)
@@ -182,7 +184,7 @@ struct OutboxPaceTests {
         try outbox.apply(changes)
         let paces = try load(outbox).paces
         #expect(paces.map(\.underWay) == [nil, nil, nil])
-        #expect(paces.map(\.pushedAt) == [now, now - 5000, now - 1000])
+        #expect(paces.map(\.pushedAt) == [now, now - .seconds(5), now - .seconds(1)])
         #expect(paces.map(\.pushes) == [1, 2, 1])
     }
 
@@ -214,13 +216,13 @@ struct OutboxPaceTests {
         #expect(paces.map(\.underWay) == [nil, "b", nil])
         #expect(paces.map(\.aside) == [2, PaceRow.mostAside, 0])
         #expect(paces.map(\.pushes) == [2, 1, 1])
-        #expect(paces.map(\.pushedAt) == [now - 5000, now - 5000, now])
+        #expect(paces.map(\.pushedAt) == [now - .seconds(5), now - .seconds(5), now])
     }
 
     @Test func aFailureOfYesterdaysPushGivesNothingBackToday() throws {
         let outbox = try Outbox(DatabaseQueue())
         var late = row(1, underWay: "a")
-        late.releasedAt = now - 86_400_000
+        late.releasedAt = now - .days(1)
         try put(outbox) { $0.rows = [late] }
         var changes = OutboxChanges()
         changes.ends = [PushEnd(device: late.device, delivery: "a", counts: false, moment: now)]
@@ -234,7 +236,7 @@ struct OutboxPaceTests {
         try put(outbox, [delivery]) { $0.rows = [row(1, underWay: delivery.id), row(2, underWay: "gone")] }
         let paces = try load(outbox).paces
         #expect(paces.map(\.underWay) == [delivery.id, nil])
-        #expect(paces.map(\.pushedAt) == [now - 5000, now - 1000])
+        #expect(paces.map(\.pushedAt) == [now - .seconds(5), now - .seconds(1)])
     }
 
     @Test func rowsThatMeanNothingAreDropped() throws {
@@ -243,8 +245,8 @@ struct OutboxPaceTests {
             changes.rows = [row(1), row(2), row(3, underWay: Delivery.sample(3).id)]
             changes.held = [held(2, .none, count: 2)]
         }
-        #expect(try load(outbox, at: now + 86_400_000 - 5000).paces.count == 3)
-        #expect(try load(outbox, at: now + 2 * 86_400_000).paces.map(\.device.rawValue) == [2, 3])
+        #expect(try load(outbox, at: now + .days(1) - .seconds(5)).paces.count == 3)
+        #expect(try load(outbox, at: now + .days(2)).paces.map(\.device.rawValue) == [2, 3])
     }
 
     @Test func readersSeeWhatIsKeptOfSomeDevices() throws {

@@ -1,20 +1,25 @@
 import Delivery
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 struct RetryPolicyTests {
     private let policy = RetryPolicy()
-    private let start: Int64 = 1_700_000_000_000
+    private let start: Timestamp = 1_700_000_000_000
 
     @Test func ceilingsDoubleUpToTheCap() {
         #expect(
-            (1...12).map { policy.ceiling(attempts: $0) } == [
-                1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 900_000, 900_000,
-            ]
+            (1...12).map { policy.ceiling(attempts: $0) }
+                == [
+                    1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900,
+                ].map { .seconds($0) }
         )
-        #expect(policy.ceiling(attempts: 0) == 1000)
-        #expect(policy.ceiling(attempts: .max) == 900_000)
-        #expect(RetryPolicy(base: .max / 2, cap: 7).ceiling(attempts: 3) == 7)
+        #expect(policy.ceiling(attempts: 0) == .seconds(1))
+        #expect(policy.ceiling(attempts: .max) == .minutes(15))
+        #expect(
+            RetryPolicy(base: .seconds(Int64.max / 2), cap: .milliseconds(7)).ceiling(attempts: 3) == .milliseconds(7)
+        )
     }
 
     @Test func waitsAreDrawnEvenlyBelowTheCeiling() throws {
@@ -26,15 +31,15 @@ struct RetryPolicyTests {
                     policy.nextAttempt(
                         of: .sample(1),
                         attempts: attempts,
-                        retryAfter: 0,
+                        retryAfter: .zero,
                         now: start,
                         random: &random
                     )
                 ) - start
             }
-            #expect(waits.allSatisfy { (0...ceiling).contains($0) })
-            let mean = Double(waits.reduce(0, +)) / 4000
-            #expect(abs(mean / Double(ceiling) - 0.5) < 0.02)
+            #expect(waits.allSatisfy { (.zero...ceiling).contains($0) })
+            let mean = waits.reduce(.zero, +) / waits.count
+            #expect(abs(mean / ceiling - 0.5) < 0.02)
         }
     }
 
@@ -45,14 +50,14 @@ struct RetryPolicyTests {
             let one = policy.nextAttempt(
                 of: .sample(1),
                 attempts: attempts,
-                retryAfter: 0,
+                retryAfter: .zero,
                 now: start,
                 random: &first
             )
             let other = policy.nextAttempt(
                 of: .sample(1),
                 attempts: attempts,
-                retryAfter: 0,
+                retryAfter: .zero,
                 now: start,
                 random: &second
             )
@@ -64,43 +69,54 @@ struct RetryPolicyTests {
         var random = SeededGenerator(seed: 3)
         for _ in 0..<100 {
             let due = try #require(
-                policy.nextAttempt(of: .sample(1), attempts: 1, retryAfter: 3_600_000, now: start, random: &random)
+                policy.nextAttempt(of: .sample(1), attempts: 1, retryAfter: .hours(1), now: start, random: &random)
             )
-            #expect((start + 3_600_000...start + 3_601_000).contains(due))
+            #expect((start + .hours(1)...start + .seconds(3601)).contains(due))
         }
     }
 
     @Test func aDeliveryEndsWithItsLifetimeOrItsNotification() {
-        let day: Int64 = 24 * 3_600_000
-        #expect(policy.deadline(of: .sample(1)) == start + day)
-        #expect(policy.deadline(of: .sample(1, expiresAt: start + 5)) == start + 5)
-        #expect(policy.deadline(of: .sample(1, expiresAt: start + 2 * day)) == start + day)
-        #expect(policy.deadline(of: .sample(1, acceptedAt: .max - 1)) == .max)
+        #expect(policy.deadline(of: .sample(1)) == start + .hours(24))
+        #expect(policy.deadline(of: .sample(1, expiresAt: start + .milliseconds(5))) == start + .milliseconds(5))
+        #expect(policy.deadline(of: .sample(1, expiresAt: start + .hours(48))) == start + .hours(24))
+        #expect(policy.deadline(of: .sample(1, acceptedAt: Timestamp(milliseconds: .max - 1))) == .distantFuture)
     }
 
     @Test func noAttemptIsPlannedBehindTheDeadline() {
         var random: some RandomNumberGenerator = LargestGenerator()
-        let delivery = Delivery.sample(1, expiresAt: start + 1001)
+        let delivery = Delivery.sample(1, expiresAt: start + .milliseconds(1001))
         #expect(
-            policy.nextAttempt(of: delivery, attempts: 1, retryAfter: 0, now: start, random: &random) == start + 1000
+            policy.nextAttempt(of: delivery, attempts: 1, retryAfter: .zero, now: start, random: &random) == start
+                + .seconds(1)
         )
-        #expect(policy.nextAttempt(of: delivery, attempts: 1, retryAfter: 1, now: start, random: &random) == nil)
-        #expect(policy.nextAttempt(of: delivery, attempts: 2, retryAfter: 0, now: start, random: &random) == nil)
-        #expect(policy.nextAttempt(of: delivery, attempts: 1, retryAfter: .max, now: .max, random: &random) == nil)
+        #expect(
+            policy.nextAttempt(of: delivery, attempts: 1, retryAfter: .milliseconds(1), now: start, random: &random)
+                == nil
+        )
+        #expect(policy.nextAttempt(of: delivery, attempts: 2, retryAfter: .zero, now: start, random: &random) == nil)
+        #expect(
+            policy.nextAttempt(
+                of: delivery,
+                attempts: 1,
+                retryAfter: .milliseconds(Int64(UInt32.max)),
+                now: .distantFuture,
+                random: &random
+            ) == nil
+        )
     }
 
     @Test func whoAsksForLongerThanADeliveryLivesIsAskedAgainAfterTheLongestPause() {
         var random: some RandomNumberGenerator = LargestGenerator()
-        let delivery = Delivery.sample(1, expiresAt: start + 3_600_000)
-        let twoDays: UInt32 = 48 * 3_600_000
+        let delivery = Delivery.sample(1, expiresAt: start + .hours(1))
+        let twoDays: Duration = .hours(48)
         let due = policy.nextAttempt(of: delivery, attempts: 1, retryAfter: twoDays, now: start, random: &random)
-        #expect(due == start + policy.cap + 1_000)
+        #expect(due == start + policy.cap + .seconds(1))
         // As long as there is time for that; what it lives to see is waited for.
-        let late = start + 3_600_000 - policy.cap - 1_000
+        let late = start + .hours(1) - policy.cap - .seconds(1)
         #expect(policy.nextAttempt(of: delivery, attempts: 1, retryAfter: twoDays, now: late, random: &random) == nil)
         #expect(
-            policy.nextAttempt(of: delivery, attempts: 1, retryAfter: 3_000_000, now: start, random: &random)
-                == start + 3_001_000
+            policy.nextAttempt(of: delivery, attempts: 1, retryAfter: .minutes(50), now: start, random: &random)
+                == start + .seconds(3001)
         )
     }
 }

@@ -1,6 +1,8 @@
 import Delivery
 import Foundation
 import Notifications
+import TimeTestSupport
+import Units
 
 extension Delivery {
     static func sample(
@@ -8,8 +10,8 @@ extension Delivery {
         device: Int64 = 1,
         platform: String = "ios",
         app: String = "default",
-        acceptedAt: Int64 = 1_700_000_000_000,
-        expiresAt: Int64 = 0
+        acceptedAt: Timestamp = 1_700_000_000_000,
+        expiresAt: Timestamp = 0
     ) -> Delivery {
         var notification = Notification.wake(.dm, urgency: .high)
         notification.expiresAt = expiresAt

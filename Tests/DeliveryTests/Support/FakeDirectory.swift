@@ -1,12 +1,14 @@
 import Delivery
 import Notifications
 import Synchronization
+import TimeTestSupport
+import Units
 
 /// Devices in memory. Every device exists until it is removed.
 final class FakeDirectory: DeviceDirectory {
     private struct State {
         var removed: Set<DeviceID> = []
-        var registeredAt: [DeviceID: Int64] = [:]
+        var registeredAt: [DeviceID: Timestamp] = [:]
         var isFailing = false
     }
 
@@ -30,7 +32,7 @@ final class FakeDirectory: DeviceDirectory {
         }
     }
 
-    func removeGone(_ device: DeviceID, registeredAt: Int64) throws {
+    func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws {
         try state.withLock { state in
             if state.isFailing { throw DiskFailure() }
             guard state.registeredAt[device] ?? 1 <= registeredAt else { return }
@@ -38,7 +40,7 @@ final class FakeDirectory: DeviceDirectory {
         }
     }
 
-    func register(_ device: DeviceID, at time: Int64) {
+    func register(_ device: DeviceID, at time: Timestamp) {
         state.withLock { state in
             state.removed.remove(device)
             state.registeredAt[device] = time

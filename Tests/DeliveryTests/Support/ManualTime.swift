@@ -1,24 +1,26 @@
 import Delivery
 import Synchronization
+import TimeTestSupport
+import Units
 
 /// A clock that moves when told, and the alarms set on it.
 final class ManualTime: Alarm {
     private struct State {
-        var now: Int64
-        var alarms: [(time: Int64, action: @Sendable () -> Void)] = []
+        var now: Timestamp
+        var alarms: [(time: Timestamp, action: @Sendable () -> Void)] = []
     }
 
     private let state: Mutex<State>
 
-    init(now: Int64 = 1_700_000_000_000) {
+    init(now: Timestamp = 1_700_000_000_000) {
         state = Mutex(State(now: now))
     }
 
-    var now: Int64 { state.withLock { $0.now } }
+    var now: Timestamp { state.withLock { $0.now } }
 
-    func hasAlarm(at time: Int64) -> Bool { state.withLock { state in state.alarms.contains { $0.time == time } } }
+    func hasAlarm(at time: Timestamp) -> Bool { state.withLock { state in state.alarms.contains { $0.time == time } } }
 
-    func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+    func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
         let rings = state.withLock { state in
             if time <= state.now { return true }
             state.alarms.append((time, action))
@@ -28,7 +30,7 @@ final class ManualTime: Alarm {
     }
 
     /// Puts the clock back, and lets all alarms ring early.
-    func setBack(by milliseconds: Int64) {
+    func setBack(by milliseconds: Duration) {
         let alarms = state.withLock { state in
             state.now -= milliseconds
             defer { state.alarms = [] }
@@ -37,7 +39,7 @@ final class ManualTime: Alarm {
         for alarm in alarms { alarm.action() }
     }
 
-    func advance(by milliseconds: Int64) {
+    func advance(by milliseconds: Duration) {
         let actions = state.withLock { state in
             state.now += milliseconds
             let due = state.alarms.filter { $0.time <= state.now }.sorted { $0.time < $1.time }

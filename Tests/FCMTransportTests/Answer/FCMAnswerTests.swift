@@ -1,6 +1,8 @@
 import CarillonABI
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import FCMTransport
 
@@ -195,7 +197,7 @@ struct FCMAnswerTests {
             for _ in 0..<3 { _ = try outcome(status, body) }
             #expect(lines() == 1)
         }
-        fixture.clock.advance(by: 50 * ManualClock.minute)
+        fixture.clock.advance(by: .minutes(50))
         _ = try outcome(rows[0].0, rows[0].1)
         #expect(fixture.host.log.count == 3)
     }

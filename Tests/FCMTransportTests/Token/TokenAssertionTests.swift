@@ -2,6 +2,8 @@ import Cipher
 import Foundation
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import FCMTransport
 
@@ -10,7 +12,8 @@ struct TokenAssertionTests {
         let account = try FCMConfiguration(
             TransportFixture.block(["service_account_json": TransportFixture.account])
         ).account
-        let form = String(decoding: try TokenAssertion.form(account, now: ManualClock.start + 999), as: UTF8.self)
+        let now = ManualClock.start + .milliseconds(999)
+        let form = String(decoding: try TokenAssertion.form(account, now: now), as: UTF8.self)
         let prefix = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="
         try #require(form.hasPrefix(prefix))
         let parts = form.dropFirst(prefix.count).split(separator: ".", omittingEmptySubsequences: false).map(

@@ -1,6 +1,8 @@
 import CarillonABI
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import FCMTransport
 
@@ -48,7 +50,7 @@ struct TokenFlowTests {
     @Test func renewsInTheBackground() throws {
         try fixture.deliver(ticket: 1)
         fixture.grant("old")
-        fixture.clock.advance(by: (3599 - 300) * 1000)
+        fixture.clock.advance(by: .seconds(3599 - 300))
         try fixture.deliver(ticket: 2)
         #expect(
             urls == [
@@ -97,7 +99,7 @@ struct TokenFlowTests {
 
     @Test func theMessageIsTheSameOnEveryAttempt() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
-        sample.expiresAt = UInt64(ManualClock.start) + 90_000
+        sample.expiresAt = UInt64(ManualClock.start.milliseconds) + 90_000
         for _ in 0..<2 { try fixture.deliver(sample) }
         fixture.grant()
         #expect(host.requests[1].body == host.requests[2].body)
@@ -121,7 +123,7 @@ struct TokenFlowTests {
         try fixture.deliver(ticket: 3)
         #expect(urls.count == 1)
         #expect(host.outcomes.last == outcome(.CARILLON_MISCONFIGURED, reason, status: status, ticket: 3))
-        fixture.clock.advance(by: 1000)
+        fixture.clock.advance(by: .seconds(1))
         try fixture.deliver(ticket: 4)
         #expect(urls.count == 2)
     }
@@ -147,7 +149,7 @@ struct TokenFlowTests {
         try fixture.deliver(ticket: 1)
         host.answer(0, status: 503, headers: ["retry-after": "30"])
         #expect(host.outcomes.last?.retryAfter == 30_000)
-        fixture.clock.advance(by: 10_000)
+        fixture.clock.advance(by: .seconds(10))
         try fixture.deliver(ticket: 2)
         #expect(host.outcomes.last?.retryAfter == 20_000)
         #expect(host.outcomes.map(\.scope) == [.CARILLON_SCOPE_TRANSPORT, .CARILLON_SCOPE_TRANSPORT])
@@ -159,7 +161,7 @@ struct TokenFlowTests {
         #expect(try fixture.deliver() == .CARILLON_OK)
         #expect(host.outcomes == [outcome(.CARILLON_RETRY, "busy")])
         host.setAdmission(.CARILLON_OK)
-        fixture.clock.advance(by: 1000)
+        fixture.clock.advance(by: .seconds(1))
         try fixture.deliver(ticket: 2)
         host.setAdmission(.CARILLON_BUSY)
         fixture.grant()

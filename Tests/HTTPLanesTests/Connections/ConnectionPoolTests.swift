@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import Testing
+import Units
 
 @testable import HTTPLanes
 
@@ -16,7 +17,7 @@ struct ConnectionPoolTests {
             group: network.loop,
             surroundings: network.surroundings(settings),
             originLimit: originLimit,
-            now: { [network] in network.loop.milliseconds }
+            now: { [network] in network.loop.time }
         )
     }
 
@@ -36,7 +37,9 @@ struct ConnectionPoolTests {
             untrustedURL: isUsers,
             scope: scope
         )
-        let exchange = Exchange(request: request, url: url, deadline: .max) { [answers] in answers.record(number, $0) }
+        let exchange = Exchange(request: request, url: url, deadline: .distantFuture) { [answers] in
+            answers.record(number, $0)
+        }
         defer { network.settle() }
         return pool.send(exchange)
     }
@@ -112,9 +115,9 @@ struct ConnectionPoolTests {
         try send(2, to: "two.example", through: pool)
         try send(3, to: "three.example", through: pool)
         #expect(network.handedOver.withLockedValue { $0.count } == 1)
-        network.pass(milliseconds: 59_000)
+        network.pass(.seconds(59))
         try send(4, to: "two.example", through: pool)
-        network.pass(milliseconds: 1_000)
+        network.pass(.seconds(1))
         try send(5, to: "three.example", through: pool)
         #expect(network.connections.count == 3)
         // It was in the middle of something: that is finished first.
@@ -134,7 +137,7 @@ struct ConnectionPoolTests {
             for number in 0..<256 {
                 try send(round * 256 + number, to: "r\(round)-\(number).example", through: pool)
             }
-            network.pass(milliseconds: ConnectionPoolTests.aMinute)
+            network.pass(ConnectionPoolTests.aMinute)
         }
         #expect(network.handedOver.withLockedValue { $0.isEmpty })
         #expect(pool.origins == 256)
@@ -148,7 +151,7 @@ struct ConnectionPoolTests {
         try send(21, to: "push.example", through: pool)
         try send(22, to: "fcm.example", through: pool)
         #expect(network.handedOver.withLockedValue { $0.count } == 14)
-        network.pass(milliseconds: ConnectionPoolTests.aMinute)
+        network.pass(ConnectionPoolTests.aMinute)
         try send(23, to: "user-21.example", isUsers: true, through: pool)
         #expect(pool.origins == 8)
         #expect(network.handedOver.withLockedValue { $0.count } == 14)
@@ -160,7 +163,7 @@ struct ConnectionPoolTests {
         try send(1, to: "one.example", through: pool)
         network.connections[0].peer.answer(1)
         network.settle()
-        network.pass(milliseconds: ConnectionSettings().idleTimeout)
+        network.pass(ConnectionSettings().idleTimeout)
         try send(2, to: "two.example", through: pool)
         #expect(pool.origins == 1)
     }
@@ -177,5 +180,5 @@ struct ConnectionPoolTests {
         #expect(try !send(2, through: pool))
     }
 
-    private static let aMinute: Int64 = 60_000
+    private static let aMinute: Duration = .minutes(1)
 }

@@ -2,6 +2,8 @@ import CNghttp2
 import NIOCore
 import NIOEmbedded
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import HTTPLanes
 
@@ -175,7 +177,7 @@ struct HTTP2ConnectionTests {
         #expect(origin.post(try #require(answers.exchange(1, deadline: 5))))
         network.settle()
         let connection = try #require(network.connections.first)
-        network.pass(milliseconds: 4)
+        network.pass(.milliseconds(4))
         #expect(answers.count == 0)
         // From now on nothing that is sent arrives.
         network.loop.advanceTime(by: .milliseconds(1))
@@ -185,7 +187,7 @@ struct HTTP2ConnectionTests {
         }
         #expect(connection.peer.requests.first?.resetCode == NGHTTP2_CANCEL.rawValue)
         #expect(connection.peer.pings == 1)
-        network.loop.advanceTime(by: .milliseconds(ConnectionSettings().pingTimeout))
+        network.loop.advanceTime(by: TimeAmount(ConnectionSettings().pingTimeout))
         #expect(!connection.channel.isActive)
     }
 
@@ -195,36 +197,36 @@ struct HTTP2ConnectionTests {
         let peer = try #require(network.connections.first?.peer)
         peer.answer(1)
         network.settle()
-        network.pass(milliseconds: ConnectionSettings().doubtAfterSilence)
+        network.pass(ConnectionSettings().doubtAfterSilence)
         #expect(peer.pings == 0)
-        #expect(origin.post(try #require(answers.exchange(2, deadline: .max / 2_000_000))))
+        #expect(origin.post(try #require(answers.exchange(2, deadline: .distantFuture))))
         network.settle()
         #expect(peer.pings == 1)
         #expect(peer.open == [3])
-        network.pass(milliseconds: ConnectionSettings().pingAfterSilence)
+        network.pass(ConnectionSettings().pingAfterSilence)
         #expect(peer.pings == 2)
         #expect(network.connections[0].channel.isActive)
     }
 
     @Test func aConnectionWithoutWorkIsClosedAfterItsTime() throws {
         var settings = ConnectionSettings()
-        settings.idleTimeout = 10_000
+        settings.idleTimeout = .seconds(10)
         let origin = try network.origin(settings)
         try post(1...1, to: origin)
         let connection = try #require(network.connections.first)
         connection.peer.answer(1)
         network.settle()
-        network.pass(milliseconds: 9_999)
+        network.pass(.milliseconds(9_999))
         #expect(connection.channel.isActive)
-        network.pass(milliseconds: 1)
+        network.pass(.milliseconds(1))
         #expect(connection.peer.saidGoodbye)
         #expect(!connection.channel.isActive)
     }
 
     @Test func aBodyIsCutOffAtItsLimit() throws {
         let origin = try network.origin()
-        #expect(origin.post(try #require(answers.exchange(1, maxResponseBytes: 10))))
-        #expect(origin.post(try #require(answers.exchange(2, maxResponseBytes: 3))))
+        #expect(origin.post(try #require(answers.exchange(1, maxResponseBytes: ByteCount(10)))))
+        #expect(origin.post(try #require(answers.exchange(2, maxResponseBytes: ByteCount(3)))))
         network.settle()
         let peer = try #require(network.connections.first?.peer)
         peer.answer(1, body: [UInt8](repeating: 1, count: 40_000))

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOEmbedded
 import Testing
+import TimeTestSupport
 
 @testable import HTTPLanes
 

@@ -2,6 +2,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import HTTPLanes
 
@@ -9,7 +11,11 @@ struct OriginConnectionsTests {
     private let network = ScriptedNetwork()
     private let answers = Answers()
 
-    private func post(_ numbers: ClosedRange<Int>, to origin: OriginConnections, deadline: Int64 = 3_600_000) throws {
+    private func post(
+        _ numbers: ClosedRange<Int>,
+        to origin: OriginConnections,
+        deadline: Deadline = 3_600_000
+    ) throws {
         for number in numbers { #expect(origin.post(try #require(answers.exchange(number, deadline: deadline)))) }
         network.settle()
     }
@@ -80,7 +86,7 @@ struct OriginConnectionsTests {
         try post(1...1, to: origin)
         network.connections[0].peer.answer(1)
         network.settle()
-        network.pass(milliseconds: 60_000)
+        network.pass(.seconds(60))
         network.connections[0].peer.goAway(lastStreamID: 1)
         network.settle()
         #expect(network.connections.count == 1)
@@ -107,11 +113,11 @@ struct OriginConnectionsTests {
         let origin = try network.origin()
         try post(1...1, to: origin, deadline: 3_000)
         try post(2...3, to: origin)
-        network.pass(milliseconds: 2_999)
+        network.pass(.milliseconds(2_999))
         #expect(answers.count == 0)
-        network.pass(milliseconds: 1)
+        network.pass(.milliseconds(1))
         #expect(answers.failure(1) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
-        network.pass(milliseconds: 7_000)
+        network.pass(.seconds(7))
         #expect(answers.failure(2) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
         #expect(answers.failure(3) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
         #expect(!network.connections[0].channel.isActive)
@@ -122,14 +128,14 @@ struct OriginConnectionsTests {
         let origin = try network.origin()
         try post(1...3, to: origin, deadline: 10_000)
         #expect(network.connections[0].peer.open == [1])
-        network.pass(milliseconds: 10_000)
+        network.pass(.seconds(10))
         #expect(answers.failure(1) == HTTPFailure(.timeout, mayHaveBeenProcessed: true))
         for number in 2...3 { #expect(answers.failure(number) == HTTPFailure(.timeout, mayHaveBeenProcessed: false)) }
-        network.pass(milliseconds: 5_000)
+        network.pass(.seconds(5))
         #expect(!network.connections[0].channel.isActive)
         network.isWithheld = false
         try post(4...4, to: origin)
-        network.pass(milliseconds: 1_000)
+        network.pass(.seconds(1))
         network.connections[1].peer.answer(1)
         network.settle()
         #expect(answers.status(4) == 200)
@@ -142,21 +148,21 @@ struct OriginConnectionsTests {
         #expect(answers.failure(1) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
         #expect(answers.failure(2) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
         var number = 2
-        for delay in [1, 2, 4, 8, 16, 32, 60, 60] as [Int64] {
+        for delay in [1, 2, 4, 8, 16, 32, 60, 60] {
             let attempts = network.attempts
             number += 1
             try post(number...number, to: origin)
-            network.pass(milliseconds: delay * 1_000 - 1)
+            network.pass(.seconds(delay) - .milliseconds(1))
             #expect(network.attempts == attempts)
             #expect(answers[number] == nil)
-            network.pass(milliseconds: 1)
+            network.pass(.milliseconds(1))
             #expect(network.attempts == attempts + 1)
             #expect(answers.failure(number)?.reason == .unreachable)
         }
         number += 1
         network.failure = nil
         try post(number...number, to: origin)
-        network.pass(milliseconds: 60_000)
+        network.pass(.seconds(60))
         network.connections[0].peer.answer(1)
         network.settle()
         #expect(answers.status(number) == 200)
@@ -178,7 +184,7 @@ struct OriginConnectionsTests {
         network.settle()
         try post(2...2, to: origin)
         #expect(network.attempts == 1)
-        network.pass(milliseconds: 1_000)
+        network.pass(.seconds(1))
         #expect(network.attempts == 2)
     }
 
@@ -199,9 +205,9 @@ struct OriginConnectionsTests {
         let origin = try network.origin()
         try post(1...1, to: origin)
         try post(2...2, to: origin, deadline: 50)
-        network.pass(milliseconds: 49)
+        network.pass(.milliseconds(49))
         #expect(answers.count == 0)
-        network.pass(milliseconds: 1)
+        network.pass(.milliseconds(1))
         #expect(answers.failure(2) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
     }
 
@@ -214,7 +220,7 @@ struct OriginConnectionsTests {
         #expect(network.attempts == 1)
         #expect(answers.count == 0)
         network.negotiated = "h2"
-        network.pass(milliseconds: ConnectionSettings().withoutHTTP2)
+        network.pass(ConnectionSettings().withoutHTTP2)
         try post(4...4, to: origin)
         #expect(network.connections.last?.peer.open == [1])
         for exchange in network.handedOver.withLockedValue({ $0 }) {

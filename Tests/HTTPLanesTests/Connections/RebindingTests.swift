@@ -67,7 +67,7 @@ struct RebindingTests {
         var names = NameLookups()
         names.users = FickleNames([inside])
         let lanes = try HTTPLanes.forTests(names: names)
-        var request = HTTPRequest(method: "POST", url: "https://push.example:\(server.port)/", timeout: 20_000)
+        var request = HTTPRequest(method: "POST", url: "https://push.example:\(server.port)/", timeout: .seconds(20))
         request.untrustedURL = true
         request.multiplexed = true
         #expect(await lanes.failure(of: request) == HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false))

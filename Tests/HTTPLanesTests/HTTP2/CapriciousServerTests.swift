@@ -1,5 +1,7 @@
 import NIOCore
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import HTTPLanes
 
@@ -14,14 +16,14 @@ import Testing
         let session = try #require(HTTP2Session(streamLimit: random.once(in: 3) ? 3 : 100))
         var outcomes: [Int: HTTP2Session.Finished] = [:]
         var next = 0
-        var now: Int64 = 0
+        var now: Deadline = 0
         let total = 150
         var rounds = 0
         while outcomes.count < next || (next < total && session.budget.free + session.budget.inFlight > 0),
             rounds < 20_000
         {
             rounds += 1
-            now += 1
+            now += .milliseconds(1)
             for _ in 0..<random.number(0...6) where next < total && session.budget.free > 0 {
                 #expect(session.submit(try exchange(next, now: now, &random), now: now))
                 next += 1
@@ -47,7 +49,7 @@ import Testing
         }
     }
 
-    private func exchange(_ number: Int, now: Int64, _ random: inout SeededRandom) throws -> Exchange {
+    private func exchange(_ number: Int, now: Deadline, _ random: inout SeededRandom) throws -> Exchange {
         var fields: HTTPFields = [
             HTTPField("authorization", "bearer " + String(repeating: "t", count: 100)),
             HTTPField("apns-id", "\(number)"), HTTPField("apns-topic", "topic \(random.number(0...9))"),
@@ -57,14 +59,14 @@ import Testing
         }
         let size = random.once(in: 10) ? random.number(1...150_000) : random.number(0...400)
         // A few run out of time.
-        let deadline = random.once(in: 20) ? now + Int64(random.number(1...40)) : .max
+        let deadline = random.once(in: 20) ? now + .milliseconds(random.number(1...40)) : .distantFuture
         return try #require(
             answers.exchange(
                 number,
                 body: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: size),
                 headers: fields,
                 deadline: deadline,
-                maxResponseBytes: random.once(in: 20) ? 30 : 100_000
+                maxResponseBytes: ByteCount(random.once(in: 20) ? 30 : 100_000)
             )
         )
     }
@@ -126,7 +128,7 @@ import Testing
             switch outcome {
             case .answered(let exchange, let response):
                 var sent = server.responses[path]
-                let wanted = Array(sent?.body.prefix(Int(exchange.request.maxResponseBytes)) ?? [])
+                let wanted = Array(sent?.body.prefix(exchange.request.maxResponseBytes.bytes) ?? [])
                 sent?.body = wanted
                 #expect(sent == response)
                 checkArrival(of: exchange, request)

@@ -1,5 +1,7 @@
 import NIOCore
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import HTTPLanes
 
@@ -56,7 +58,7 @@ import Testing
             let piece = Array(rest.prefix(random.once(in: 3) ? random.number(1...30) : random.number(1...4_000)))
             rest = rest.dropFirst(piece.count)
             let isWell = piece.withUnsafeBytes { session.receive($0) }
-            if random.once(in: 100) { _ = session.expire(now: .max) }
+            if random.once(in: 100) { _ = session.expire(now: .distantFuture) }
             settle(session)
             try submit(answers, session, &next)
             #expect(Self.output(of: session).count < 1_000_000)

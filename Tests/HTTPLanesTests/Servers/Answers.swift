@@ -1,4 +1,6 @@
 import NIOConcurrencyHelpers
+import TimeTestSupport
+import Units
 
 @testable import HTTPLanes
 
@@ -11,8 +13,8 @@ final class Answers: Sendable {
         _ number: Int,
         body: [UInt8] = [],
         headers: HTTPFields = [],
-        deadline: Int64 = 30_000,
-        maxResponseBytes: UInt32 = 65_536
+        deadline: Deadline = 30_000,
+        maxResponseBytes: ByteCount = .kibibytes(64)
     ) -> Exchange? {
         guard let url = URLParts("https://push.example/3/device/\(number)") else { return nil }
         let request = HTTPRequest(

@@ -36,7 +36,7 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
     func connect(
         _ lane: NIOLoopBound<HTTP2Connection>,
         along route: ConnectionRoute,
-        timeout: Int64,
+        timeout: Duration,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void> {
         attempts += 1
@@ -96,8 +96,8 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
         }
     }
 
-    func pass(milliseconds: Int64) {
-        loop.advanceTime(by: .milliseconds(milliseconds))
+    func pass(_ span: Duration) {
+        loop.advanceTime(by: TimeAmount(span))
         settle()
     }
 }

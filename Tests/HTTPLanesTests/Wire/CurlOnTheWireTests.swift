@@ -1,5 +1,6 @@
 import CommandTestSupport
 import Testing
+import Units
 
 @testable import HTTPLanes
 
@@ -9,7 +10,7 @@ struct CurlOnTheWireTests {
         _ port: Int,
         _ path: String = "/echo",
         host: String = "localhost",
-        timeout: UInt32 = 20_000
+        timeout: Duration = .seconds(20)
     ) -> HTTPRequest {
         HTTPRequest(method: "GET", url: "http://\(host):\(port)\(path)", timeout: timeout)
     }
@@ -84,9 +85,9 @@ struct CurlOnTheWireTests {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests()
         var big = request(server.port, "/big")
-        big.maxResponseBytes = 1_000
+        big.maxResponseBytes = ByteCount(1_000)
         #expect(try await lanes.answer(to: big).get().body == [UInt8](repeating: 0x62, count: 1_000))
-        big.maxResponseBytes = 1_000_000
+        big.maxResponseBytes = ByteCount(1_000_000)
         #expect(try await lanes.answer(to: big).get().body.count == 1_000_000)
         await lanes.shutdown()
         await server.stop()
@@ -95,7 +96,7 @@ struct CurlOnTheWireTests {
     @Test func aSilentServerCostsTheRequestsTime() async throws {
         let server = try await PlainServer()
         let lanes = try HTTPLanes.forTests()
-        let failure = await lanes.failure(of: request(server.port, "/silent", timeout: 30))
+        let failure = await lanes.failure(of: request(server.port, "/silent", timeout: .milliseconds(30)))
         #expect(failure?.reason == .timeout)
         await lanes.shutdown()
         await server.stop()
@@ -118,13 +119,13 @@ struct CurlOnTheWireTests {
         await server.stop()
         var configuration = HTTPLanes.Configuration()
         // As long as a resolver may take whose server does not answer.
-        configuration.lanes.connectTimeout = 50_000
+        configuration.lanes.connectTimeout = .seconds(50)
         let lanes = try HTTPLanes.forTests(configuration)
         #expect(
             await lanes.failure(of: request(server.port)) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
         )
         #expect(
-            await lanes.failure(of: request(80, host: "nowhere.invalid", timeout: 60_000))
+            await lanes.failure(of: request(80, host: "nowhere.invalid", timeout: .seconds(60)))
                 == HTTPFailure(.unresolved, mayHaveBeenProcessed: false)
         )
         await lanes.shutdown()

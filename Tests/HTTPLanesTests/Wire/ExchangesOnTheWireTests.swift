@@ -6,7 +6,7 @@ import Testing
 /// What one exchange with a server leaves behind for the next, and what is wrong with a server in one word.
 struct ExchangesOnTheWireTests {
     private func request(_ server: TalkativeServer) -> HTTPRequest {
-        HTTPRequest(method: "GET", url: "http://localhost:\(server.port)/", timeout: 20_000)
+        HTTPRequest(method: "GET", url: "http://localhost:\(server.port)/", timeout: .seconds(20))
     }
 
     /// libcurl takes it for HTTP/0.9 and says that the protocol is not supported, as of a URL.
@@ -61,7 +61,7 @@ struct ExchangesOnTheWireTests {
             let server = try await PlainServer(isSecure: true, certificate: certificate)
             let caFile = try certificate.get().certificateFile
             let lanes = try HTTPLanes.forTests(isTrusted ? .init(caFile: caFile) : .init())
-            var request = HTTPRequest(method: "GET", url: "https://localhost:\(server.port)/", timeout: 20_000)
+            var request = HTTPRequest(method: "GET", url: "https://localhost:\(server.port)/", timeout: .seconds(20))
             request.multiplexed = isMultiplexed
             #expect(await lanes.failure(of: request) == HTTPFailure(reason, mayHaveBeenProcessed: false))
             await lanes.shutdown()

@@ -13,7 +13,7 @@ import Testing
         HTTPRequest(
             method: "POST",
             url: "\(multiplexed ? "https" : "http")://\(host):\(port)/echo",
-            timeout: 60_000,
+            timeout: .seconds(60),
             multiplexed: multiplexed,
             untrustedURL: true
         )
@@ -75,7 +75,7 @@ import Testing
         lanes.send(request("127.2.0.1", silent.port)) { answers.record(1, $0) }
         await silent.connections(1)
         var waiting = request("127.2.0.2", silent.port)
-        waiting.timeout = 30
+        waiting.timeout = .milliseconds(30)
         #expect(await lanes.failure(of: waiting) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
         #expect(silent.most == 1)
         await lanes.shutdown()
@@ -97,7 +97,7 @@ import Testing
         }
         var configuration = HTTPLanes.Configuration(caFile: caFile, allowPrivate: ["127.0.0.0/8"])
         // As long as the requests have: a machine may take its time with so many threads.
-        configuration.lanes.connectTimeout = 60_000
+        configuration.lanes.connectTimeout = .seconds(60)
         let lanes = try HTTPLanes.forTests(configuration, names: NameLookups(operators: names, users: names))
         let answers = Answers()
         for number in 0..<150 {
@@ -119,13 +119,13 @@ import Testing
     @Test func aServerThatTakesConnectionsAndSaysNothingHoldsALaneForItsTimeAlone() async throws {
         let silent = try await SilentServer()
         var configuration = HTTPLanes.Configuration()
-        configuration.lanes.connectTimeout = 200
+        configuration.lanes.connectTimeout = .milliseconds(200)
         let lanes = try HTTPLanes.forTests(configuration)
         var ask = HTTPRequest(method: "POST", url: "https://127.0.0.1:\(silent.port)/", multiplexed: true)
         #expect(await lanes.failure(of: ask) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
         await lanes.shutdown()
         let patient = try HTTPLanes.forTests()
-        ask.timeout = 50
+        ask.timeout = .milliseconds(50)
         #expect(await patient.failure(of: ask) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
         await patient.shutdown()
         await silent.stop()

@@ -1,6 +1,7 @@
 import CommandTestSupport
 import NIOCore
 import Testing
+import Units
 
 @testable import HTTPLanes
 
@@ -22,7 +23,7 @@ struct LanesOnTheWireTests {
             method: "POST",
             url: "https://\(host):\(port)/3/device/1",
             body: body,
-            timeout: 20_000,
+            timeout: .seconds(20),
             multiplexed: true,
             untrustedURL: isUntrusted
         )
@@ -49,7 +50,7 @@ struct LanesOnTheWireTests {
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile))
         let body = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         var large = request(server.port, body: body)
-        large.maxResponseBytes = 1_000_000
+        large.maxResponseBytes = ByteCount(1_000_000)
         #expect(try await lanes.answer(to: large).get().body == body)
         await lanes.shutdown()
     }

@@ -20,7 +20,7 @@ import Testing
             method: "POST",
             url: url,
             body: Array("hello".utf8),
-            timeout: 20_000,
+            timeout: .seconds(20),
             multiplexed: true,
             untrustedURL: isUntrusted
         )
@@ -89,7 +89,7 @@ import Testing
     @Test func aSilentProxyCostsTheConnectionsTimeAndNothingIsLeftOpen() async throws {
         let proxy = try await TunnelServer(.isSilent)
         var configuration = HTTPLanes.Configuration(proxy: "http://127.0.0.1:\(proxy.port)")
-        configuration.lanes.connectTimeout = 100
+        configuration.lanes.connectTimeout = .milliseconds(100)
         let lanes = try HTTPLanes.forTests(configuration)
         #expect(await lanes.failure(of: request()) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
         while proxy.connections > 0 { try await Task.sleep(for: .milliseconds(1)) }

@@ -24,7 +24,7 @@ import Testing
     }
 
     private func request(_ url: String, scope: ConnectionScope?, multiplexed: Bool = true) -> HTTPRequest {
-        HTTPRequest(method: "POST", url: url, timeout: 20_000, multiplexed: multiplexed, scope: scope)
+        HTTPRequest(method: "POST", url: url, timeout: .seconds(20), multiplexed: multiplexed, scope: scope)
     }
 
     @Test func aLanePresentsItsScopesCertificate() async throws {

@@ -1,13 +1,15 @@
 import Delivery
 import Foundation
 import Notifications
+import TimeTestSupport
+import Units
 
 /// Devices by number, each with a URL of its own, and a delivery for each.
 struct Devices: DeviceDirectory {
     private var addresses: [DeviceID: DeviceAddress] = [:]
 
     /// Adds `count` devices of an app and returns their deliveries.
-    mutating func add(_ count: Int, app: String, url: (Int) -> String, now: Int64) -> [Delivery] {
+    mutating func add(_ count: Int, app: String, url: (Int) -> String, now: Timestamp) -> [Delivery] {
         (0..<count).map { number in
             let device = DeviceID(rawValue: Int64(addresses.count + 1))
             addresses[device] = DeviceAddress(platform: "unifiedpush", app: app, token: url(number), registeredAt: 1)
@@ -24,5 +26,5 @@ struct Devices: DeviceDirectory {
 
     func address(of device: DeviceID) throws -> DeviceAddress? { addresses[device] }
 
-    func removeGone(_ device: DeviceID, registeredAt: Int64) throws {}
+    func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws {}
 }

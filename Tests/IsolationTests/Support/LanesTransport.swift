@@ -1,6 +1,7 @@
 import Delivery
 import HTTPLanes
 import Notifications
+import Units
 
 /// Posts to the address that a device's token is.
 struct LanesTransport: Transport {
@@ -10,7 +11,7 @@ struct LanesTransport: Transport {
         let request = HTTPRequest(
             method: "POST",
             url: address.token,
-            timeout: 60_000,
+            timeout: .minutes(1),
             multiplexed: address.token.hasPrefix("https:"),
             untrustedURL: true
         )

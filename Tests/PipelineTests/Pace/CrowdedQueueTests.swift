@@ -4,6 +4,8 @@ import Nostr
 import Notifications
 import Registry
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -15,7 +17,7 @@ import Testing
 
     /// Without any pace, unless the policy says so.
     private func bench(
-        _ policy: PacingPolicy = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0)
+        _ policy: PacingPolicy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, mostDailyCap: 0)
     ) throws -> Workbench {
         try Workbench.paced(policy, dependencies: PipelineDependencies(capacity: room))
     }
@@ -144,7 +146,7 @@ import Testing
         room.set(0, of: Self.ios)
         bench.submit([try bench.note(to: owner)])
         bench.pass(600)
-        bench.clock.advance(by: -500_000)
+        bench.clock.advance(by: .seconds(-500))
         bench.pipeline?.process(Arrivals())
         room.set(nil, of: Self.ios)
         bench.pass(61)
@@ -163,7 +165,7 @@ import Testing
                 stored[device]?.row,
                 stored[device]?.held ?? [],
                 preferences: PacePreferences(),
-                policy: PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0),
+                policy: PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, mostDailyCap: 0),
                 at: bench.clock.now(),
                 isCrowded: { isCrowded }
             )

@@ -1,5 +1,6 @@
 import Registry
 import Testing
+import Units
 
 @testable import Pipeline
 
@@ -39,7 +40,7 @@ import Testing
     }
 
     @Test func aWindowThatLiesAheadBeginsNow() {
-        var driver = PaceDriver(pace: Pace(window: 30_000))
+        var driver = PaceDriver(pace: Pace(window: .seconds(30)))
         for _ in 0..<4 { driver.match() }
         driver.setClock(to: -1000)
         driver.go(to: -971)
@@ -80,7 +81,7 @@ import Testing
             end: try #require(TimeOfDay("14:00")),
             offset: try #require(UTCOffset("Z"))
         )
-        var driver = PaceDriver(pace: Pace(cooldown: 1000, quiet: quiet))
+        var driver = PaceDriver(pace: Pace(cooldown: .seconds(1), quiet: quiet))
         driver.go(to: 3600)
         driver.match()
         driver.setClock(to: 600)

@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Registry
+import Units
 
 @testable import Pipeline
 
@@ -14,22 +15,22 @@ struct PaceDriver {
         var device: Int64 = 1
     }
 
-    /// 2026-03-14 12:00 UTC, in milliseconds.
-    static let start: Int64 = 1_773_489_600_000
+    /// 2026-03-14 12:00 UTC.
+    static let start = Timestamp(seconds: 1_773_489_600)
 
     var pacer = Pacer()
     /// By device; others have `pace`.
     var paces: [Int64: Pace] = [:]
-    var pace = Pace(cooldown: 60_000, window: 30_000, dailyCap: 100)
+    var pace = Pace(cooldown: .minutes(1), window: .seconds(30), dailyCap: 100)
     private(set) var now = Self.start
     private(set) var pushes: [Push] = []
     private(set) var held: [HoldReason] = []
     /// What the next deliveries come to; those left over are delivered.
     var outcomes: [Bool?] = []
-    /// How long a push service takes to answer, in milliseconds.
-    var latency: Int64 = 0
+    /// How long a push service takes to answer.
+    var latency: Duration = .zero
     /// Answers on their way, in their order.
-    private var answers: [(at: Int64, device: DeviceID, delivery: String, isDelivered: Bool)] = []
+    private var answers: [(at: Timestamp, device: DeviceID, delivery: String, isDelivered: Bool)] = []
     private var number: UInt8 = 0
     private(set) var underWay: [(device: DeviceID, delivery: String)] = []
 
@@ -40,11 +41,11 @@ struct PaceDriver {
 
     private func pace(of device: DeviceID) -> Pace { paces[device.rawValue] ?? pace }
 
-    private var seconds: Int64 { (now - Self.start) / 1000 }
+    private var seconds: Int64 { (now - Self.start).seconds }
 
     /// Lets time pass until that many seconds after the start; whatever becomes due does so in its time.
     mutating func go(to seconds: Double) {
-        let end = Self.start + Int64(seconds * 1000)
+        let end = Self.start + .seconds(seconds)
         while let due = [pacer.nextDue, answers.first?.at].compactMap(\.self).min(), due <= end {
             now = max(now, due)
             work()
@@ -55,7 +56,7 @@ struct PaceDriver {
 
     /// Sets the clock without time passing.
     mutating func setClock(to seconds: Double) {
-        now = Self.start + Int64(seconds * 1000)
+        now = Self.start + .seconds(seconds)
         work()
     }
 
@@ -71,7 +72,7 @@ struct PaceDriver {
         pacer.commit()
     }
 
-    mutating func match(_ signal: Signal = .mention, device: Int64 = 1, expiresAt: Int64 = 0) {
+    mutating func match(_ signal: Signal = .mention, device: Int64 = 1, expiresAt: Timestamp = .epoch) {
         number &+= 1
         let match = PaceMatch(
             event: EventID(Bytes32(repeating: number)),
@@ -95,7 +96,7 @@ struct PaceDriver {
         guard pace(of: device).isGathering else { return }
         pacer.release(delivery, to: device, at: now)
         switch outcomes.isEmpty ? true : outcomes.removeFirst() {
-        case let isDelivered? where latency > 0: answers.append((now + latency, device, delivery, isDelivered))
+        case let isDelivered? where latency > .zero: answers.append((now + latency, device, delivery, isDelivered))
         case let isDelivered?: pacer.end(delivery, of: device, counts: isDelivered, at: now)
         case nil: underWay.append((device, delivery))
         }

@@ -3,12 +3,14 @@ import Nostr
 import Notifications
 import Registry
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
 /// What operators are told of a device's pace.
 @Suite struct PaceForecastTests {
-    private let now: Int64 = 1_773_489_600_000
+    private let now = Timestamp(seconds: 1_773_489_600)
     private let today: Int32 = 20_526
     private let device = DeviceID(rawValue: 1)
 
@@ -20,7 +22,7 @@ import Testing
         PaceForecast(row, [], preferences: preferences, policy: policy, at: now)
     }
 
-    private func expect(_ forecast: PaceForecast, _ reason: HoldReason?, until: Int64? = nil, pushes: Int = 0) {
+    private func expect(_ forecast: PaceForecast, _ reason: HoldReason?, until: Timestamp? = nil, pushes: Int = 0) {
         #expect(forecast.next.reason == reason)
         #expect(forecast.next.at == until)
         #expect(forecast.pushesToday == pushes)
@@ -31,46 +33,55 @@ import Testing
     }
 
     @Test func ofOneThatWasWokenAMomentAgo() {
-        let row = PaceRow(device: device, pushedAt: now - 20_000, dayOfPushes: today, pushes: 1)
-        expect(forecast(row), .cooldown, until: now + 40_000, pushes: 1)
+        let row = PaceRow(device: device, pushedAt: now - .seconds(20), dayOfPushes: today, pushes: 1)
+        expect(forecast(row), .cooldown, until: now + .seconds(40), pushes: 1)
     }
 
     @Test func ofOneThatHadItsPushes() {
-        let row = PaceRow(device: device, pushedAt: now - 20_000, dayOfPushes: today, pushes: 3)
-        expect(forecast(row), .cap, until: now + 43_200_000, pushes: 3)
-        let yesterday = PaceRow(device: device, pushedAt: now - 86_400_000, dayOfPushes: today - 1, pushes: 3)
+        let row = PaceRow(device: device, pushedAt: now - .seconds(20), dayOfPushes: today, pushes: 3)
+        expect(forecast(row), .cap, until: now + .hours(12), pushes: 3)
+        let yesterday = PaceRow(device: device, pushedAt: now - .days(1), dayOfPushes: today - 1, pushes: 3)
         expect(forecast(yesterday), nil)
     }
 
     @Test func ofOneToWhichAPushIsUnderWay() {
-        let row = PaceRow(device: device, dayOfPushes: today, pushes: 1, underWay: "d", releasedAt: now - 1)
+        let row = PaceRow(
+            device: device,
+            dayOfPushes: today,
+            pushes: 1,
+            underWay: "d",
+            releasedAt: now - .milliseconds(1)
+        )
         expect(forecast(row), .underWay, pushes: 1)
     }
 
     @Test func ofOneInItsQuietHours() throws {
-        expect(forecast(nil, try quiet(lettingThrough: true)), .quiet, until: now + 3_600_000)
+        expect(forecast(nil, try quiet(lettingThrough: true)), .quiet, until: now + .hours(1))
     }
 
     @Test func ofOneWhoseWindowIsFull() {
-        let policy = PacingPolicy(cooldownSeconds: 0)
+        let policy = PacingPolicy(cooldown: .zero)
         let row = PaceRow(
             device: device,
-            pushedAt: now - 1000,
-            windowStart: now - 10_000,
+            pushedAt: now - .seconds(1),
+            windowStart: now - .seconds(10),
             matches: 3,
             dayOfPushes: today,
             pushes: 3
         )
-        expect(forecast(row, PacePreferences(), policy), .window, until: now + 20_000, pushes: 3)
+        expect(forecast(row, PacePreferences(), policy), .window, until: now + .seconds(20), pushes: 3)
     }
 
     @Test func ofADeviceThatHadItsBackgroundPushes() {
-        let row = PaceRow(device: device, silentPushes: [now - 3_000_000, now - 2_000_000, now - 1_000_000])
+        let row = PaceRow(
+            device: device,
+            silentPushes: [now - .minutes(50), now - .seconds(2_000), now - .seconds(1_000)]
+        )
         let policy = PacingPolicy(platforms: ["ios": .init(silentPerHour: 3)])
         func forecast(in mode: Mode, on platform: String = "ios") -> PaceForecast {
             PaceForecast(row, [], preferences: PacePreferences(), on: platform, mode: mode, policy: policy, at: now)
         }
-        expect(forecast(in: .wake), .silentBudget, until: now + 600_000)
+        expect(forecast(in: .wake), .silentBudget, until: now + .minutes(10))
         expect(forecast(in: .alert), nil)
         expect(forecast(in: .wake, on: "android"), nil)
     }
@@ -86,7 +97,7 @@ import Testing
             mode: .wake,
             urgency: .normal,
             count: count,
-            since: now - 1000,
+            since: now - .seconds(1),
             expiresAt: 0,
             content: .none
         )
@@ -103,7 +114,7 @@ import Testing
     }
 
     @Test func directMessagesThatPassQuietHoursHaveATurnOfTheirOwn() throws {
-        let row = PaceRow(device: device, pushedAt: now - 20_000, dayOfPushes: today, pushes: 1)
+        let row = PaceRow(device: device, pushedAt: now - .seconds(20), dayOfPushes: today, pushes: 1)
         let rows = [held(0, isMessage: false, 3), held(1, isMessage: true, 2)]
         let forecast = PaceForecast(
             row,
@@ -114,9 +125,9 @@ import Testing
         )
         #expect(forecast.held == 5 && forecast.groups.map(\.count) == [3, 2])
         #expect(forecast.groups.map(\.turn.reason) == [.quiet, .cooldown])
-        #expect(forecast.groups.map(\.turn.at) == [now + 3_600_000, now + 40_000])
+        #expect(forecast.groups.map(\.turn.at) == [now + .hours(1), now + .seconds(40)])
         #expect(forecast.groups.map(\.event.array) == rows.map(\.event))
-        expect(forecast, .cooldown, until: now + 40_000, pushes: 1)
+        expect(forecast, .cooldown, until: now + .seconds(40), pushes: 1)
         let strict = PaceForecast(
             row,
             rows,
@@ -124,23 +135,23 @@ import Testing
             policy: PacingPolicy(),
             at: now
         )
-        #expect(Set(strict.groups.map(\.turn.at)) == [now + 3_600_000])
+        #expect(Set(strict.groups.map(\.turn.at)) == [now + .hours(1)])
     }
 
     @Test func whatExceededItsWindowWaitsForItsEnd() throws {
-        let row = PaceRow(device: device, pushedAt: now - 6000, windowStart: now - 10_000, matches: 5)
+        let row = PaceRow(device: device, pushedAt: now - .seconds(6), windowStart: now - .seconds(10), matches: 5)
         let rows = [held(0, isMessage: true, hasOverflowed: true), held(1, isMessage: true)]
-        let policy = PacingPolicy(cooldownSeconds: 5)
+        let policy = PacingPolicy(cooldown: .seconds(5))
         let forecast = PaceForecast(row, rows, preferences: PacePreferences(), policy: policy, at: now)
         #expect(forecast.groups.map(\.turn.reason) == [.window, nil])
-        #expect(forecast.groups.map(\.turn.at) == [now + 20_000, nil])
+        #expect(forecast.groups.map(\.turn.at) == [now + .seconds(20), nil])
         expect(forecast, nil)
-        let later = PaceForecast(row, rows, preferences: PacePreferences(), policy: policy, at: now + 20_000)
+        let later = PaceForecast(row, rows, preferences: PacePreferences(), policy: policy, at: now + .seconds(20))
         #expect(later.groups.map(\.turn.reason) == [nil, nil])
     }
 
     @Test func pushesThatNothingLimitsAreNotCounted() throws {
-        let unlimited = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0)
+        let unlimited = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0)
         #expect(forecast(nil, PacePreferences(), unlimited).pushesToday == nil)
         #expect(forecast(nil, try quiet(lettingThrough: true), unlimited).pushesToday == nil)
         #expect(forecast(nil).pushesToday == 0)

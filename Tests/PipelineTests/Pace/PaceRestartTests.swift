@@ -4,6 +4,8 @@ import GRDB
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -20,7 +22,7 @@ import Testing
 
     struct Outcome: Equatable {
         var counts: [UInt32] = []
-        var moments: [Int64] = []
+        var moments: [Duration] = []
         var modes: [Mode] = []
     }
 
@@ -59,7 +61,7 @@ import Testing
         }
         return Outcome(
             counts: bench.kept.map(\.notification.count),
-            moments: bench.kept.map { $0.acceptedAt - Workbench.time * 1000 },
+            moments: bench.kept.map { $0.acceptedAt - Workbench.start },
             modes: bench.kept.map(\.notification.mode)
         )
     }
@@ -71,7 +73,7 @@ import Testing
         let outcome = try Self.undisturbed.get()
         #expect(outcome.counts.count >= 8)
         #expect(outcome.counts.contains { $0 > 2 })
-        #expect(outcome.moments.contains { $0 > 86_400_000 })
+        #expect(outcome.moments.contains { $0 > .days(1) })
     }
 
     @Test(arguments: Array(story.indices))
@@ -101,7 +103,7 @@ import Testing
         #expect(bench.kept.count == 1)
         bench.pass(51)
         #expect(bench.kept.count == 2)
-        #expect(bench.kept.last?.acceptedAt == Workbench.time * 1000 + 60_000)
+        #expect(bench.kept.last?.acceptedAt == Workbench.start + .minutes(1))
     }
 
     @Test func rowsThatMeanNothingAreDroppedAtTheStart() throws {

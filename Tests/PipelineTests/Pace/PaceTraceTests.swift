@@ -3,6 +3,7 @@ import Nostr
 import Notifications
 import Registry
 import Testing
+import Units
 
 @testable import Pipeline
 
@@ -75,7 +76,7 @@ import Testing
     }
 
     @Test func whatJoinsAnotherGroupBeforeItsTimeSaysWhich() throws {
-        let bench = try Workbench.paced(PacingPolicy(cooldownSeconds: 0))
+        let bench = try Workbench.paced(PacingPolicy(cooldown: .zero))
         let owner = try Workbench.keys()
         let quiet = #","quiet":{"start":"00:00","end":"06:00","tz":"UTC"}"#
         bench.submit([try bench.registration(of: owner, Workbench.content(further: quiet))], from: .feed)
@@ -112,7 +113,7 @@ import Testing
         let owner = try bench.account(mode: "alert")
         let events = try held(2, bench, owner)
         let device = try #require(bench.kept.first?.device)
-        try bench.registry.removeGone(device, registeredAt: .max)
+        try bench.registry.removeGone(device, registeredAt: .distantFuture)
         if isDiskFull {
             bench.diskIsFull = true
             bench.pass(120)
@@ -130,7 +131,7 @@ import Testing
         let bench = try Workbench.paced()
         let owner = try bench.account(mode: "alert")
         let event = try held(1, bench, owner)[0]
-        try bench.registry.removeGone(try #require(bench.kept.first).device, registeredAt: .max)
+        try bench.registry.removeGone(try #require(bench.kept.first).device, registeredAt: .distantFuture)
         try bench.restart()
         bench.pipeline?.process(Arrivals())
         #expect(try steps(of: event, bench).map(\.step) == [.left])

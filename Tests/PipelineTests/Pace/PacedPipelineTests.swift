@@ -7,6 +7,8 @@ import Registry
 import Rules
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -24,7 +26,7 @@ import Testing
         bench.pass(61)
         #expect(bench.kept.count == 2)
         #expect(bench.kept.last?.notification.body.contains("second") == true)
-        #expect(bench.kept.last?.acceptedAt == Workbench.time * 1000 + 60_000)
+        #expect(bench.kept.last?.acceptedAt == Workbench.start + .minutes(1))
         #expect(bench.count(.released) == 1)
         #expect(try bench.rows().held == 0)
     }
@@ -66,7 +68,7 @@ import Testing
         try bench.end()
         bench.submit([try bench.note(to: owner)])
         // Nobody looks at the clock until the next event comes.
-        bench.clock.advance(by: 70_000)
+        bench.clock.advance(by: .seconds(70))
         bench.submit([try bench.note(to: owner)])
         #expect(bench.kept.map(\.notification.count) == [1, 2])
         #expect(try bench.rows().held == 0)
@@ -89,7 +91,7 @@ import Testing
             kept: { continuation.yield($0) },
             now: {
                 // Each look at the clock takes so long that a few milliseconds of the cooldown are left to wait for.
-                clock.advance(by: 1249)
+                clock.advance(by: .milliseconds(1_249))
                 return clock.now()
             }
         )
@@ -105,10 +107,10 @@ import Testing
         _ intake: Intake,
         _ outbox: Outbox,
         kept: @escaping @Sendable (Int) -> Void,
-        now: @escaping @Sendable () -> Int64
+        now: @escaping @Sendable () -> Timestamp
     ) throws -> sending Pipeline {
         try Pipeline(
-            settings: PipelineSettings(rules: RuleBook.builtIn(), pacing: PacingPolicy(cooldownSeconds: 5)),
+            settings: PipelineSettings(rules: RuleBook.builtIn(), pacing: PacingPolicy(cooldown: .seconds(5))),
             registry: registry,
             intake: intake,
             dependencies: PipelineDependencies(paceStore: outbox),
@@ -182,7 +184,7 @@ import Testing
         try bench.end()
         bench.submit([try brief(bench, to: owner)])
         // While it waits still, in the place of the one that expired.
-        bench.clock.advance(by: 40_000)
+        bench.clock.advance(by: .seconds(40))
         let second = try bench.note(to: owner, "second")
         bench.submit([second])
         #expect(try bench.isHeldOnDisk("second") && !bench.isHeldOnDisk("brief"))
@@ -197,7 +199,7 @@ import Testing
         bench.submit([try bench.note(to: owner)])
         try bench.end()
         bench.submit([try brief(bench, to: owner)])
-        bench.clock.advance(by: 70_000)
+        bench.clock.advance(by: .seconds(70))
         bench.submit([try bench.note(to: owner, "at once")])
         #expect(bench.kept.count == 2)
         #expect(bench.kept.last?.notification.body.contains("at once") == true)
@@ -221,14 +223,14 @@ import Testing
     }
 
     @Test func withoutACooldownTheFirstThreeOfAWindowGoAsThemselves() throws {
-        let bench = try Workbench.paced(PacingPolicy(cooldownSeconds: 0))
+        let bench = try Workbench.paced(PacingPolicy(cooldown: .zero))
         let owner = try bench.account(mode: "alert")
         for number in 1...5 { bench.submit([try bench.note(to: owner, "note \(number)")]) }
         #expect(bench.kept.map(\.notification.count) == [1, 1, 1])
         try bench.restart()
         bench.pass(31)
         #expect(bench.kept.map(\.notification.count) == [1, 1, 1, 2])
-        #expect(bench.kept.last?.acceptedAt == Workbench.time * 1000 + 30_000)
+        #expect(bench.kept.last?.acceptedAt == Workbench.start + .seconds(30))
     }
 
     @Test func whatARuleLetsExpireDoesSoWhileItIsHeld() throws {
@@ -267,7 +269,7 @@ import Testing
         bench.submit([try bench.note(to: owner)])
         try bench.end()
         bench.submit([try bench.note(to: owner, "secret")])
-        try bench.registry.removeGone(try #require(bench.kept.first).device, registeredAt: .max)
+        try bench.registry.removeGone(try #require(bench.kept.first).device, registeredAt: .distantFuture)
         try bench.restart()
         bench.pipeline?.process(Arrivals())
         #expect(try bench.rows() == (0, 0))
@@ -328,7 +330,7 @@ import Testing
     }
 
     @Test func devicesThatWishNoPaceAreLeftAlone() throws {
-        let bench = try Workbench.paced(PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0))
+        let bench = try Workbench.paced(PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0))
         let owner = try bench.account(mode: "wake")
         bench.submit(try (0..<10).map { _ in try bench.note(to: owner) })
         #expect(bench.kept.count == 10)

@@ -2,13 +2,15 @@ import Nostr
 import Notifications
 import Registry
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
 /// What the pacer does beside waking: batches that the disk refuses, preferences that change, devices that go.
 @Suite struct PacerTests {
-    private let start: Int64 = 1_773_489_600_000
-    private let pace = Pace(cooldown: 60_000, window: 30_000, dailyCap: 3)
+    private let start = Timestamp(seconds: 1_773_489_600)
+    private let pace = Pace(cooldown: .minutes(1), window: .seconds(30), dailyCap: 3)
     private let device = DeviceID(rawValue: 7)
     private let account = PublicKey(Bytes32(repeating: 9))
 
@@ -28,7 +30,7 @@ import Testing
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
         pacer.end("a", of: device, counts: true, at: start)
-        _ = pacer.admit(match(2), of: device, account, pace, at: start + 1)
+        _ = pacer.admit(match(2), of: device, account, pace, at: start + .milliseconds(1))
         pacer.commit()
         return pacer
     }
@@ -36,12 +38,12 @@ import Testing
     @Test func aBatchThatTheDiskRefusesHasDoneNothing() {
         var pacer = held()
         let before = pacer[device]
-        _ = pacer.admit(match(3), of: device, account, pace, at: start + 2)
-        _ = pacer.admit(match(4), of: DeviceID(rawValue: 8), account, pace, at: start + 2)
-        pacer.release("c", to: DeviceID(rawValue: 8), at: start + 2)
+        _ = pacer.admit(match(3), of: device, account, pace, at: start + .milliseconds(2))
+        _ = pacer.admit(match(4), of: DeviceID(rawValue: 8), account, pace, at: start + .milliseconds(2))
+        pacer.release("c", to: DeviceID(rawValue: 8), at: start + .milliseconds(2))
         #expect(pacer.changes.count == 2)
         #expect(pacer.waitingDevices == 1)
-        pacer.rollBack(until: start + 1002)
+        pacer.rollBack(until: start + .milliseconds(1_002))
         #expect(pacer[device] == before)
         #expect(pacer[DeviceID(rawValue: 8)] == nil)
         #expect(pacer.waitingDevices == 1)
@@ -50,14 +52,14 @@ import Testing
 
     @Test func aReleaseThatTheDiskRefusesComesAgain() {
         var pacer = held()
-        let due = start + 60_000
+        let due = start + .minutes(1)
         #expect(pacer.nextDue == due)
         let first = pacer.takeDue(at: due) { _, _ in pace }
         pacer.release("b", to: device, at: due)
         #expect(first.map(\.device) == [device])
-        pacer.rollBack(until: due + 1000)
-        #expect(pacer.takeDue(at: due + 999) { _, _ in pace } == [])
-        #expect(pacer.takeDue(at: due + 1000) { _, _ in pace } == first)
+        pacer.rollBack(until: due + .seconds(1))
+        #expect(pacer.takeDue(at: due + .milliseconds(999)) { _, _ in pace } == [])
+        #expect(pacer.takeDue(at: due + .seconds(1)) { _, _ in pace } == first)
     }
 
     @Test func theEndOfADeliveryHoldsWhateverTheDiskSays() {
@@ -66,12 +68,12 @@ import Testing
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
         pacer.commit()
-        pacer.end("a", of: device, counts: false, at: start + 1)
-        _ = pacer.admit(match(2), of: device, account, pace, at: start + 2)
-        pacer.rollBack(until: start + 1002)
+        pacer.end("a", of: device, counts: false, at: start + .milliseconds(1))
+        _ = pacer.admit(match(2), of: device, account, pace, at: start + .milliseconds(2))
+        pacer.rollBack(until: start + .milliseconds(1_002))
         #expect(pacer[device]?.history.underWay == nil)
         #expect(pacer[device]?.history.pushes == 0)
-        guard case .goes = pacer.admit(match(2), of: device, account, pace, at: start + 3) else {
+        guard case .goes = pacer.admit(match(2), of: device, account, pace, at: start + .milliseconds(3)) else {
             Issue.record("a push that failed left a cooldown")
             return
         }
@@ -83,11 +85,11 @@ import Testing
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
         pacer.commit()
-        pacer.standAside("a", of: device, at: start + 1)
+        pacer.standAside("a", of: device, at: start + .milliseconds(1))
         let before = pacer[device]
         #expect(before?.history.underWay == nil && before?.history.pushes == 0 && before?.history.aside == 1)
-        pacer.end("a", of: device, counts: true, at: start + 2)
-        pacer.standAside("a", of: device, at: start + 2)
+        pacer.end("a", of: device, counts: true, at: start + .milliseconds(2))
+        pacer.standAside("a", of: device, at: start + .milliseconds(2))
         #expect(pacer[device] == before)
     }
 
@@ -97,9 +99,9 @@ import Testing
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
         pacer.commit()
-        _ = pacer.admit(match(2), of: device, account, pace, at: start + 1)
+        _ = pacer.admit(match(2), of: device, account, pace, at: start + .milliseconds(1))
         pacer.move(device)
-        pacer.rollBack(until: start + 1001)
+        pacer.rollBack(until: start + .milliseconds(1_001))
         #expect(
             pacer[device]?.history.underWay == nil && pacer[device]?.history.pushes == 0 && pacer[device]?.groups == []
         )
@@ -128,16 +130,16 @@ import Testing
     @Test func wishesThatChangeCountAtOnce() {
         var pacer = held()
         pacer.reconsider(device)
-        #expect(pacer.takeDue(at: start + 5) { _, _ in pace } == [])
-        #expect(pacer.nextDue == start + 60_000)
+        #expect(pacer.takeDue(at: start + .milliseconds(5)) { _, _ in pace } == [])
+        #expect(pacer.nextDue == start + .minutes(1))
         pacer.reconsider(device)
-        #expect(pacer.takeDue(at: start + 5) { _, _ in Pace(cooldown: 3) }.count == 1)
+        #expect(pacer.takeDue(at: start + .milliseconds(5)) { _, _ in Pace(cooldown: .milliseconds(3)) }.count == 1)
     }
 
     @Test func otherBoundsCountForAllAtOnce() {
         var pacer = held()
         pacer.reconsiderAll()
-        #expect(pacer.takeDue(at: start + 5) { _, _ in Pace() }.count == 1)
+        #expect(pacer.takeDue(at: start + .milliseconds(5)) { _, _ in Pace() }.count == 1)
     }
 
     @Test func aDeviceThatIsGoneTakesItsGroupsAlong() {
@@ -146,7 +148,7 @@ import Testing
         #expect(Array(pacer.forgotten.keys) == [device])
         #expect(pacer.isTouched)
         #expect(pacer.waitingDevices == 0)
-        #expect(pacer.takeDue(at: .max) { _, _ in pace } == [])
+        #expect(pacer.takeDue(at: .distantFuture) { _, _ in pace } == [])
         pacer.rollBack(until: start)
         #expect(Array(pacer.forgotten.keys) == [device])
         pacer.commit()
@@ -155,7 +157,7 @@ import Testing
 
     @Test func whoeverIsRegisteredNoMoreIsForgottenWhenTheTimeComes() {
         var pacer = held()
-        #expect(pacer.takeDue(at: start + 60_000) { _, _ in nil } == [])
+        #expect(pacer.takeDue(at: start + .minutes(1)) { _, _ in nil } == [])
         #expect(Array(pacer.forgotten.keys) == [device])
         #expect(pacer.count == 0)
     }
@@ -183,16 +185,19 @@ import Testing
             _ = pacer.admit(match(), of: device, account, pace, at: start)
         }
         pacer.commit()
-        #expect(pacer.takeDue(at: start + 60_000, limit: 4) { _, _ in pace }.count == 4)
-        #expect(pacer.nextDue == start + 60_000)
-        #expect(pacer.takeDue(at: start + 60_000) { _, _ in pace }.count == 6)
+        #expect(pacer.takeDue(at: start + .minutes(1), limit: 4) { _, _ in pace }.count == 4)
+        #expect(pacer.nextDue == start + .minutes(1))
+        #expect(pacer.takeDue(at: start + .minutes(1)) { _, _ in pace }.count == 6)
     }
 
     @Test func timersThatChangeOftenDoNotPileUp() {
         var pacer = held()
-        for second in 1...20_000 as ClosedRange<Int64> {
+        for extra in 1...20_000 {
             pacer.reconsider(device)
-            #expect(pacer.takeDue(at: start + 2) { _, _ in Pace(cooldown: 60_000 + second) }.isEmpty)
+            #expect(
+                pacer.takeDue(at: start + .milliseconds(2)) { _, _ in Pace(cooldown: .minutes(1) + .milliseconds(extra))
+                }.isEmpty
+            )
         }
         #expect(pacer.timerCount < 3000)
     }
@@ -210,28 +215,33 @@ import Testing
         pacer.commit()
         pacer.notice(start + DevicePace.day)
         #expect(pacer.count == 5)
-        pacer.notice(start + 2 * DevicePace.day)
+        pacer.notice(start + DevicePace.day * 2)
         // One is under way, for one something waits.
         #expect(pacer.count == 2)
     }
 
     @Test(arguments: [
-        (BatchPreferences(), Pace(cooldown: 60_000, window: 30_000, dailyCap: 100)),
-        (BatchPreferences(windowSeconds: 0, cooldownSeconds: 0, dailyCap: 1000), Pace(cooldown: 5000, dailyCap: 200)),
+        (BatchPreferences(), Pace(cooldown: .minutes(1), window: .seconds(30), dailyCap: 100)),
         (
-            BatchPreferences(windowSeconds: 90, cooldownSeconds: 7, dailyCap: 9),
-            Pace(cooldown: 7000, window: 90_000, dailyCap: 9)
+            BatchPreferences(window: .zero, cooldown: .zero, dailyCap: 1000),
+            Pace(cooldown: .seconds(5), dailyCap: 200)
+        ),
+        (
+            BatchPreferences(window: .seconds(90), cooldown: .seconds(7), dailyCap: 9),
+            Pace(cooldown: .seconds(7), window: .seconds(90), dailyCap: 9)
         ),
     ])
     func wishesAreHeardWithinBounds(preferences: BatchPreferences, pace: Pace) {
-        let policy = PacingPolicy(leastCooldownSeconds: 5, mostDailyCap: 200)
+        let policy = PacingPolicy(leastCooldown: .seconds(5), mostDailyCap: 200)
         #expect(policy.pace(for: PacePreferences(batch: preferences), on: "test") == pace)
     }
 
     @Test func anOperatorMaySwitchEverythingOff() {
-        let policy = PacingPolicy(cooldownSeconds: 0, windowSeconds: 0, dailyCap: 0, mostDailyCap: 0)
+        let policy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, mostDailyCap: 0)
         #expect(policy.pace(for: PacePreferences(), on: "test").isUnlimited)
         #expect(policy.pace(for: PacePreferences(batch: BatchPreferences(dailyCap: 5)), on: "test").dailyCap == 5)
-        #expect(!policy.pace(for: PacePreferences(batch: BatchPreferences(cooldownSeconds: 1)), on: "test").isUnlimited)
+        #expect(
+            !policy.pace(for: PacePreferences(batch: BatchPreferences(cooldown: .seconds(1))), on: "test").isUnlimited
+        )
     }
 }

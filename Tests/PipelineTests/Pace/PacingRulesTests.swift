@@ -1,6 +1,7 @@
 import Notifications
 import Registry
 import Testing
+import Units
 
 @testable import Pipeline
 
@@ -60,7 +61,7 @@ import Testing
     }
 
     @Test func withAShorterCooldownTheFourthMatchAndAllAfterItWaitForTheWindowsEnd() {
-        var driver = PaceDriver(pace: Pace(cooldown: 5000, window: 30_000))
+        var driver = PaceDriver(pace: Pace(cooldown: .seconds(5), window: .seconds(30)))
         for second in [0, 6, 12, 18, 19, 29] {
             driver.go(to: Double(second))
             driver.match()
@@ -75,7 +76,7 @@ import Testing
     }
 
     @Test func theNextWindowBeginsWithTheNextMatch() {
-        var driver = PaceDriver(pace: Pace(window: 30_000))
+        var driver = PaceDriver(pace: Pace(window: .seconds(30)))
         for second in [0, 1, 2, 3, 40, 41, 42, 43, 69] {
             driver.go(to: Double(second))
             driver.match()
@@ -86,7 +87,7 @@ import Testing
     }
 
     @Test func whatWaitedForAWindowAndACooldownGoesWhenBothAreOver() {
-        var driver = PaceDriver(pace: Pace(cooldown: 25_000, window: 30_000))
+        var driver = PaceDriver(pace: Pace(cooldown: .seconds(25), window: .seconds(30)))
         for second in [0, 1, 2, 3, 4] {
             driver.go(to: Double(second))
             driver.match()
@@ -97,7 +98,7 @@ import Testing
     }
 
     @Test func whatIsLeftOfAWindowDoesNotWaitForTheNextOne() {
-        var driver = PaceDriver(pace: Pace(cooldown: 25_000, window: 30_000))
+        var driver = PaceDriver(pace: Pace(cooldown: .seconds(25), window: .seconds(30)))
         for second in [0, 1, 2, 3, 31, 32, 33, 34] {
             driver.go(to: Double(second))
             driver.match()
@@ -114,7 +115,7 @@ import Testing
 
     @Test func quietHoursHoldEverythingAndEndWithOnePush() throws {
         // The clock begins at 12:00.
-        var driver = PaceDriver(pace: Pace(cooldown: 60_000, dailyCap: 100, quiet: try quiet("12:30", "14:00")))
+        var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), dailyCap: 100, quiet: try quiet("12:30", "14:00")))
         driver.match()
         for minute in [29.5, 30, 45, 80, 119] {
             driver.go(to: minute * 60)
@@ -128,7 +129,7 @@ import Testing
     }
 
     @Test func aCooldownThatReachesIntoQuietHoursEndsWithThem() throws {
-        var driver = PaceDriver(pace: Pace(cooldown: 60_000, quiet: try quiet("12:30", "14:00", dm: true)))
+        var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), quiet: try quiet("12:30", "14:00", dm: true)))
         driver.go(to: 29.5 * 60)
         driver.match()
         driver.match()
@@ -141,7 +142,7 @@ import Testing
     }
 
     @Test func directMessagesPassQuietHoursIfTheDeviceWishes() throws {
-        var driver = PaceDriver(pace: Pace(cooldown: 60_000, quiet: try quiet("12:00", "14:00", dm: true)))
+        var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), quiet: try quiet("12:00", "14:00", dm: true)))
         driver.match()
         driver.match(.dm)
         driver.go(to: 30)
@@ -179,7 +180,7 @@ import Testing
     }
 
     @Test func aCooldownOverMidnightBelongsToBothDays() {
-        var driver = PaceDriver(pace: Pace(cooldown: 60_000, dailyCap: 1))
+        var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), dailyCap: 1))
         driver.go(to: 43_170)
         driver.match()
         driver.go(to: 43_180)
@@ -193,7 +194,7 @@ import Testing
     }
 
     @Test func failedAttemptsCountForNothing() {
-        var driver = PaceDriver(pace: Pace(cooldown: 60_000, dailyCap: 1))
+        var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), dailyCap: 1))
         driver.outcomes = [false, false, true]
         driver.match()
         driver.match()
@@ -216,7 +217,7 @@ import Testing
 
     @Test func aDeviceWithoutACooldownNeedNotKnowHowTheLastPushEnded() {
         var driver = PaceDriver(pace: Pace(dailyCap: 100))
-        driver.latency = 300
+        driver.latency = .milliseconds(300)
         for _ in 0..<5 { driver.match() }
         #expect(driver.pushes == Array(repeating: Push(at: 0, count: 1), count: 5))
         #expect(driver.held.isEmpty)
@@ -228,8 +229,8 @@ import Testing
     }
 
     @Test func theFirstThreeOfAWindowGoHoweverLongAPushServiceTakes() {
-        var driver = PaceDriver(pace: Pace(window: 30_000, dailyCap: 100))
-        driver.latency = 300
+        var driver = PaceDriver(pace: Pace(window: .seconds(30), dailyCap: 100))
+        driver.latency = .milliseconds(300)
         for _ in 0..<5 { driver.match() }
         driver.go(to: 29)
         driver.match()
@@ -244,7 +245,7 @@ import Testing
 
     @Test func whatIsUnderWayCountsTowardsTheCap() {
         var driver = PaceDriver(pace: Pace(dailyCap: 3))
-        driver.latency = 300
+        driver.latency = .milliseconds(300)
         for _ in 0..<5 { driver.match() }
         #expect(driver.held == [.cap, .cap])
         driver.go(to: 43_200)
@@ -254,7 +255,7 @@ import Testing
     @Test func withoutACooldownTheLastPushThatFailsIsGivenBack() {
         var driver = PaceDriver(pace: Pace(dailyCap: 2))
         driver.outcomes = [true, false]
-        driver.latency = 300
+        driver.latency = .milliseconds(300)
         driver.match()
         driver.match()
         driver.go(to: 1)
@@ -264,7 +265,7 @@ import Testing
 
     @Test func aCooldownBeginsWithTheEndOfAPush() {
         var driver = PaceDriver()
-        driver.latency = 2000
+        driver.latency = .seconds(2)
         driver.match()
         driver.match()
         driver.go(to: 30)
@@ -277,20 +278,20 @@ import Testing
     @Test func whatExpiresWhileItIsHeldWakesNobody() {
         var driver = PaceDriver()
         driver.match()
-        driver.match(expiresAt: PaceDriver.start + 30_000)
-        driver.match(expiresAt: PaceDriver.start + 40_000)
+        driver.match(expiresAt: PaceDriver.start + .seconds(30))
+        driver.match(expiresAt: PaceDriver.start + .seconds(40))
         driver.go(to: 1000)
         #expect(driver.pushes == [Push(at: 0, count: 1)])
         #expect(driver.pacer.waitingDevices == 0)
     }
 
-    @Test(arguments: [0, 61_000] as [Int64])
-    func aBatchExpiresWithTheLastOfItsMembers(expiresAt: Int64) {
+    @Test(arguments: [nil, .seconds(61)] as [Duration?])
+    func aBatchExpiresWithTheLastOfItsMembers(lifetime: Duration?) {
         var driver = PaceDriver()
         driver.match()
-        let last = expiresAt == 0 ? 0 : PaceDriver.start + expiresAt
+        let last = lifetime.map { PaceDriver.start + $0 } ?? .epoch
         driver.match(expiresAt: last)
-        driver.match(expiresAt: PaceDriver.start + 30_000)
+        driver.match(expiresAt: PaceDriver.start + .seconds(30))
         driver.match(expiresAt: last)
         driver.go(to: 1000)
         #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 60, count: 3)])
@@ -299,7 +300,7 @@ import Testing
     @Test func whatHasExpiredIsNotCountedWithWhatComes() {
         var driver = PaceDriver()
         driver.match()
-        driver.match(expiresAt: PaceDriver.start + 30_000)
+        driver.match(expiresAt: PaceDriver.start + .seconds(30))
         driver.go(to: 40)
         driver.match()
         driver.go(to: 1000)
@@ -335,7 +336,7 @@ import Testing
     }
 
     @Test func onePushThatDoesNotEndSilencesNobody() {
-        var driver = PaceDriver(pace: Pace(cooldown: 60_000, dailyCap: 2))
+        var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), dailyCap: 2))
         driver.outcomes = [nil, true, true]
         driver.match()
         driver.go(to: 3)
@@ -373,7 +374,7 @@ import Testing
 
     @Test func devicesDoNotWaitForEachOther() {
         var driver = PaceDriver()
-        driver.paces[2] = Pace(cooldown: 10_000)
+        driver.paces[2] = Pace(cooldown: .seconds(10))
         for device in [1, 2, 3] as [Int64] {
             driver.match(device: device)
             driver.match(device: device)
@@ -385,7 +386,7 @@ import Testing
 
     @Test func aWholeWeekKeepsEveryPromise() throws {
         let night = try quiet("23:00", "07:00", "UTC-03:30", dm: true)
-        let pace = Pace(cooldown: 60_000, window: 30_000, dailyCap: 100, quiet: night)
+        let pace = Pace(cooldown: .minutes(1), window: .seconds(30), dailyCap: 100, quiet: night)
         var driver = PaceDriver(pace: pace)
         var matches = 0
         var seed: UInt64 = 7
@@ -401,7 +402,7 @@ import Testing
         #expect(matches > 20_000)
         #expect(driver.pushes.reduce(0) { $0 + Int($1.count) } == matches)
         for (push, next) in zip(driver.pushes, driver.pushes.dropFirst()) { #expect(next.at - push.at >= 60) }
-        let days = Dictionary(grouping: driver.pushes) { (PaceDriver.start / 1000 + $0.at) / 86_400 }
+        let days = Dictionary(grouping: driver.pushes) { (PaceDriver.start.seconds + $0.at) / 86_400 }
         #expect(days.values.allSatisfy { $0.count <= 100 })
         #expect(driver.pacer.waitingDevices == 0)
     }

@@ -6,6 +6,8 @@ import Platforms
 import Registry
 import Rules
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -59,7 +61,7 @@ import Testing
             content,
             tags: tags,
             by: try Workbench.keys(),
-            at: bench.clock.now() / 1000 + seconds
+            at: bench.clock.now().seconds + seconds
         )
         bench.submit([event])
     }
@@ -196,7 +198,7 @@ import Testing
         try bench.end()
         try send(Kinds.update, "u")
         // Nobody looks at the clock until the next event comes.
-        bench.clock.advance(by: 70_000)
+        bench.clock.advance(by: .seconds(70))
         try send(1, "second")
         #expect(bench.kept.count == 3)
         #expect(sent.last?.contains("\"u\"") == true)
@@ -280,7 +282,7 @@ import Testing
             bench.pass(60)
             while !bench.stored.isEmpty { try bench.end() }
         }
-        let times = bench.kept.map { ($0.acceptedAt - Workbench.time * 1000) / 60_000 }
+        let times = bench.kept.map { ($0.acceptedAt - Workbench.start) / .minutes(1) }
         #expect(times.filter { $0 < 60 }.count == 3)
         #expect(times.filter { (60..<120).contains($0) }.count == 3)
         #expect(bench.kept.reduce(0) { $0 + $1.notification.count } > 60)
@@ -298,7 +300,7 @@ import Testing
         let owner = try bench.account(mode: "alert")
         let sent: (Kind) throws -> Void = { kind in
             let tags = [["p", owner.publicKey.hex]]
-            let event = try bench.event(kind, tags: tags, by: try Workbench.keys(), at: bench.clock.now() / 1000)
+            let event = try bench.event(kind, tags: tags, by: try Workbench.keys(), at: bench.clock.now().seconds)
             bench.submit([event])
             while !bench.stored.isEmpty { try bench.end() }
             bench.pass(120)
@@ -318,20 +320,23 @@ import Testing
         #expect(policy.pace(for: PacePreferences(), on: "ios").silentPerHour == 3)
         #expect(policy.pace(for: PacePreferences(), on: "android").silentPerHour == nil)
         // Who switches the cooldown off gets each push.
-        let preferences = PacePreferences(batch: BatchPreferences(cooldownSeconds: 0))
+        let preferences = PacePreferences(batch: BatchPreferences(cooldown: .zero))
         #expect(policy.pace(for: preferences, on: "ios").silentPerHour == nil)
     }
 
     @Test func operatorsSetThePaceOfAPlatform() {
         var policy = PacingPolicy()
-        policy.platforms["android"] = .init(cooldownSeconds: 5, windowSeconds: 7, dailyCap: 9, silentPerHour: 1)
+        policy.platforms["android"] = .init(cooldown: .seconds(5), window: .seconds(7), dailyCap: 9, silentPerHour: 1)
         policy.platforms["ios"] = .init(silentPerHour: 0)
         #expect(
             policy.pace(for: PacePreferences(), on: "android")
-                == Pace(cooldown: 5000, window: 7000, dailyCap: 9, silentPerHour: 1)
+                == Pace(cooldown: .seconds(5), window: .seconds(7), dailyCap: 9, silentPerHour: 1)
         )
-        #expect(policy.pace(for: PacePreferences(), on: "ios") == Pace(cooldown: 60_000, window: 30_000, dailyCap: 100))
-        let preferences = PacePreferences(batch: BatchPreferences(cooldownSeconds: 8))
-        #expect(policy.pace(for: preferences, on: "android").cooldown == 8000)
+        #expect(
+            policy.pace(for: PacePreferences(), on: "ios")
+                == Pace(cooldown: .minutes(1), window: .seconds(30), dailyCap: 100)
+        )
+        let preferences = PacePreferences(batch: BatchPreferences(cooldown: .seconds(8)))
+        #expect(policy.pace(for: preferences, on: "android").cooldown == .seconds(8))
     }
 }

@@ -1,6 +1,8 @@
 import Foundation
 import Registry
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -17,7 +19,7 @@ import Testing
     }
 
     /// 2026-03-14 00:00 UTC.
-    private static let midnight: Int64 = 1_773_446_400_000
+    private static let midnight = Timestamp(seconds: 1_773_446_400)
 
     static let cases: [Case] = [
         Case(start: "23:00", end: "07:00", offset: "Z", moment: (22, 59), quietUntil: nil),
@@ -49,10 +51,10 @@ import Testing
             end: try #require(TimeOfDay(test.end)),
             offset: try #require(UTCOffset(test.offset))
         )
-        func moment(_ time: (Int64, Int64)) -> Int64 { Self.midnight + (time.0 * 60 + time.1) * 60_000 }
+        func moment(_ time: (Int64, Int64)) -> Timestamp { Self.midnight + .minutes(time.0 * 60 + time.1) }
         #expect(quiet.end(at: moment(test.moment)) == test.quietUntil.map(moment))
         // The minute counts, not its seconds.
-        #expect(quiet.end(at: moment(test.moment) + 59_999) == test.quietUntil.map(moment))
+        #expect(quiet.end(at: moment(test.moment) + .milliseconds(59_999)) == test.quietUntil.map(moment))
     }
 
     @Test func holdBeforeTheEpochToo() throws {
@@ -113,8 +115,8 @@ import Testing
         ChangeCase("Asia/Kathmandu", "23:00", "07:00", "2026-03-14T17:15", "2026-03-15T01:15"),
     ]
 
-    private static func milliseconds(_ text: String) throws -> Int64 {
-        Int64(try Date("\(text):00Z", strategy: .iso8601).timeIntervalSince1970 * 1000)
+    private static func time(_ text: String) throws -> Timestamp {
+        Timestamp(seconds: Int64(try Date("\(text):00Z", strategy: .iso8601).timeIntervalSince1970))
     }
 
     @Test(arguments: nightsOfChange)
@@ -124,7 +126,7 @@ import Testing
             end: try #require(TimeOfDay(test.end)),
             zone: .named(try #require(TimeZones.system.zone(named: test.zone)))
         )
-        #expect(quiet.end(at: try Self.milliseconds(test.moment)) == (try test.quietUntil.map(Self.milliseconds)))
+        #expect(quiet.end(at: try Self.time(test.moment)) == (try test.quietUntil.map(Self.time)))
     }
 
     /// Foundation has time zones of its own, of ICU.
@@ -137,20 +139,20 @@ import Testing
             zone: .named(try #require(TimeZones.system.zone(named: name)))
         )
         var isQuiet: [Bool] = []
-        let start = try Self.milliseconds("2026-01-01T00:00")
+        let start = try Self.time("2026-01-01T00:00")
         for minute in stride(from: Int64(0), to: 366 * 1440, by: 5) {
-            let moment = start + minute * 60_000
-            let ahead = zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(moment / 1000)))
-            let local = ((moment / 60_000 + Int64(ahead / 60)) % 1440 + 1440) % 1440
+            let moment = start + .minutes(minute)
+            let ahead = zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(moment.seconds)))
+            let local = ((moment.seconds / 60 + Int64(ahead / 60)) % 1440 + 1440) % 1440
             isQuiet.append(local >= 22 * 60 + 45 || local < 6 * 60 + 15)
         }
         for index in isQuiet.indices {
-            let moment = start + Int64(index) * 300_000
+            let moment = start + .minutes(5 * index)
             guard let end = quiet.end(at: moment) else {
                 #expect(!isQuiet[index], "\(moment)")
                 continue
             }
-            let next = Int((end - start) / 300_000)
+            let next = Int((end - start).milliseconds / 300_000)
             #expect(isQuiet[index], "\(moment)")
             guard next < isQuiet.count else { break }
             #expect(!isQuiet[next] && isQuiet[index..<next].allSatisfy(\.self), "\(moment)")

@@ -4,6 +4,8 @@ import GRDB
 import Nostr
 import Notifications
 import Registry
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -19,12 +21,12 @@ extension Workbench {
 
     /// Lets time pass; whoever becomes due is woken in their time.
     func pass(_ seconds: Double) {
-        let end = clock.now() + Int64(seconds * 1000)
+        let end = clock.now() + .seconds(seconds)
         while let patience = pipeline?.patience, clock.now() + patience <= end {
-            clock.advance(by: max(1, patience))
+            clock.advance(by: max(.milliseconds(1), patience))
             pipeline?.process(Arrivals())
         }
-        clock.advance(by: max(0, end - clock.now()))
+        clock.advance(by: max(.zero, end - clock.now()))
     }
 
     /// Brings the oldest delivery to its end, as the courier would. With `isTold` the pipeline hears of it; else only
@@ -67,7 +69,7 @@ extension Workbench {
             content,
             tags: [["p", keys.publicKey.hex]],
             by: try Self.keys(),
-            at: clock.now() / 1000
+            at: clock.now().seconds
         )
     }
 

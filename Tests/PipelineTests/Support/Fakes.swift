@@ -3,6 +3,7 @@ import Nostr
 import Notifications
 import Pipeline
 import Synchronization
+import Units
 
 /// Relays that answer when a test lets them.
 final class FakeFetcher: ContextFetcher {
@@ -27,12 +28,12 @@ final class FakeHintObserver: HintObserver {
     struct Heard: Sendable, Hashable {
         let account: PublicKey
         let partner: PublicKey
-        let moment: Int64
+        let moment: Timestamp
     }
 
     let heard = Mutex<[Heard]>([])
 
-    func heard(account: PublicKey, partner: PublicKey, at moment: Int64) {
+    func heard(account: PublicKey, partner: PublicKey, at moment: Timestamp) {
         heard.withLock { $0.append(Heard(account: account, partner: partner, moment: moment)) }
     }
 
@@ -146,17 +147,4 @@ final class Answer: Sendable {
     /// How often it was told something.
     var count: Int { told.withLock { $0.count } }
     var results: [EventVerdict.Result] { told.withLock { $0.last ?? [] }.map(\.result) }
-}
-
-/// Time that passes when a test says so, in milliseconds since 1970.
-final class ManualClock: Sendable {
-    private let time: Mutex<Int64>
-
-    init(_ time: Int64) {
-        self.time = Mutex(time)
-    }
-
-    @Sendable func now() -> Int64 { time.withLock { $0 } }
-
-    func advance(by milliseconds: Int64) { time.withLock { $0 += milliseconds } }
 }

@@ -1,6 +1,8 @@
 import Cipher
 import Nostr
 import Pipeline
+import TimeTestSupport
+import Units
 
 extension Workbench {
     static func keys() throws -> KeyPair { try KeyPair(random: SecureRandom.bytes) }
@@ -30,7 +32,7 @@ extension Workbench {
         let key = try ConversationKey(secret: keys.secret, public: identity.publicKey)
         return try Event.signed(
             kind: .pushRegistration,
-            createdAt: clock.now() / 1000 - secondsAgo,
+            createdAt: clock.now().seconds - secondsAgo,
             tags: [["d", identity.publicKey.hex + ":" + device]] + (root.map { [["root_identity", $0.hex]] } ?? []),
             content: NIP44.encrypt(content, key: key, nonce: SecureRandom.bytes(32)),
             by: keys

@@ -10,6 +10,8 @@ import Platforms
 import Registry
 import Rules
 import Synchronization
+import TimeTestSupport
+import Units
 
 @testable import Pipeline
 
@@ -37,19 +39,21 @@ final class Workbench {
             leftOut.withLock { $0.merge(new, uniquingKeysWith: +) }
         }
 
-        func trace(_ steps: [TraceStep], at time: Int64) {
+        func trace(_ steps: [TraceStep], at time: Timestamp) {
             traced.withLock { $0 += steps }
         }
     }
 
     /// When a bench begins, in seconds since 1970.
     static let time: Int64 = 1_773_446_400
+    /// The same moment.
+    static let start = Timestamp(seconds: time)
 
     let identity: KeyPair
     let registry: Registry
     let observed = Observed()
     let intake = Intake()
-    let clock = ManualClock(Workbench.time * 1000)
+    let clock = ManualClock(start)
     private(set) var kept: [Delivery] = []
     private(set) var causes: [EventID] = []
     var diskIsFull = false
@@ -181,7 +185,7 @@ final class Workbench {
 
     /// Lets the pipeline find in its intake what came there by itself.
     func process() {
-        if let arrivals = intake.next(within: 0) { pipeline?.process(arrivals) }
+        if let arrivals = intake.next(within: .zero) { pipeline?.process(arrivals) }
     }
 
     /// What was traced of an event.

@@ -1,6 +1,8 @@
 import HTTPLanes
 import Notifications
 import PluginHost
+import TimeTestSupport
+import Units
 
 /// An instance of a compiled plugin and everything around it.
 final class Bench: Sendable {
@@ -27,7 +29,12 @@ final class Bench: Sendable {
             platform: host.platforms.first ?? "none",
             app: "default",
             configuration: configuration,
-            settings: InstanceSettings(sender: http, log: log.logger, deliveryTimeout: 60_000, now: clock.now)
+            settings: InstanceSettings(
+                sender: http,
+                log: log.logger,
+                deliveryTimeout: .minutes(1),
+                now: clock.monotonic
+            )
         )
     }
 

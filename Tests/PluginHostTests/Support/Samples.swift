@@ -1,4 +1,5 @@
 import Notifications
+import TimeTestSupport
 
 extension Notification {
     static let greeting = Notification(mode: .alert, signal: .dm, title: "Alice", body: "Hello")

@@ -1,10 +1,12 @@
 import Foundation
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import PluginKit
 
 struct RetryAfterTests {
-    private let now: Int64 = 784_111_777_000  // Sun, 06 Nov 1994 08:49:37 GMT
+    private let now: Timestamp = 784_111_777_000  // Sun, 06 Nov 1994 08:49:37 GMT
 
     @Test(
         arguments: [
@@ -18,7 +20,7 @@ struct RetryAfterTests {
         ] as [(String, UInt32)]
     )
     func readsSecondsAndDates(_ value: String, _ expected: UInt32) {
-        #expect(RetryAfter.milliseconds(value, now: now) == expected)
+        #expect(RetryAfter.span(value, now: now) == .milliseconds(Int64(expected)))
     }
 
     @Test func datesAgreeWithAnotherCalendar() {
@@ -28,7 +30,7 @@ struct RetryAfterTests {
         formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
         for seconds in stride(from: 0 as Int64, to: 8_000_000_000, by: 39_916_801) {
             let text = formatter.string(from: Date(timeIntervalSince1970: TimeInterval(seconds)))
-            #expect(HTTPDate.seconds(text) == seconds, "\(text)")
+            #expect(HTTPDate.moment(text) == Timestamp(seconds: seconds), "\(text)")
         }
     }
 }

@@ -1,6 +1,7 @@
 import CarillonABI
 import PluginKit
 import Synchronization
+import Units
 
 /// A transport that does what its configuration says, to look at the kit from both sides.
 final class EchoTransport: PluginTransport {
@@ -62,7 +63,7 @@ final class EchoTransport: PluginTransport {
             ticket.complete(
                 Outcome(
                     .delivered,
-                    retryAfter: UInt32(clamping: notification.expiresAt ?? 7),
+                    retryAfter: .milliseconds(notification.expiresAt?.milliseconds ?? 7),
                     reason: notification.title.string
                 )
             )
@@ -77,7 +78,7 @@ final class EchoTransport: PluginTransport {
                     Outcome(
                         .retry,
                         status: response.status,
-                        retryAfter: response.retryAfter(now: 0),
+                        retryAfter: response.retryAfter(now: .epoch),
                         reason: response.failure
                     )
                 )

@@ -2,6 +2,7 @@ import Notifications
 import PlatformTestSupport
 import Platforms
 import Testing
+import TimeTestSupport
 
 @testable import Registry
 
@@ -69,7 +70,7 @@ struct DescribedRegistrationTests {
         let bench = try Bench()
         func register(_ account: UInt8, at seconds: Int64) throws {
             let topic = #"{"platform":"pager","push_endpoint":"https://pager.example/topic"}"#
-            bench.clock.now = (Bench.start + seconds) * 1000
+            bench.clock.time = Bench.time(seconds)
             #expect(try bench.registry.apply(bench.event(of: account, topic, at: seconds)).isAccepted)
         }
         try register(1, at: 1)

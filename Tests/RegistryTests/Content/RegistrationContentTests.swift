@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -24,7 +26,7 @@ struct RegistrationContentTests {
         #expect(content.quiet?.end.minutes == 7 * 60)
         #expect(content.quiet?.zone.minutesAhead(at: 0) == 540)
         #expect(content.quiet?.letsDirectMessagesThrough == true)
-        #expect(content.batch == BatchPreferences(windowSeconds: 30, cooldownSeconds: 60))
+        #expect(content.batch == BatchPreferences(window: .seconds(30), cooldown: .minutes(1)))
         #expect(!content.shared)
     }
 

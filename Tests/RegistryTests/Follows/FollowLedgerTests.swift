@@ -1,5 +1,7 @@
 import Nostr
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -66,7 +68,7 @@ struct FollowLedgerTests {
     @Test func aListSeenBeforeAnAccountCameSaysNothingOfIt() throws {
         let bench = try registered()
         #expect(try follows(bench, [1], at: 10) == [1])
-        bench.clock.now += 60_000
+        bench.clock.advance(by: .minutes(1))
         _ = try bench.registry.apply(bench.event(of: 9, Samples.phone("nine"), at: 60))
         // The author has followed nine for years, for all anybody knows.
         #expect(try follows(bench, [1, 9], at: 70, seen: .relay) == [])

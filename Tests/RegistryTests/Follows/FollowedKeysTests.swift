@@ -1,6 +1,7 @@
 import GRDB
 import Nostr
 import Testing
+import Units
 
 @testable import Registry
 
@@ -49,7 +50,7 @@ struct FollowedKeysTests {
         try learn(list(of: 1, [7]))
         #expect(try isFollowed(7, by: 1) == true)
         let device = try #require(try bench.registry.devices(of: bench.key(1)).first?.device)
-        try bench.registry.removeGone(device, registeredAt: .max)
+        try bench.registry.removeGone(device, registeredAt: .distantFuture)
         #expect(try isFollowed(7, by: 1) == nil)
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 1))
         #expect(try isFollowed(7, by: 1) == nil)
@@ -101,7 +102,7 @@ struct FollowedKeysTests {
     @Test func theCacheIsBoundedByWhatItHolds() throws {
         let hash = KeyHash(seed: Array(repeating: 7, count: 40))
         let followed = FollowedKeys(try list(of: 1, [7, 8, 9, 10]), hash: hash)
-        var cache = BoundedCache<PublicKey, FollowedKeys?>(capacity: 400) { 16 + ($0?.count ?? 0) }
+        var cache = ReadCache<PublicKey, FollowedKeys?>(capacity: 400) { 16 + ($0?.count ?? 0) }
         let first = PublicKey(Bytes32(words: (0, 0, 0, 0)))
         for number in 0..<1000 as Range<UInt64> {
             cache.remember(

@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -75,7 +77,7 @@ struct DelegationTests {
     @Test func whatWaitedTakesNoTokenFromALaterRegistration() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
-        bench.clock.now += 10_000
+        bench.clock.advance(by: .seconds(10))
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("phone"), at: 5))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
         #expect(try bench.tokens(of: 2) == ["phone"])
@@ -115,12 +117,12 @@ struct DelegationTests {
     @Test func whatWasRevokedForLongIsNotNewsOfThatTime() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
-        bench.clock.now += 3_600_000
+        bench.clock.advance(by: .hours(1))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
         #expect(try bench.registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start + 3600)
         let prompt = try Bench()
         _ = try prompt.registry.apply(prompt.event(ofDevice: 11, for: 1, Samples.phone("phone")))
-        prompt.clock.now += 60_000
+        prompt.clock.advance(by: .minutes(1))
         _ = try prompt.registry.learn(prompt.deviceList(of: 1, devices: [11]))
         #expect(try prompt.registry.watchedAccount(prompt.key(1))?.registeredAt == Bench.start)
     }
@@ -224,7 +226,7 @@ struct DelegationTests {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
-        try bench.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .max)
+        try bench.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .distantFuture)
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own")))
         for seconds in [1, 2] as [Int64] {
             _ = try bench.registry.learn(bench.deviceList(of: 1, devices: seconds == 1 ? [] : [11], at: seconds))

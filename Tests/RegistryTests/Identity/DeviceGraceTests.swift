@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
 
 @testable import Registry
 
@@ -20,7 +21,7 @@ struct DeviceGraceTests {
         try bench.deviceList(of: 1, relays: ["wss://inbox.example"], at: seconds)
     }
 
-    private func pass(to seconds: Int64) { bench.clock.now = (Bench.start + seconds) * 1000 }
+    private func pass(to seconds: Int64) { bench.clock.time = Bench.time(seconds) }
 
     @Test func devicesStayForSevenDaysAfterTheListThatNamedThem() throws {
         var index = try bench.registry.load()
@@ -31,7 +32,7 @@ struct DeviceGraceTests {
         bench.registry.update(&index)
         #expect(try bench.devices(of: 1, in: index) == [device])
         #expect(try bench.registry.speaks(bench.key(11), for: bench.key(1)))
-        #expect(try bench.registry.listing(of: device)?.countsUntil == (Bench.start + 7 * Self.day) * 1000)
+        #expect(try bench.registry.listing(of: device)?.countsUntil == Bench.time(7 * Self.day))
         // Another such list prolongs nothing.
         pass(to: 6 * Self.day)
         _ = try bench.registry.learn(plainList(at: 6 * Self.day))

@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -83,10 +85,10 @@ struct ListTests {
         _ = try bench.registry.apply([1, 2].map { try bench.event(of: $0, Samples.phone("token-\($0)")) })
         for root in [1, 2] as [UInt8] { _ = try bench.registry.learn(bench.deviceList(of: root, devices: [11], at: 1)) }
         _ = try bench.registry.apply(bench.event(of: 2, "", at: 1))
-        bench.clock.now += 89 * 86_400_000
+        bench.clock.advance(by: .days(89))
         _ = try bench.registry.load()
         #expect(try bench.registry.speaks(bench.key(11), for: bench.key(2)))
-        bench.clock.now += 2 * 86_400_000
+        bench.clock.advance(by: .days(2))
         _ = try bench.registry.load()
         #expect(try !bench.registry.speaks(bench.key(11), for: bench.key(2)))
         #expect(try bench.registry.speaks(bench.key(11), for: bench.key(1)))

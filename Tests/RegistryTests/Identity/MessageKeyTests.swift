@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -32,7 +34,7 @@ struct MessageKeyTests {
     @Test func aFormerKeyCountsForSevenDays() throws {
         let bench = try registered()
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
-        bench.clock.now += 90 * Self.day * 1000
+        bench.clock.advance(by: .days(90))
         let replaced = 90 * Self.day
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [22], at: replaced))
         var index = try bench.registry.load()
@@ -41,10 +43,10 @@ struct MessageKeyTests {
             #expect(try bench.accounts(reachedBy: key, in: index) == [bench.key(1)])
         }
         #expect(try bench.registry.watchedAccount(bench.key(1))?.messageKeys.count == 2)
-        bench.clock.now += 7 * Self.day * 1000 - 1
+        bench.clock.advance(by: .days(7) - .milliseconds(1))
         bench.registry.update(&index)
         #expect(try bench.accounts(reachedBy: 21, in: index) == [bench.key(1)])
-        bench.clock.now += 1
+        bench.clock.advance(by: .milliseconds(1))
         bench.registry.update(&index)
         #expect(try bench.accounts(reachedBy: 21, in: index) == [])
         #expect(try bench.accounts(reachedBy: 22, in: index) == [bench.key(1)])
@@ -58,7 +60,7 @@ struct MessageKeyTests {
 
     @Test func aKeyThatWasReplacedLongAgoCountsNoMore() throws {
         let bench = try registered()
-        bench.clock.now += 30 * Self.day * 1000
+        bench.clock.advance(by: .days(30))
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [21]))
         _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [22], at: Self.day))
         let index = try bench.registry.load()
@@ -72,7 +74,7 @@ struct MessageKeyTests {
             _ = try bench.registry.learn(bench.deviceList(of: 1, messageKeys: [UInt8(key)], at: Int64(at)))
         }
         var index = try bench.registry.load()
-        bench.clock.now += 8 * Self.day * 1000
+        bench.clock.advance(by: .days(8))
         bench.registry.update(&index)
         #expect(try bench.accounts(reachedBy: 21, in: index) == [bench.key(1)])
         #expect(try bench.accounts(reachedBy: 22, in: index) == [])
@@ -86,7 +88,7 @@ struct MessageKeyTests {
         #expect(try Set(bench.accounts(reachedBy: 21, in: index)) == [bench.key(1), bench.key(2)])
         #expect(try bench.accounts(reachedBy: 1, in: index) == [bench.key(1)], "an account's own key is nobody else's")
         _ = try bench.registry.learn(bench.deviceList(of: 2, at: 1))
-        bench.clock.now += 8 * Self.day * 1000
+        bench.clock.advance(by: .days(8))
         bench.registry.update(&index)
         #expect(try bench.accounts(reachedBy: 21, in: index) == [bench.key(1)])
     }
@@ -146,7 +148,9 @@ struct MessageKeyTests {
     @Test func expiryIsLookedForEverySoOftenOnly() {
         var owners = MessageKeyOwners()
         let account = Bytes32(repeating: 1)
-        let keys = [10, 20].map { MessageKey(key: PublicKey(Bytes32(repeating: UInt8($0))), until: Int64($0)) }
+        let keys = [10, 20].map {
+            MessageKey(key: PublicKey(Bytes32(repeating: UInt8($0))), until: Timestamp(milliseconds: $0))
+        }
         _ = owners.set(keys, of: account)
         #expect(!owners.isExpiryDue(now: 9))
         #expect(owners.isExpiryDue(now: 10))
@@ -155,7 +159,7 @@ struct MessageKeyTests {
         #expect(owners.isExpiryDue(now: 600_010))
         #expect(owners.expire(now: 600_010).accounts == [account])
         #expect(owners.isEmpty)
-        #expect(!owners.isExpiryDue(now: .max - 1))
+        #expect(!owners.isExpiryDue(now: Timestamp(milliseconds: .max - 1)))
     }
 
     @Test func agreesWithADictionaryThroughManyChanges() throws {

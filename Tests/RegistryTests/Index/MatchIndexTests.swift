@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -118,7 +120,7 @@ struct MatchIndexTests {
     private func put(
         _ account: UInt8,
         device: Int64,
-        firstRegisteredAt: Int64 = 0,
+        firstRegisteredAt: Timestamp = 0,
         mode: Mode? = nil,
         further: [String] = []
     ) -> IndexChange {

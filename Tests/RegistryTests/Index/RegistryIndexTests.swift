@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Testing
+import Units
 
 @testable import Registry
 
@@ -49,8 +50,8 @@ struct RegistryIndexTests {
         let tried = try #require(try bench.registry.address(of: device))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: -5))
         try bench.registry.removeGone(device, registeredAt: tried.registeredAt)
-        #expect(try bench.registry.address(of: device)?.registeredAt == tried.registeredAt + 5000)
-        try bench.registry.removeGone(DeviceID(rawValue: 99), registeredAt: .max)
+        #expect(try bench.registry.address(of: device)?.registeredAt == tried.registeredAt + .seconds(5))
+        try bench.registry.removeGone(DeviceID(rawValue: 99), registeredAt: .distantFuture)
     }
 
     @Test func couriersMayRemoveWhileTheOwnerMatches() async throws {
@@ -62,7 +63,7 @@ struct RegistryIndexTests {
         let registry = bench.registry
         let courier = Task.detached {
             for device in 1...50 as ClosedRange<Int64> {
-                try registry.removeGone(DeviceID(rawValue: device), registeredAt: .max)
+                try registry.removeGone(DeviceID(rawValue: device), registeredAt: .distantFuture)
             }
         }
         let keys = try (1...60).map { try bench.account($0).publicKey.bytes }

@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -66,10 +68,10 @@ struct IngressDevicesTests {
         #expect(try bench.registry.ingressAddress(of: device) != nil)
         try bench.registry.markIngressDeviceGone(device)
         #expect(try bench.registry.ingressAddress(of: device) == nil)
-        bench.clock.now += 86_400_000 - 1
+        bench.clock.advance(by: .days(1) - .milliseconds(1))
         #expect(try bench.registry.admit([token()]) == [.gone])
         #expect(try bench.registry.admit([token(sandbox: true)]) != [.gone])
-        bench.clock.now += 1
+        bench.clock.advance(by: .milliseconds(1))
         #expect(try self.device(bench, token()) == device)
         #expect(try bench.registry.ingressAddress(of: device)?.token == Self.token)
         try bench.registry.markIngressDeviceGone(device)
@@ -78,22 +80,22 @@ struct IngressDevicesTests {
 
     @Test func whoWasNotUsedForTheLongestTimeIsForgotten() throws {
         let bench = try Bench()
-        let limits = IngressDeviceLimits(devices: 2, keptFor: 1_000, exactness: 1)
+        let limits = IngressDeviceLimits(devices: 2, keptFor: .seconds(1), exactness: .milliseconds(1))
         let first = try #require(try device(bench, token("01"), limits))
-        bench.clock.now += 10
+        bench.clock.advance(by: .milliseconds(10))
         let second = try #require(try device(bench, token("02"), limits))
-        bench.clock.now += 10
+        bench.clock.advance(by: .milliseconds(10))
         #expect(try bench.registry.ingressAddress(of: second) != nil)
         #expect(try device(bench, token("01"), limits) == first)
         // Something may be under way to either.
         #expect(try bench.registry.admit([token("03")], limits: limits) == [.full])
-        bench.clock.now += 1_001
+        bench.clock.advance(by: .milliseconds(1_001))
         let third = try #require(try device(bench, token("03"), limits))
         #expect(third < second && second < first)
         #expect(try bench.registry.ingressAddress(of: second) == nil)
         #expect(try bench.registry.ingressAddress(of: first)?.token == "01")
         // Numbers are never given twice.
-        bench.clock.now += 2_000
+        bench.clock.advance(by: .seconds(2))
         #expect(try #require(try device(bench, token("02"), limits)) < third)
     }
 
@@ -104,7 +106,7 @@ struct IngressDevicesTests {
         let devices = try ["01", "02", "03"].map { try #require(try device(bench, token($0), limits)) }
         #expect(try bench.registry.admit([token("04")], limits: limits) == [.full])
         try bench.registry.markIngressDeviceGone(devices[1])
-        bench.clock.now += 1
+        bench.clock.advance(by: .milliseconds(1))
         try bench.registry.markIngressDeviceGone(devices[0])
         #expect(try device(bench, token("04"), limits) != nil)
         #expect(
@@ -117,20 +119,20 @@ struct IngressDevicesTests {
 
     @Test func useIsWrittenDownNowAndThen() throws {
         let bench = try Bench()
-        let limits = IngressDeviceLimits(exactness: 1_000)
-        func usedAt() throws -> Int64? {
+        let limits = IngressDeviceLimits(exactness: .seconds(1))
+        func usedAt() throws -> Timestamp? {
             try DatabaseQueue(path: bench.path).read {
-                try Int64.fetchOne($0, sql: "SELECT used_at FROM ingress_devices")
+                try Timestamp.fetchOne($0, sql: "SELECT used_at FROM ingress_devices")
             }
         }
-        let start = bench.clock.now
+        let start = bench.clock.time
         _ = try device(bench, token(), limits)
-        bench.clock.now += 999
+        bench.clock.advance(by: .milliseconds(999))
         _ = try device(bench, token(), limits)
         #expect(try usedAt() == start)
-        bench.clock.now += 1
+        bench.clock.advance(by: .milliseconds(1))
         _ = try device(bench, token(), limits)
-        #expect(try usedAt() == start + 1_000)
+        #expect(try usedAt() == start + .seconds(1))
     }
 
     @Test func tokensAreInvalidWhereTheirTransportSaysSoAndNotWhereThereIsNone() throws {
@@ -173,7 +175,7 @@ struct IngressDevicesTests {
         #expect(try bench.registry.unproven(among: devices) == [devices[1]])
         // A day later it is another trial.
         try bench.registry.markIngressDeviceGone(devices[0])
-        bench.clock.now += 2 * 86_400_000
+        bench.clock.advance(by: .days(2))
         #expect(try device(bench, good) == devices[0])
         #expect(try bench.registry.unproven(among: devices) == Set(devices))
     }

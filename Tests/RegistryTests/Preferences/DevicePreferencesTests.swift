@@ -3,6 +3,8 @@ import GRDB
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -30,7 +32,7 @@ struct DeviceWishesTests {
                     offset: try #require(UTCOffset(minutes: -210)),
                     letsDirectMessagesThrough: true
                 ),
-                batch: BatchPreferences(windowSeconds: 0, dailyCap: 7)
+                batch: BatchPreferences(window: .zero, dailyCap: 7)
             ),
             filters: FilterSwitches(["mutes": false, "web-of-trust": true])
         )
@@ -139,10 +141,10 @@ struct DeviceWishesTests {
         DevicePreferences(),
         DevicePreferences(
             pace: PacePreferences(
-                batch: BatchPreferences(windowSeconds: 86_400, cooldownSeconds: 0, dailyCap: 1_000_000)
+                batch: BatchPreferences(window: .days(1), cooldown: .zero, dailyCap: 1_000_000)
             )
         ),
-        DevicePreferences(pace: PacePreferences(batch: BatchPreferences(cooldownSeconds: 90))),
+        DevicePreferences(pace: PacePreferences(batch: BatchPreferences(cooldown: .seconds(90)))),
         DevicePreferences(filters: FilterSwitches([String(repeating: "n", count: 64): true, "a": false])),
     ])
     func comeBackFromTheirBytes(preferences: DevicePreferences) {

@@ -1,5 +1,7 @@
 import Foundation
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -23,7 +25,7 @@ struct TimeZonesTests {
         // 1975 to 2065, each time of day.
         for moment in stride(from: Int64(157_766_400), to: 2_997_993_600, by: 26_220) {
             let ahead = judge.secondsFromGMT(for: Date(timeIntervalSince1970: Double(moment)))
-            #expect(zone.minutesAhead(at: moment * 1000) == ahead / 60, "\(name) at \(moment)")
+            #expect(zone.minutesAhead(at: Timestamp(seconds: moment)) == ahead / 60, "\(name) at \(moment)")
         }
     }
 
@@ -34,8 +36,8 @@ struct TimeZonesTests {
             (1_774_746_000, 60, 120), (1_792_890_000, 120, 60), (2_531_955_600, 60, 120), (2_550_704_400, 120, 60),
         ]
         for (change, before, after) in changes {
-            #expect(zone.minutesAhead(at: change * 1000 - 1) == before)
-            #expect(zone.minutesAhead(at: change * 1000) == after)
+            #expect(zone.minutesAhead(at: Timestamp(seconds: change) - .milliseconds(1)) == before)
+            #expect(zone.minutesAhead(at: Timestamp(seconds: change)) == after)
         }
     }
 

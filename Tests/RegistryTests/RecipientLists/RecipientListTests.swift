@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import Registry
 
@@ -48,7 +49,7 @@ struct RecipientListTests {
         #expect(try known(3) == nil)
         try learn(list(of: 1, "a"))
         let device = try #require(try bench.registry.devices(of: bench.key(1)).first?.device)
-        try bench.registry.removeGone(device, registeredAt: .max)
+        try bench.registry.removeGone(device, registeredAt: .distantFuture)
         #expect(try known(1) == nil)
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 1))
         #expect(try known(1) == nil)

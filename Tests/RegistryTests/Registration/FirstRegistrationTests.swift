@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -11,10 +13,10 @@ struct FirstRegistrationTests {
         var index = try bench.registry.load()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         for (seconds, token) in [(600, "one"), (3600, "another")] as [(Int64, String)] {
-            bench.clock.now = (Bench.start + seconds) * 1000
+            bench.clock.time = Bench.time(seconds)
             _ = try bench.registry.apply(bench.event(of: 1, Samples.phone(token), at: seconds))
             let address = try bench.registry.address(of: DeviceID(rawValue: 1))
-            #expect(address?.registeredAt == (Bench.start + seconds) * 1000)
+            #expect(address?.registeredAt == Bench.time(seconds))
             #expect(address?.token == token)
         }
         bench.registry.update(&index)
@@ -26,7 +28,7 @@ struct FirstRegistrationTests {
 
     @Test func everySlotHasItsOwnBeginning() throws {
         let bench = try Bench()
-        bench.clock.now += 100_000
+        bench.clock.advance(by: .seconds(100))
         _ = try bench.registry.apply([
             bench.event(of: 1, Samples.phone("one"), at: 50),
             bench.event(of: 1, Samples.phone("two"), at: 20, device: "b"),
@@ -38,20 +40,20 @@ struct FirstRegistrationTests {
 
     @Test func whoLeftAndComesBackBeginsAnew() throws {
         let bench = try Bench()
-        bench.clock.now += 1_000_000
+        bench.clock.advance(by: .seconds(1000))
         _ = try bench.registry.apply([
             bench.event(of: 1, Samples.phone("one")), bench.event(of: 1, "", at: 10),
             bench.event(of: 1, Samples.phone("one"), at: 20),
         ])
         #expect(try since(1, bench, in: bench.registry.load()) == [20])
-        try bench.registry.removeGone(DeviceID(rawValue: 2), registeredAt: .max)
+        try bench.registry.removeGone(DeviceID(rawValue: 2), registeredAt: .distantFuture)
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 30))
         #expect(try since(1, bench, in: bench.registry.load()) == [30])
     }
 
     @Test func whoLostItsTokenMeanwhileBeginsAnew() throws {
         let bench = try Bench()
-        bench.clock.now += 1_000_000
+        bench.clock.advance(by: .seconds(1000))
         _ = try bench.registry.apply([
             bench.event(of: 1, Samples.phone("phone")), bench.event(of: 2, Samples.phone("phone"), at: 10),
             bench.event(of: 1, Samples.phone("phone"), at: 20),
@@ -65,9 +67,9 @@ struct FirstRegistrationTests {
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own")))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11]))
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone")))
-        bench.clock.now += 3_600_000
+        bench.clock.advance(by: .hours(1))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [12], at: 3600))
-        bench.clock.now += 60_000
+        bench.clock.advance(by: .minutes(1))
         _ = try bench.registry.learn(bench.deviceList(of: 1, devices: [11], at: 3660))
         #expect(try bench.tokens(of: 1) == ["phone", "root's own"])
         #expect(try since(1, bench, in: bench.registry.load()) == [0, 3660])
@@ -75,7 +77,7 @@ struct FirstRegistrationTests {
 
     @Test func underAnotherRootItIsAnotherDevice() throws {
         let bench = try Bench()
-        bench.clock.now += 100_000
+        bench.clock.advance(by: .seconds(100))
         for root in [1, 2] as [UInt8] {
             _ = try bench.registry.apply(bench.event(of: root, Samples.phone("root \(root)"), at: 5))
             _ = try bench.registry.learn(bench.deviceList(of: root, devices: [11]))
@@ -88,7 +90,7 @@ struct FirstRegistrationTests {
     @Test func aFollowFromBeforeTheLastRegistrationIsOne() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
-        bench.clock.now += 60_000
+        bench.clock.advance(by: .minutes(1))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 60))
         let list = ContactList(
             author: try bench.key(9),
@@ -102,7 +104,7 @@ struct FirstRegistrationTests {
     private func since(_ account: UInt8, _ bench: Bench, in index: borrowing MatchIndex) throws -> [Int64] {
         var beginnings: [Int64] = []
         if let number = index.account(of: try bench.key(account)) {
-            index.forEachDevice(of: number) { beginnings.append($0.firstRegisteredAt / 1000 - Bench.start) }
+            index.forEachDevice(of: number) { beginnings.append($0.firstRegisteredAt.seconds - Bench.start) }
         }
         return beginnings.sorted()
     }

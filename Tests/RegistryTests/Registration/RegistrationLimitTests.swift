@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -34,7 +36,7 @@ import Testing
         #expect(try register(bench, 1, "t1", at: 1) == .duplicate)
         #expect(try deregister(bench, 1, at: 3) == .deregistered)
         #expect(try deregister(bench, 1, at: 4).message.hasPrefix("rate-limited: "))
-        bench.clock.now += 3_600_000
+        bench.clock.advance(by: .hours(1))
         #expect(try register(bench, 1, "t3", at: 5).isAccepted)
     }
 
@@ -58,7 +60,7 @@ import Testing
         let bench = try bench { $0.devices = 3 }
         let reached = try #require(try device(register(bench, 1, "reached")))
         try bench.registry.markProven([reached])
-        bench.clock.now += 10_000
+        bench.clock.advance(by: .seconds(10))
         #expect(try register(bench, 2, "older", at: 1).isAccepted)
         #expect(try register(bench, 3, "newer", at: 2).isAccepted)
         // Registering anew makes it the last to go of those.

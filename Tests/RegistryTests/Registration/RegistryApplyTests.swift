@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -142,7 +144,7 @@ struct RegistryApplyTests {
         }
         let ancient = try bench.event(of: 2, Samples.phone("two"), at: -Bench.start - 1)
         #expect(try !bench.registry.apply(ancient).isAccepted)
-        bench.clock.now += 1000
+        bench.clock.advance(by: .seconds(1))
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 601)).isAccepted)
     }
 
@@ -233,7 +235,7 @@ struct RegistryApplyTests {
             further: #","mode":"alert","app":"reader","filters":{"zap":true,"wallet":true},"quiet":"#
                 + #"{"start":"23:00","end":"07:00","tz":"+05:45"},"x-unknown":{"kept":[1]}"#
         )
-        bench.clock.now += 5000
+        bench.clock.advance(by: .seconds(5))
         let event = try bench.event(of: 1, json, at: 3)
         let device = DeviceID(rawValue: 1)
         #expect(try bench.registry.apply(event) == .registered(device))
@@ -243,7 +245,7 @@ struct RegistryApplyTests {
             app: "reader",
             token: "https://push.example.com/abc",
             fields: ["p256dh": Samples.p256dh, "auth": Samples.auth],
-            registeredAt: (Bench.start + 3) * 1000,
+            registeredAt: Bench.time(3),
             isProven: false
         )
         #expect(try bench.registry.address(of: device) == address)
@@ -285,8 +287,8 @@ struct RegistryApplyTests {
         let bench = try Bench()
         let device = DeviceID(rawValue: 1)
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 300))
-        #expect(try bench.registry.address(of: device)?.registeredAt == Bench.start * 1000)
+        #expect(try bench.registry.address(of: device)?.registeredAt == Bench.time())
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 301))
-        #expect(try bench.registry.address(of: device)?.registeredAt == Bench.start * 1000 + 1)
+        #expect(try bench.registry.address(of: device)?.registeredAt == Bench.time() + .milliseconds(1))
     }
 }

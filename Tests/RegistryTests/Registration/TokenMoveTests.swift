@@ -2,6 +2,8 @@ import GRDB
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -26,7 +28,7 @@ struct TokenMoveTests {
 
     @Test func anEarlierRegistrationThatArrivesLateDoesNotTakeTheTokenBack() throws {
         let bench = try Bench()
-        bench.clock.now += 60_000
+        bench.clock.advance(by: .minutes(1))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("other")))
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("token"), at: 9))
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 5)) == .superseded)
@@ -53,7 +55,7 @@ struct TokenMoveTests {
         // Somebody got to know the token, and dates as far ahead as may be.
         #expect(try bench.registry.apply(bench.event(of: 2, Samples.phone("token"), at: 590)).isAccepted)
         #expect(try bench.tokens(of: 2) == ["token"])
-        bench.clock.now += 2_000
+        bench.clock.advance(by: .seconds(2))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 2))
         #expect(try bench.tokens(of: 1) == ["token"])
         #expect(try bench.tokens(of: 2) == [])

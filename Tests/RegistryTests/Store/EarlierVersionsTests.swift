@@ -5,6 +5,8 @@ import Notifications
 import PlatformTestSupport
 import Platforms
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -37,7 +39,7 @@ struct EarlierVersionsTests {
         let registry = try Registry(
             store: RegistryStore(path: path),
             identity: bench.identity,
-            now: { clock.now + 1_000_000 },
+            now: { clock.time + .seconds(1000) },
             platforms: .builtIn,
             check: { _ in }
         )
@@ -45,7 +47,7 @@ struct EarlierVersionsTests {
         #expect(devices.map(\.device.rawValue) == [1, 3, 7])
         #expect(devices.map(\.slot.deviceID) == ["", "tablet", ""])
         #expect(devices.map(\.route.platform) == ["ios", "ios", "ntfy"])
-        #expect(devices.map(\.registeredAt) == [1, 3, 7].map { (Bench.start + $0) * 1000 })
+        #expect(devices.map(\.registeredAt) == [1, 3, 7].map { Bench.time($0) })
         let tokens = try devices.map { try registry.address(of: $0.device)?.token }
         #expect(tokens == ["token-of-alice", "token-of-the-tablet", "https://ntfy.example/bob"])
         let (alice, bob, carol) = (try bench.key(0x21), try bench.key(0x22), try bench.key(0x23))

@@ -5,6 +5,8 @@ import Notifications
 import PlatformTestSupport
 import Platforms
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -26,7 +28,7 @@ struct MigrationTests {
         )
         let address = try vault.seal(
             AddressCodec.encode(
-                DeviceAddress(platform: "ios", app: "default", token: "one", registeredAt: Bench.start * 1000)
+                DeviceAddress(platform: "ios", app: "default", token: "one", registeredAt: Bench.time())
             ),
             of: device,
             for: .address
@@ -37,7 +39,7 @@ struct MigrationTests {
             try db.execute(sql: "INSERT INTO routes VALUES (1, 'ios', 'default')")
             try db.execute(
                 sql: "INSERT INTO devices VALUES (7, ?, '', ?, ?, ?, 1, NULL, 1, NULL)",
-                arguments: [account, Bench.start, event.id.bytes.data, Bench.start * 1000]
+                arguments: [account, Bench.start, event.id.bytes.data, Bench.time()]
             )
             try db.execute(
                 sql: "INSERT INTO secrets VALUES (7, ?, ?, ?)",
@@ -57,7 +59,7 @@ struct MigrationTests {
         let registry = try Registry(
             store: RegistryStore(path: path),
             identity: bench.identity,
-            now: { clock.now },
+            now: clock.now,
             platforms: .builtIn,
             check: { _ in }
         )
@@ -104,7 +106,7 @@ struct MigrationTests {
                     INSERT INTO devices (author, device_id, created_at, event_id, registered_at, route, signals)
                     VALUES (?, '', ?, zeroblob(32), ?, 1, 1)
                     """,
-                arguments: [try bench.key(1).bytes.data, Bench.start, Bench.start * 1000 + 999]
+                arguments: [try bench.key(1).bytes.data, Bench.start, Bench.time() + .milliseconds(999)]
             )
         }
         try queue.close()
@@ -112,12 +114,12 @@ struct MigrationTests {
         let registry = try Registry(
             store: RegistryStore(path: path),
             identity: bench.identity,
-            now: { clock.now },
+            now: clock.now,
             platforms: .builtIn,
             check: { _ in }
         )
         #expect(try registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start)
-        clock.now += 60_000
+        clock.advance(by: .minutes(1))
         #expect(try registry.apply(bench.event(of: 1, Samples.phone("one"), at: 60)).isAccepted)
         #expect(try registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start)
     }

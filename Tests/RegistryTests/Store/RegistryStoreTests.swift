@@ -4,6 +4,7 @@ import Nostr
 import Notifications
 import Storage
 import Testing
+import TimeTestSupport
 
 @testable import Registry
 

@@ -1,13 +1,15 @@
 import Nostr
 import Registry
 import Testing
+import TimeTestSupport
+import Units
 
 @Suite struct RemoteSessionTests {
-    private func session(_ seed: UInt64, usedAt: Int64 = 10) -> RemoteSession {
+    private func session(_ seed: UInt64, usedAt: Timestamp = 10) -> RemoteSession {
         RemoteSession(client: PublicKey(Bytes32(words: (seed, 0, 0, 0))), openedAt: 5, usedAt: usedAt)
     }
 
-    private func sessions(of bench: Bench, usedSince limit: Int64 = 0) throws -> [RemoteSession] {
+    private func sessions(of bench: Bench, usedSince limit: Timestamp = 0) throws -> [RemoteSession] {
         try bench.registry.remoteSessions(usedSince: limit).sorted { $0.client < $1.client }
     }
 
@@ -25,7 +27,8 @@ import Testing
     @Test func closedDroppedAndUnusedOnesAreNot() throws {
         let bench = try Bench()
         for seed in 1...4 as ClosedRange<UInt64> {
-            #expect(try bench.registry.open(session(seed, usedAt: Int64(seed)), secret: nil))
+            let usedAt = Timestamp(milliseconds: Int64(seed))
+            #expect(try bench.registry.open(session(seed, usedAt: usedAt), secret: nil))
         }
         try bench.registry.closeRemoteSession(of: session(4).client)
         #expect(try bench.registry.open(session(5, usedAt: 5), secret: nil, dropping: [session(3).client]))

@@ -4,6 +4,8 @@ import Notifications
 import PlatformTestSupport
 import Platforms
 import Schnorr
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -12,9 +14,12 @@ final class Bench {
     /// 2026-03-14, in seconds.
     static let start: Int64 = 1_773_446_400
 
+    /// That many seconds after ``start``.
+    static func time(_ seconds: Int64 = 0) -> Timestamp { Timestamp(seconds: start + seconds) }
+
     let folder: TemporaryFolder
     let identity: KeyPair
-    let clock = ManualClock(start * 1000)
+    let clock = ManualClock(time())
     let reports = Reports()
     let codes = PushedCodes()
     private(set) var registry: Registry
@@ -48,7 +53,7 @@ final class Bench {
             store: RegistryStore(path: folder.file("carillon.sqlite")),
             identity: identity,
             limits: limits,
-            now: { clock.now },
+            now: clock.now,
             platforms: .builtIn,
             changed: { reports.note($0) },
             check: check,

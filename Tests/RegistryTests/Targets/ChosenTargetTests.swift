@@ -3,6 +3,8 @@ import GRDB
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -31,7 +33,7 @@ struct ChosenTargetTests {
             device: device,
             id: UInt8(truncatingIfNeeded: seconds)
         )
-        bench.clock.now = max(bench.clock.now, event.createdAt * 1000)
+        bench.clock.time = max(bench.clock.time, Timestamp(seconds: event.createdAt))
         return try bench.registry.apply(event)
     }
 
@@ -82,7 +84,7 @@ struct ChosenTargetTests {
         try register(2, at: 3)
         let request = try #require(bench.codes.all.first)
         let day: Int64 = 86_400
-        #expect(request.expiresAt == (Bench.start + 2 * day) * 1000)
+        #expect(request.expiresAt == Bench.time(2 * day))
         let elsewhere = Samples.topic("https://ntfy.sh/other", further: #","code":"\#(request.code.text)""#)
         try register(2, at: 4, elsewhere, device: "other")
         #expect(try bench.tokens(of: 2) == [])

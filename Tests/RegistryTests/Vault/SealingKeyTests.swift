@@ -1,6 +1,7 @@
 import Nostr
 import Notifications
 import Testing
+import Units
 
 @testable import Registry
 
@@ -39,7 +40,7 @@ struct SealingKeyTests {
         let second = Samples.phone("one", further: #","sealing_key":"\#(own.hex)""#)
         _ = try bench.registry.apply(bench.event(of: 1, second, at: 1))
         #expect(try bench.registry.sealingKey(of: device) == .nip44(own.bytes.array))
-        try bench.registry.removeGone(device, registeredAt: .max)
+        try bench.registry.removeGone(device, registeredAt: .distantFuture)
         #expect(try bench.registry.sealingKey(of: device) == nil)
     }
 

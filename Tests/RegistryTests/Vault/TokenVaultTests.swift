@@ -4,6 +4,7 @@ import Nostr
 import Notifications
 import Schnorr
 import Testing
+import TimeTestSupport
 
 @testable import Registry
 

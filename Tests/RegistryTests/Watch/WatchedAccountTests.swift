@@ -3,6 +3,8 @@ import GRDB
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Registry
 
@@ -11,16 +13,16 @@ struct WatchedAccountTests {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one")))
         var index = try bench.registry.load()
-        bench.clock.now += 86_400_000
+        bench.clock.advance(by: .days(1))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 86_400))
         bench.registry.update(&index)
         #expect(try bench.registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start)
         let device = DeviceID(rawValue: 1)
-        #expect(try bench.registry.address(of: device)?.registeredAt == (Bench.start + 86_400) * 1000)
+        #expect(try bench.registry.address(of: device)?.registeredAt == Bench.time(86_400))
         try bench.reopen()
         let loaded = try bench.registry.load()
         for beginning in try [beginning(of: 1, in: index, bench), beginning(of: 1, in: loaded, bench)] {
-            #expect(beginning == Bench.start * 1000)
+            #expect(beginning == Bench.time())
         }
         // Who leaves and comes back begins anew.
         _ = try bench.registry.apply(bench.event(of: 1, "", at: 86_401))
@@ -28,8 +30,8 @@ struct WatchedAccountTests {
         #expect(try bench.registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start + 86_400)
     }
 
-    private func beginning(of account: UInt8, in index: borrowing MatchIndex, _ bench: Bench) throws -> Int64? {
-        var beginning: Int64?
+    private func beginning(of account: UInt8, in index: borrowing MatchIndex, _ bench: Bench) throws -> Timestamp? {
+        var beginning: Timestamp?
         if let number = index.account(of: try bench.key(account)) {
             index.forEachDevice(of: number) { beginning = $0.firstRegisteredAt }
         }
@@ -40,7 +42,7 @@ struct WatchedAccountTests {
         let bench = try Bench()
         let first = #","relays":["wss://a.example","wss://b.example"],"partners":["\#(try bench.key(5).hex)"]"#
         let second = #","relays":["wss://b.example","wss://c.example"],"partners":["\#(try bench.key(6).hex)"]"#
-        bench.clock.now += 60_000
+        bench.clock.advance(by: .minutes(1))
         _ = try bench.registry.apply([
             bench.event(of: 1, Samples.phone("one", further: second), at: 30),
             bench.event(of: 1, Samples.phone("two", further: first), at: 10, device: "tablet"),
@@ -96,7 +98,7 @@ struct WatchedAccountTests {
         #expect(try bench.registry.watchedAccount(bench.key(1))?.relays == [])
         #expect(try bench.registry.rootsOfInterest() == [])
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: further), at: 2))
-        try bench.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .max)
+        try bench.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .distantFuture)
         #expect(try bench.registry.watchedAccount(bench.key(1)) == nil)
         #expect(try bench.registry.rootsOfInterest() == [])
     }
@@ -117,7 +119,7 @@ struct WatchedAccountTests {
         #expect(try bench.reports.take() == [[bench.key(2)]], "a root of interest")
         _ = try bench.registry.apply(bench.event(ofDevice: 12, for: 2, "", at: 1))
         #expect(try bench.reports.take() == [[bench.key(2)]])
-        try bench.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .max)
+        try bench.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .distantFuture)
         #expect(try bench.reports.take() == [[bench.key(1), bench.key(5)]])
         _ = try bench.registry.learn(bench.deviceList(of: 3))
         #expect(bench.reports.take().isEmpty)

@@ -1,29 +1,31 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import RelayPool
 
 struct ConnectionLifeTests {
     private var pauses: ConnectionPauses {
         var pauses = ConnectionPauses()
-        pauses.first = 1_000
-        pauses.longest = 8_000
+        pauses.first = .seconds(1)
+        pauses.longest = .seconds(8)
         pauses.failuresBeforeRest = 6
         pauses.failuresOfUnknown = 3
-        pauses.rest = 100_000
-        pauses.proof = 60_000
+        pauses.rest = .seconds(100)
+        pauses.proof = .minutes(1)
         return pauses
     }
 
     private func life() -> ConnectionLife {
-        ConnectionLife(pauses: pauses, idle: 500)
+        ConnectionLife(pauses: pauses, idle: .milliseconds(500))
     }
 
     /// Fails at once and returns the pause that follows.
-    private func pause(_ life: inout ConnectionLife, now: Int64, jitter: Double = 1) throws -> Int64 {
+    private func pause(_ life: inout ConnectionLife, now: Deadline, jitter: Double = 1) throws -> Duration {
         #expect(life.placed() == .open)
         #expect(life.ended(now: now, jitter: jitter) == .nothing)
         let next = try #require(life.nextTick)
-        #expect(life.tick(now: next - 1) == .nothing)
+        #expect(life.tick(now: next - .milliseconds(1)) == .nothing)
         #expect(life.tick(now: next) == .queue)
         return next - now
     }
@@ -57,28 +59,28 @@ struct ConnectionLifeTests {
         var life = life()
         _ = life.set(mayRest: false, now: 0)
         _ = life.need(true, now: 0)
-        var now: Int64 = 0
-        var seen: [Int64] = []
+        var now: Deadline = 0
+        var seen: [Duration] = []
         for _ in 0..<6 {
             seen.append(try pause(&life, now: now))
-            now += seen.last ?? 0
+            now += seen.last ?? .zero
         }
-        #expect(seen == [1_000, 2_000, 4_000, 8_000, 8_000, 8_000])
+        #expect(seen.map(\.seconds) == [1, 2, 4, 8, 8, 8])
     }
 
     @Test func jitterHalvesAPauseAtMost() throws {
         var life = life()
         _ = life.need(true, now: 0)
-        #expect(try pause(&life, now: 0, jitter: 0) == 500)
+        #expect(try pause(&life, now: 0, jitter: 0) == .milliseconds(500))
     }
 
     @Test func aRelayNeverConnectedToRestsSoonerThanAKnownOne() throws {
         var unknown = life()
         _ = unknown.need(true, now: 0)
-        var now: Int64 = 0
-        for expected: Int64 in [1_000, 2_000, 100_000, 100_000] {
+        var now: Deadline = 0
+        for expected in [1, 2, 100, 100] {
             let pause = try pause(&unknown, now: now)
-            #expect(pause == expected)
+            #expect(pause == .seconds(expected))
             now += pause
         }
 
@@ -90,9 +92,9 @@ struct ConnectionLifeTests {
         #expect(known.nextTick == 71_000)
         now = 71_000
         #expect(known.tick(now: now) == .queue)
-        for expected: Int64 in [2_000, 4_000, 8_000, 8_000, 100_000] {
+        for expected in [2, 4, 8, 8, 100] {
             let pause = try pause(&known, now: now)
-            #expect(pause == expected)
+            #expect(pause == .seconds(expected))
             now += pause
         }
     }
@@ -100,20 +102,20 @@ struct ConnectionLifeTests {
     @Test func aRestingRelayIsTriedAtOnceWhenItMayNotRestAnyMore() throws {
         var life = life()
         _ = life.need(true, now: 0)
-        #expect(try pause(&life, now: 0) == 1_000)
-        #expect(try pause(&life, now: 1_000) == 2_000)
+        #expect(try pause(&life, now: 0) == .seconds(1))
+        #expect(try pause(&life, now: 1_000) == .seconds(2))
         #expect(life.placed() == .open)
         #expect(life.ended(now: 3_000, jitter: 1) == .nothing)
         #expect(life.state == .waiting(until: 103_000))
         #expect(life.set(mayRest: true, now: 3_001) == .nothing)
         #expect(life.set(mayRest: false, now: 3_002) == .queue)
-        #expect(try pause(&life, now: 4_000) == 1_000)
+        #expect(try pause(&life, now: 4_000) == .seconds(1))
     }
 
     @Test func onlyALastingConnectionMakesFailuresForgotten() throws {
         var life = life()
         _ = life.need(true, now: 0)
-        #expect(try pause(&life, now: 0) == 1_000)
+        #expect(try pause(&life, now: 0) == .seconds(1))
         _ = life.placed()
         _ = life.opened(now: 1_000)
         #expect(life.ended(now: 2_000, jitter: 1) == .nothing)
@@ -181,7 +183,7 @@ struct ConnectionLifeTests {
         _ = life.need(true, now: 0)
         _ = life.placed()
         _ = life.opened(now: 0)
-        #expect(life.rest(for: 5_000, now: 100) == .close)
+        #expect(life.rest(for: .seconds(5), now: 100) == .close)
         #expect(life.ended(now: 110, jitter: 1) == .nothing)
         #expect(life.state == .waiting(until: 5_100))
     }

@@ -1,9 +1,11 @@
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import RelayPool
 
 @Test func aRelayIsGivenUpAfterTwoPingsWithoutAnAnswer() {
-    var keepalive = Keepalive(silence: 100, now: 0)
+    var keepalive = Keepalive(silence: .milliseconds(100), now: 0)
     #expect(keepalive.tick(now: 99, isListening: true) == .nothing)
     #expect(keepalive.tick(now: 100, isListening: true) == .ping)
     #expect(keepalive.tick(now: 200, isListening: true) == .ping)
@@ -11,7 +13,7 @@ import Testing
 }
 
 @Test func whateverIsHeardKeepsARelayAlive() {
-    var keepalive = Keepalive(silence: 100, now: 0)
+    var keepalive = Keepalive(silence: .milliseconds(100), now: 0)
     #expect(keepalive.tick(now: 100, isListening: true) == .ping)
     #expect(keepalive.tick(now: 200, isListening: true) == .ping)
     keepalive.received(now: 250)
@@ -22,7 +24,7 @@ import Testing
 }
 
 @Test func silenceWhileWeDoNotListenSaysNothing() {
-    var keepalive = Keepalive(silence: 100, now: 0)
+    var keepalive = Keepalive(silence: .milliseconds(100), now: 0)
     #expect(keepalive.tick(now: 100, isListening: true) == .ping)
     #expect(keepalive.tick(now: 200, isListening: true) == .ping)
     #expect(keepalive.tick(now: 300, isListening: false) == .nothing)

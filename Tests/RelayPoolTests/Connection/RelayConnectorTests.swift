@@ -2,6 +2,7 @@ import CommandTestSupport
 import HTTPLanes
 import NIOCore
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -82,7 +83,7 @@ struct RelayConnectorTests {
     func aServerThatSaysNothingIsNotWaitedForForever(_ scheme: String) async throws {
         let server = try await BareServer()
         var limits = ConnectionLimits()
-        limits.handshake = 50
+        limits.handshake = .milliseconds(50)
         #expect(await failure("\(scheme)://127.0.0.1:\(server.port)", limits: limits) == .timeout)
         try await server.close()
     }
@@ -94,7 +95,7 @@ struct RelayConnectorTests {
     @Test func aNameThatNobodyHasIsUnresolved() async throws {
         // As long as a resolver may take whose server does not answer.
         var limits = ConnectionLimits()
-        limits.handshake = 50_000
+        limits.handshake = .seconds(50)
         #expect(await failure("ws://nobody.invalid", limits: limits) == .unresolved)
     }
 

@@ -1,5 +1,7 @@
 import HTTPLanes
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import RelayPool
 
@@ -42,7 +44,7 @@ private func limitation(_ document: String) -> RelayLimitation { RelayLimitation
 private let document = Array(#"{"limitation":{"max_subscriptions":7}}"#.utf8)
 
 @Test func anInformationDocumentIsBelievedForAWhile() {
-    var known = KnownLimitation(age: 1_000)
+    var known = KnownLimitation(age: .seconds(1))
     #expect(known.begin(now: 0) == true)
     #expect(known.limitation == nil)
     #expect(known.begin(now: 1) == false)
@@ -57,7 +59,7 @@ private let document = Array(#"{"limitation":{"max_subscriptions":7}}"#.utf8)
     .failure(HTTPFailure(.timeout, mayHaveBeenProcessed: true)),
 ])
 func aRelayWithoutADocumentHasTheUsualLimitsUntilTheNextConnection(_ answer: Result<HTTPResponse, HTTPFailure>) {
-    var known = KnownLimitation(age: 1_000)
+    var known = KnownLimitation(age: .seconds(1))
     #expect(known.begin(now: 0) == true)
     #expect(known.end(answer, now: 10) == RelayLimitation())
     #expect(known.limitation == RelayLimitation())

@@ -2,6 +2,8 @@ import NIOCore
 import NIOEmbedded
 import NIOWebSocket
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import RelayPool
 
@@ -21,7 +23,7 @@ struct RelayWireBeatTests {
 
     init() throws {
         var limits = ConnectionLimits()
-        limits.silence = 30_000
+        limits.silence = .seconds(30)
         let wire = RelayWire(limits: limits, now: 0)
         wire.attach(to: owner)
         try channel.pipeline.syncOperations.addHandler(wire)

@@ -2,6 +2,7 @@ import HTTPLanes
 import NIOCore
 import NIOWebSocket
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -63,7 +64,7 @@ struct RelayWireTests {
 
     @Test func aMessageOverTheLimitEndsTheConnection() async throws {
         var limits = ConnectionLimits()
-        limits.messageBytes = 1_000
+        limits.messageBytes = ByteCount(1_000)
         for isFragmented in [false, true] {
             var relay = try await ScriptedRelay()
             let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
@@ -124,7 +125,7 @@ struct RelayWireTests {
 
     @Test func aRelayThatReadsNothingIsGivenUp() async throws {
         var limits = ConnectionLimits()
-        limits.unreadBytes = 1 << 20
+        limits.unreadBytes = .mebibytes(1)
         var relay = try await ScriptedRelay()
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
         #expect(await relay.next() == .connected)
@@ -137,7 +138,7 @@ struct RelayWireTests {
 
     @Test func leaveIsTakenEvenFromAServerThatDoesNotAnswer() async throws {
         var limits = ConnectionLimits()
-        limits.leaving = 20
+        limits.leaving = .milliseconds(20)
         var relay = try await ScriptedRelay(mute: true)
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
         #expect(await relay.next() == .connected)

@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -12,7 +13,7 @@ private func caughtUp(_ events: [Event], _ change: (inout ModelRelay) -> Void = 
     change(&exchange.relay)
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start - 86_400)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     return exchange
 }
 
@@ -69,7 +70,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     exchange.relay.cap = cap
     exchange.watch(5...19, since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start - 86_400)
-    exchange.pass(milliseconds: 120_000)
+    exchange.pass(.minutes(2))
     #expect(Set(exchange.handed.map(\.id)) == Set((events + before).map(\.id)))
     #expect(exchange.unread == 0)
     #expect(exchange.relay.requests.count < 90)
@@ -91,7 +92,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     exchange.relay.cap = 100
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start - 86_400)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.handed.count < 900)
     #expect(exchange.unread == 1)
 }
@@ -128,7 +129,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     exchange.relay.events = notes(100) { Exchange.start - Int64($0) }
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start - 86_400) { $0.maxLimit = 30 }
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.relay.requests.flatMap(\.filters).compactMap(\.limit).max() == 30)
     #expect(exchange.handed.count == 100)
 }
@@ -141,7 +142,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     exchange.relay.cap = 100
     exchange.watch([5])
     exchange.connect()
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect((200...300).contains(exchange.handed.count))
     #expect(exchange.established == [key])
 }

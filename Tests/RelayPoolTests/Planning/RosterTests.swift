@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -54,11 +55,11 @@ private func watched(_ number: Int) -> RosterEntry {
     for (place, moment) in [(1, 5_000), (2, 100), (3, 5_500), (4, 700), (5, 701)] {
         queue.append(UInt32(place), moment: Int64(moment))
     }
-    #expect(queue.next(atMost: 10, within: 600) == [2, 4])
-    #expect(queue.next(atMost: 10, within: 600) == [5])
-    #expect(queue.next(atMost: 1, within: 600) == [1])
+    #expect(queue.next(atMost: 10, within: .minutes(10)) == [2, 4])
+    #expect(queue.next(atMost: 10, within: .minutes(10)) == [5])
+    #expect(queue.next(atMost: 1, within: .minutes(10)) == [1])
     queue.append(9, moment: 1)
-    #expect(queue.next(atMost: 10, within: 600) == [9])
-    #expect(queue.next(atMost: 10, within: 600) == [3])
+    #expect(queue.next(atMost: 10, within: .minutes(10)) == [9])
+    #expect(queue.next(atMost: 10, within: .minutes(10)) == [3])
     #expect(queue.isEmpty)
 }

@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -9,7 +10,7 @@ private let fresh = PublicKey.sample(5)
     var exchange = Exchange()
     exchange.watch([5])
     exchange.connect()
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.established == [fresh])
     #expect(exchange.relay.requests.map(\.filters.count) == [2, 3, 2])
 }
@@ -33,10 +34,10 @@ private let fresh = PublicKey.sample(5)
     exchange.relay.events = news + old
     exchange.relay.cap = cap
     exchange.relay.capsTogether = capsTogether
-    exchange.now += 700_000
+    exchange.now += .seconds(700)
     exchange.watch([5], since: start)
     exchange.connect()
-    exchange.pass(milliseconds: 300_000)
+    exchange.pass(.minutes(5))
     #expect(exchange.established == [fresh])
     // A relay that gives one event at a time has no way to give a second one that is as old or older.
     guard cap > 1 else { return }
@@ -52,9 +53,9 @@ private let fresh = PublicKey.sample(5)
     let note = Event.sample(1, to: .sample(250), at: Exchange.start + 1)
     exchange.relay.events = [note]
     exchange.watch(1...300)
-    exchange.now += 2_000
+    exchange.now += .seconds(2)
     exchange.connect()
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.established.count == 300)
     #expect(exchange.readings(of: note) == [.stored])
     #expect(exchange.relay.refused.count <= 2)

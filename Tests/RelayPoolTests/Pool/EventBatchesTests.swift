@@ -1,4 +1,5 @@
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -24,7 +25,7 @@ import Testing
 @Test func readingStopsWhenTooMuchIsInWork() {
     var limits = ConnectionLimits()
     limits.eventsInWork = 2
-    limits.bytesInWork = 10
+    limits.bytesInWork = ByteCount(10)
     limits.batch = 3
     var batches = EventBatches(limits: limits)
     let live = Arrival(reading: .live, sweep: nil, epoch: 0)

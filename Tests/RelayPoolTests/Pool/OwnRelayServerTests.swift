@@ -5,6 +5,7 @@ import NIOPosix
 import Nostr
 import RelayServer
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -51,7 +52,7 @@ struct OwnRelayServerTests {
             ),
             backend: backend,
             group: .singletonMultiThreadedEventLoopGroup,
-            now: { TestPool.now },
+            now: Timestamp.now,
             challenge: { "a challenge" },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -61,7 +62,7 @@ struct OwnRelayServerTests {
         let test = try TestPool()
         let registration = try Event.signed(
             kind: .addressablePushRegistration,
-            createdAt: TestPool.now / 1_000,
+            createdAt: Timestamp.now().seconds,
             tags: [["d", test.identity.publicKey.hex]],
             by: test.identity
         )
@@ -85,7 +86,7 @@ struct OwnRelayServerTests {
         for await _ in backend.queries { break }
         let request = try Event.signed(
             kind: .remoteSigning,
-            createdAt: TestPool.now / 1_000,
+            createdAt: Timestamp.now().seconds,
             tags: [["p", test.identity.publicKey.hex]],
             content: "sealed",
             by: test.identity

@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -23,13 +24,13 @@ struct ProgressTests {
     @Test func leavingMarksHowFarARelayWasRead() async throws {
         let relay = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool()
-        let began = TestPool.now / 1_000
+        let began = Timestamp.now().seconds
         let url = try #require(RelayURL("ws://127.0.0.1:\(relay.port)"))
         let key = try test.watch(url, isEstablished: false)
         await test.wait(untilEstablished: [key])
         await test.pool.shutdown()
         let mark = try #require(test.delegate.marks.last)
-        #expect(mark >= began && mark <= TestPool.now / 1_000)
+        #expect(mark >= began && mark <= Timestamp.now().seconds)
         try await relay.close()
     }
 }

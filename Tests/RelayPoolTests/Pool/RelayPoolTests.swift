@@ -1,6 +1,7 @@
 import HTTPLanes
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -119,7 +120,7 @@ struct RelayPoolTests {
         var relay = try await ScriptedRelay()
         let test = try TestPool { configuration in
             configuration.allowPrivate = []
-            configuration.limits.publishing = 20
+            configuration.limits.publishing = .milliseconds(20)
         }
         let url = try url(relay.port)
         try test.watch(url)
@@ -166,7 +167,7 @@ struct RelayPoolTests {
 
     @Test func publishingEndsWithoutAnAnswer() async throws {
         let deaf = try await ScriptedRelay()
-        let test = try TestPool { $0.limits.publishing = 50 }
+        let test = try TestPool { $0.limits.publishing = .milliseconds(50) }
         let relays = [try url(deaf.port), try #require(RelayURL("ws://127.0.0.1:1"))]
         let results = await test.publish(try test.event(naming: test.identity.publicKey), to: relays)
         #expect(results == [relays[0]: .unanswered, relays[1]: .unanswered])
@@ -191,7 +192,7 @@ struct RelayPoolTests {
         let deaf = try await ScriptedRelay()
         let test = try TestPool()
         await test.fetch([Filter(kinds: [.profile])])
-        #expect(await !test.fetch([Filter(kinds: [.profile])], from: [try url(deaf.port)], within: 20))
+        #expect(await !test.fetch([Filter(kinds: [.profile])], from: [try url(deaf.port)], within: .milliseconds(20)))
         await test.pool.shutdown()
         await test.fetch([Filter(kinds: [.profile])], from: [try url(deaf.port)])
         try await deaf.close()
@@ -205,7 +206,7 @@ struct RelayPoolTests {
             RelayScript.answer(text, events: Array(repeating: event, count: 100))
         }
         let url = try url(relay.port)
-        test.pool.fetch([Filter(ids: [event.id])], from: [url], within: 60_000) { _ in }
+        test.pool.fetch([Filter(ids: [event.id])], from: [url], within: .minutes(1)) { _ in }
         var batches = delegate.batches.makeAsyncIterator()
         var first = 0
         while first < 5, let batch = await batches.next() { first += batch.events.count }
@@ -222,7 +223,7 @@ struct RelayPoolTests {
         let relay = try await ScriptedRelay(greeting: Array(repeating: "[nonsense", count: 100)) {
             RelayScript.answer($0)
         }
-        let test = try TestPool { $0.pauses.first = 60_000 }
+        let test = try TestPool { $0.pauses.first = .minutes(1) }
         let url = try url(relay.port)
         try test.watch(url)
         await test.wait(for: url) { $0?.lastFailure == .protocolError }
@@ -235,7 +236,7 @@ struct RelayPoolTests {
         let relay = try await ScriptedRelay(greeting: (0..<2_000).map { talk[$0 % talk.count] }) {
             RelayScript.answer($0)
         }
-        let test = try TestPool { $0.pauses.first = 60_000 }
+        let test = try TestPool { $0.pauses.first = .minutes(1) }
         let url = try url(relay.port)
         try test.watch(url)
         await test.wait(for: url) { $0?.lastFailure == .protocolError }
@@ -260,7 +261,7 @@ struct RelayPoolTests {
         var operators = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool { configuration in
             configuration.limits.opening = 1
-            configuration.limits.handshake = 200
+            configuration.limits.handshake = .milliseconds(200)
             configuration.pauses.failuresOfUnknown = 1_000
         }
         try test.watch(url(silent.port))
@@ -316,13 +317,13 @@ struct RelayPoolTests {
 
     @Test func aShutdownTakesNoMoreThanTwoSeconds() {
         let limits = ConnectionLimits()
-        #expect(limits.settling + limits.leaving <= 2_000)
+        #expect(limits.settling + limits.leaving <= .seconds(2))
     }
 
     @Test func usersCannotMakeUsConnectEverywhere() async throws {
         let test = try TestPool { configuration in
             configuration.maxRelays = 2
-            configuration.limits.publishing = 20
+            configuration.limits.publishing = .milliseconds(20)
         }
         let relays = try (1...4).map { try #require(RelayURL("ws://127.0.0.\($0):1")) }
         for relay in relays.prefix(3) { try test.watch(relay) }
@@ -335,7 +336,7 @@ struct RelayPoolTests {
 
     @Test func afterShutdownNobodyIsConnectedToAndNobodyWaits() async throws {
         let deaf = try await ScriptedRelay()
-        let test = try TestPool { $0.limits.publishing = 60_000 }
+        let test = try TestPool { $0.limits.publishing = .minutes(1) }
         let url = try url(deaf.port)
         let event = try test.event(naming: test.identity.publicKey)
         async let result = test.publish(event, to: [url])
@@ -352,7 +353,7 @@ struct RelayPoolTests {
 
     @Test func relaysComeAndGoFromManyThreads() async throws {
         var relay = try await ScriptedRelay { RelayScript.answer($0) }
-        let test = try TestPool { $0.limits.idle = 0 }
+        let test = try TestPool { $0.limits.idle = .zero }
         let url = try url(relay.port)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {

@@ -32,7 +32,7 @@ struct TallyTests {
     @Test func aFetchEndsOnceWithTheLastRelay() {
         for isAnswered in [false, true] {
             let ends = NIOLockedValueBox<[Bool]>([])
-            let tally = FetchTally(filters: [Filter()], relays: [one, other], time: 1) { isAnswered in
+            let tally = FetchTally(filters: [Filter()], relays: [one, other], time: .milliseconds(1)) { isAnswered in
                 ends.withLockedValue { $0.append(isAnswered) }
             }
             if isAnswered { tally.noteAnswer() }

@@ -1,10 +1,10 @@
 import Cipher
-import Glibc
 import HTTPLanes
 import Logging
 import NIOPosix
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -22,9 +22,9 @@ struct TestPool {
     ) throws {
         var configuration = RelayPool.Configuration()
         configuration.allowPrivate = ["127.0.0.0/8"]
-        configuration.limits.idle = 1
-        configuration.limits.publishing = 50_000
-        configuration.pauses.first = 1
+        configuration.limits.idle = .milliseconds(1)
+        configuration.limits.publishing = .seconds(50)
+        configuration.pauses.first = .milliseconds(1)
         change(&configuration)
         identity = try KeyPair(random: SecureRandom.bytes)
         self.delegate = delegate
@@ -36,16 +36,9 @@ struct TestPool {
             http: http,
             delegate: delegate,
             mark: { _ in nil },
-            now: { Self.now },
+            now: Timestamp.now,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
-    }
-
-    /// By the system's clock: what waits for seconds does so on an event loop.
-    static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 
     /// Watches a key, a fresh one unless it is given, at `relay`, as a user's wish or the operator's.
@@ -60,7 +53,7 @@ struct TestPool {
         let watched = Watched(
             key: key,
             interest: [.addressed],
-            since: Self.now / 1_000 - 600,
+            since: Timestamp.now().seconds - 600,
             isEstablished: isEstablished
         )
         pool.update(relay, [.put(watched)], isOperators: isOperators)
@@ -71,7 +64,7 @@ struct TestPool {
     func event(naming key: PublicKey, _ content: String = "") throws -> Event {
         try Event.signed(
             kind: .textNote,
-            createdAt: Self.now / 1_000,
+            createdAt: Timestamp.now().seconds,
             tags: [["p", key.hex]],
             content: content,
             by: KeyPair(random: SecureRandom.bytes)
@@ -86,9 +79,9 @@ struct TestPool {
 
     /// Returns whether any relay answered.
     @discardableResult
-    func fetch(_ filters: [Filter], from relays: [RelayURL] = [], within milliseconds: Int64 = 50_000) async -> Bool {
+    func fetch(_ filters: [Filter], from relays: [RelayURL] = [], within span: Duration = .seconds(50)) async -> Bool {
         await withCheckedContinuation { continuation in
-            pool.fetch(filters, from: relays, within: milliseconds) { continuation.resume(returning: $0) }
+            pool.fetch(filters, from: relays, within: span) { continuation.resume(returning: $0) }
         }
     }
 

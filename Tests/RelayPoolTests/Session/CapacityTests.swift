@@ -1,11 +1,12 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
 /// A session that would have more open than the relay of nostr-sdk takes.
 private func greedy(_ words: String? = nil) -> Exchange {
-    var exchange = Exchange { $0.openBytes = 4_194_304 }
+    var exchange = Exchange { $0.openBytes = .mebibytes(4) }
     exchange.relay.maxBytesOpen = 1_048_576
     if let words { exchange.relay.wordsForBytesOpen = words }
     exchange.watchOwnKey()
@@ -15,8 +16,8 @@ private func greedy(_ words: String? = nil) -> Exchange {
 
 @Test func aRelayThatIsFullIsAskedByKindFromThenOn() {
     var exchange = greedy()
-    exchange.stream(1...10_000, in: 3_000)
-    exchange.pass(milliseconds: 60_000)
+    exchange.stream(1...10_000, in: .seconds(3))
+    exchange.pass(.minutes(1))
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.established.count == 10_000)
     #expect((1...3).contains(exchange.relay.refused.count))
@@ -31,15 +32,15 @@ private func greedy(_ words: String? = nil) -> Exchange {
     exchange.disconnect()
     exchange.connect()
     #expect(exchange.session.isAskedByKind)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.relay.refused.count == refused)
 }
 
 @Test(arguments: ["rate-limited: no", "error: cannot subscribe", ""])
 func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     var exchange = greedy(words)
-    exchange.stream(1...10_000, in: 3_000)
-    exchange.pass(milliseconds: 240_000)
+    exchange.stream(1...10_000, in: .seconds(3))
+    exchange.pass(.minutes(4))
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.established.count == 10_000)
     #expect(exchange.relay.refused.count < 20)
@@ -49,15 +50,15 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
 
 @Test func whatWasOnlyGuessedIsTriedAgainAfterADay() {
     var exchange = greedy("rate-limited: no")
-    exchange.stream(1...10_000, in: 3_000)
-    exchange.pass(milliseconds: 240_000)
+    exchange.stream(1...10_000, in: .seconds(3))
+    exchange.pass(.minutes(4))
     #expect(exchange.session.isAskedByKind)
     exchange.relay.maxBytesOpen = .max
     exchange.disconnect()
     exchange.connect()
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.session.isAskedByKind)
-    exchange.pass(milliseconds: 86_400_000)
+    exchange.pass(.days(1))
     #expect(!exchange.session.isAskedByKind)
     #expect(exchange.relay.open.count == 12)
 }
@@ -65,12 +66,12 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
 @Test func roomIsMadeWhereNotEvenKindsCanBeAskedFor() throws {
     var exchange = greedy()
     exchange.watch(1...2_500)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.established.count == 2_500)
     exchange.relay.maxBytesOpen = exchange.relay.bytesOpen
     exchange.relay.endsStoredEvents = false
     exchange.watch([3_000])
-    exchange.pass(milliseconds: 1_000)
+    exchange.pass(.seconds(1))
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.relay.refused.count == 2)
     // One of three chunks was closed for it, and the rest is still heard.
@@ -80,7 +81,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     exchange.relay.endsStoredEvents = true
     let byKind = try #require(exchange.liveRequests.last)
     exchange.hear(.endOfStoredEvents(byKind.id))
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     for event in between { #expect([.live, .stored].contains(exchange.readings(of: event).first)) }
     #expect(exchange.established.count == 2_501)
     #expect(exchange.relay.open.count == 2)
@@ -90,20 +91,20 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
 @Test func aReadingGivesWayToWhatMustBeLive() {
     var exchange = greedy()
     exchange.watch(1...2_500)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     exchange.relay.endsStoredEvents = false
     exchange.watch([2_501])
-    exchange.pass(milliseconds: 1_000)
+    exchange.pass(.seconds(1))
     let pending = exchange.liveRequests.last
     if let pending { exchange.hear(.endOfStoredEvents(pending.id)) }
     #expect(exchange.session.isReading)
     exchange.relay.maxBytesOpen = exchange.relay.bytesOpen
     exchange.watch(2_502...3_500)
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     exchange.relay.endsStoredEvents = true
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.relay.open.values.contains { $0.contains { $0.tags.isEmpty && $0.limit == 1 } })
-    exchange.pass(milliseconds: 120_000)
+    exchange.pass(.minutes(2))
     #expect(exchange.established.count == 3_500)
 }
 
@@ -111,7 +112,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     var exchange = greedy()
     exchange.relay.maxBytesOpen = 100_000
     exchange.watch(1...2_000)
-    exchange.pass(milliseconds: 300_000)
+    exchange.pass(.minutes(5))
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.established.count == 2_000)
     #expect(exchange.relay.mostBytesOpen <= 100_000)
@@ -125,13 +126,13 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
         filters.contains { $0.tags.isEmpty && $0.authors == nil } ? "rate-limited: name somebody" : nil
     }
     exchange.watch(1...5_000)
-    exchange.pass(milliseconds: 900_000)
+    exchange.pass(.minutes(15))
     #expect(!exchange.session.isAskedByKind)
     #expect(exchange.established.count == 5_000)
     #expect(!exchange.marks.isEmpty)
     let events = (0..<50).map { Event.sample($0, to: .sample(1 + $0 * 100), at: exchange.seconds) }
     for event in events { exchange.arrive(event) }
-    exchange.pass(milliseconds: 200_000)
+    exchange.pass(.seconds(200))
     for event in events { #expect(!exchange.readings(of: event).isEmpty) }
 }
 
@@ -144,7 +145,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     }
     exchange.watch(1...500)
     exchange.connect()
-    exchange.pass(milliseconds: 3_600_000)
+    exchange.pass(.hours(1))
     #expect(exchange.established.count == 500)
     #expect(!exchange.session.isAskedByKind)
 }
@@ -154,10 +155,10 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     exchange.watchOwnKey()
     exchange.connect()
     let began = exchange.now
-    exchange.stream(1...10_000, in: 3_000)
-    while exchange.established.count < 10_000, exchange.now < began + 60_000 { exchange.pass(milliseconds: 100) }
+    exchange.stream(1...10_000, in: .seconds(3))
+    while exchange.established.count < 10_000, exchange.now < began + .minutes(1) { exchange.pass(.milliseconds(100)) }
     #expect(exchange.established.count == 10_000)
-    #expect(exchange.now - began < 10_000)
+    #expect(exchange.now - began < .seconds(10))
     #expect(exchange.relay.requests.count < 50)
     #expect(exchange.relay.refused.isEmpty)
     #expect(exchange.relay.mostBytesOpen <= 524_288)
@@ -169,17 +170,17 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     var exchange = Exchange()
     exchange.watch(1...800)
     exchange.connect()
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     let before = exchange.relay.bytesRequested
     for key in 801...920 {
         exchange.watch([key])
-        exchange.pass(milliseconds: 1_000)
+        exchange.pass(.seconds(1))
     }
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.established.count == 920)
     #expect(exchange.relay.bytesRequested - before < 130 * 32_768 + 150_000)
     #expect(exchange.liveRequests.count < 40)
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     exchange.watch([1_000])
     #expect(exchange.liveRequests.last?.filters.first?.tags["p"]?.contains(PublicKey.sample(1_000).hex) == true)
 }
@@ -189,7 +190,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     var dice = Dice(state: UInt64(seed) &* 0x2545_f491_4f6c_dd1d)
     var exchange = Exchange {
         $0.keysPerFilter = 100
-        $0.slackSeconds = 2
+        $0.slack = .seconds(2)
     }
     exchange.relay.maxBytesOpen = [40_000, 70_000, 120_000][seed % 3]
     exchange.relay.wordsForBytesOpen = ["rate-limited: subscriptions exceed max size", "rate-limited: no"][seed % 2]
@@ -211,9 +212,9 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
             exchange.watch((count + 1)...(count + size))
             count += size
         case 3:
-            exchange.pass(milliseconds: Int64(dice.roll(90_000)))
+            exchange.pass(.milliseconds(dice.roll(90_000)))
         default:
-            exchange.pass(milliseconds: 1_000 + Int64(dice.roll(2_000)))
+            exchange.pass(.milliseconds(1_000 + dice.roll(2_000)))
             guard count > 0 else { break }
             let key = 1 + dice.roll(count)
             let event = Event.sample(number, to: .sample(key), at: exchange.seconds)
@@ -222,7 +223,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
         }
     }
     if !isConnected { exchange.connect(mark: exchange.marks.last) }
-    exchange.pass(milliseconds: 3_000_000)
+    exchange.pass(.minutes(50))
     #expect(exchange.established.count == count)
     #expect(Set(exchange.established).count == count)
     #expect(exchange.marks == exchange.marks.sorted())

@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -14,9 +15,9 @@ import Testing
     let list = Event.sample(6, .relayList, by: .sample(5), at: start - 9_000_000)
     exchange.relay.events = [oldWrap, oldNote, oldFollow, freshNote, freshWrap, list]
     exchange.watch([5], since: start)
-    exchange.now += 2_000
+    exchange.now += .seconds(2)
     exchange.connect()
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.readings(of: oldWrap) == [.baseline])
     #expect(exchange.readings(of: oldNote) == [])
     #expect(exchange.readings(of: oldFollow) == [.baseline])
@@ -38,7 +39,7 @@ import Testing
     exchange.relay.events = [missedNote, missedWrap, formerNote]
     exchange.watch([5], since: mark - 1_000_000, isEstablished: true)
     exchange.connect(mark: mark)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.readings(of: missedNote) == [.stored])
     #expect(exchange.readings(of: missedWrap) == [.stored])
     #expect(exchange.readings(of: formerNote) == [])
@@ -50,16 +51,16 @@ import Testing
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start - 100_000)
-    exchange.pass(milliseconds: 40_000)
+    exchange.pass(.seconds(40))
     let reached = exchange.marks.last
     #expect(reached != nil)
     exchange.disconnect()
     let missed = Event.sample(1, to: .sample(5), at: exchange.seconds + 5)
     exchange.relay.events.append(missed)
-    exchange.pass(milliseconds: 20_000)
+    exchange.pass(.seconds(20))
     let requestsBefore = exchange.relay.requests.count
     exchange.connect(mark: Exchange.start - 100_000)
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.readings(of: missed) == [.stored])
     let notes = exchange.relay.requests.dropFirst(requestsBefore).flatMap(\.filters).filter {
         $0.kinds?.contains(.textNote) == true && $0.limit != 1
@@ -68,10 +69,10 @@ import Testing
 }
 
 @Test func nothingIsReadFurtherBackThanConfigured() {
-    var exchange = Exchange { $0.catchUpSeconds = 1_000 }
+    var exchange = Exchange { $0.catchUp = .seconds(1_000) }
     exchange.watch([5], since: 1, isEstablished: true)
     exchange.connect(mark: 5_000)
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     let notes = exchange.relay.requests.flatMap(\.filters).filter {
         $0.kinds?.contains(.textNote) == true && $0.limit != 1
     }
@@ -82,12 +83,12 @@ import Testing
     var exchange = Exchange()
     exchange.watch([1], isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 120_000)
+    exchange.pass(.minutes(2))
     let silent = Exchange.start - 3_000
     let missed = Event.sample(1, to: .sample(2), at: silent + 60)
     exchange.relay.events.append(missed)
     exchange.watch([2], since: silent, isEstablished: true)
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     #expect(exchange.readings(of: missed) == [.stored])
     #expect(exchange.established == [])
 }
@@ -97,13 +98,13 @@ import Testing
     let key = PublicKey.sample(2)
     exchange.update([.put(Watched(key: key, interest: .authored, since: Exchange.start, isEstablished: true))])
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     let missed = Event.sample(1, to: key, at: Exchange.start - 50)
     exchange.relay.events.append(missed)
     exchange.update([
         .put(Watched(key: key, interest: [.addressed, .authored], since: Exchange.start - 60, isEstablished: true))
     ])
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     #expect(exchange.readings(of: missed) == [.stored])
 }
 
@@ -116,7 +117,7 @@ import Testing
     exchange.relay.events = [ancient, oldWrap]
     exchange.watch([5])
     exchange.connect()
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     #expect(exchange.readings(of: ancient) == [])
     #expect(exchange.readings(of: oldWrap) == [.baseline])
 }
@@ -129,9 +130,9 @@ import Testing
     let wrap = Event.sample(2, .giftWrap, to: .sample(5), at: Exchange.start + 1)
     exchange.relay.events = [news, wrap]
     exchange.watch([5])
-    exchange.now += 2_000
+    exchange.now += .seconds(2)
     exchange.connect()
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     #expect(exchange.readings(of: news) == [.stored])
     #expect(exchange.readings(of: wrap) == [.stored])
 }
@@ -144,7 +145,7 @@ import Testing
     exchange.relay.events = [own, others]
     exchange.watch([5])
     exchange.connect()
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.readings(of: own) == [.baseline])
     #expect(exchange.readings(of: others) == [])
     #expect(exchange.established == [.sample(5)])
@@ -153,16 +154,16 @@ import Testing
 @Test func whatAClockReachedThatRanAheadIsReadAgain() {
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
-    exchange.now += 86_400_000
+    exchange.now += .days(1)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 40_000)
+    exchange.pass(.seconds(40))
     #expect(exchange.marks.last.map { $0 > Exchange.start + 80_000 } == true)
     exchange.disconnect()
-    exchange.now = (Exchange.start + 100) * 1_000
+    exchange.now = Timestamp(seconds: Exchange.start + 100)
     let missed = Event.sample(1, to: .sample(5), at: Exchange.start + 50)
     exchange.relay.events.append(missed)
     exchange.connect()
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     #expect(exchange.readings(of: missed) == [.stored])
 }
 
@@ -177,7 +178,7 @@ import Testing
     race.arrive(wrap)
     race.relay.endsStoredEvents = true
     for request in race.relay.requests { race.hear(.endOfStoredEvents(request.id)) }
-    race.pass(milliseconds: 10_000)
+    race.pass(.seconds(10))
     #expect(race.established == [.sample(5)])
     #expect(race.readings(of: wrap) == [.live])
 }
@@ -188,11 +189,11 @@ import Testing
     exchange.relay.events = [.sample(1, to: .sample(5), at: Exchange.start)]
     exchange.watch([5, 6])
     exchange.connect()
-    exchange.pass(milliseconds: 2_000)
+    exchange.pass(.seconds(2))
     exchange.update([.remove(.sample(5))])
     for _ in 0..<10 {
         exchange.settle()
-        exchange.pass(milliseconds: 1_000)
+        exchange.pass(.seconds(1))
     }
     #expect(exchange.established == [.sample(6)])
 }
@@ -204,7 +205,7 @@ import Testing
     exchange.relay.events = [stored]
     exchange.connect()
     exchange.watchOwnKey()
-    exchange.pass(milliseconds: 2_000)
+    exchange.pass(.seconds(2))
     #expect(exchange.readings(of: stored).contains(.stored))
     let request = Event.sample(2, .remoteSigning, to: .sample(0), at: exchange.seconds - 30)
     exchange.arrive(request)

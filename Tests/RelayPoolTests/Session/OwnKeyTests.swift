@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -27,7 +28,7 @@ private func registration(
         exchange.relay.events = [plain, named, tagged, foreign]
         exchange.watchOwnKey()
         exchange.connect()
-        exchange.pass(milliseconds: 20_000)
+        exchange.pass(.seconds(20))
         #expect(Set(exchange.handed.map(\.id)) == Set([plain, named, tagged].map(\.id)))
         #expect(!exchange.marks.isEmpty)
         let live = registration(5, d: router + ":watch", at: exchange.seconds)
@@ -42,7 +43,7 @@ private func registration(
         exchange.relay.events = [named, registration(9, d: router + ":old", at: Exchange.start - 90_000)]
         exchange.watchOwnKey()
         exchange.connect(mark: Exchange.start - 1_500)
-        exchange.pass(milliseconds: 20_000)
+        exchange.pass(.seconds(20))
         #expect(Set(exchange.handed.map(\.id)) == [named.id])
     }
 
@@ -51,11 +52,11 @@ private func registration(
         exchange.relay.events = [plain, named, tagged, foreign]
         exchange.watchOwnKey(at: .users)
         exchange.connect()
-        exchange.pass(milliseconds: 20_000)
+        exchange.pass(.seconds(20))
         // Nothing is asked where nobody is watched.
         #expect(exchange.relay.requests.isEmpty)
         exchange.watch([5])
-        exchange.pass(milliseconds: 20_000)
+        exchange.pass(.seconds(20))
         #expect(Set(exchange.handed.map(\.id)) == [tagged.id])
         #expect(exchange.relay.requests.flatMap(\.filters).allSatisfy { $0.kinds?.contains(.remoteSigning) != true })
         #expect(exchange.established == [.sample(5)])
@@ -68,7 +69,7 @@ private func registration(
         exchange.watchOwnKey(at: .users)
         exchange.watch([5])
         exchange.connect()
-        exchange.pass(milliseconds: 200_000)
+        exchange.pass(.seconds(200))
         #expect(exchange.established == [.sample(5)])
         #expect(!exchange.marks.isEmpty)
         let note = Event.sample(50, to: .sample(5), at: exchange.seconds)
@@ -83,7 +84,7 @@ private func registration(
         exchange.relay.refusal = { $0.contains { $0.tags.isEmpty && $0.authors == nil } ? words : nil }
         exchange.watchOwnKey()
         exchange.connect()
-        exchange.pass(milliseconds: 60_000)
+        exchange.pass(.minutes(1))
         #expect(Set(exchange.handed.map(\.id)) == [plain.id, tagged.id])
         #expect(!exchange.marks.isEmpty)
         let live = registration(5, d: router, at: exchange.seconds)
@@ -97,7 +98,7 @@ private func registration(
         exchange.relay.refusal = { $0.count > 2 ? "invalid: two filters at most" : nil }
         exchange.watchOwnKey()
         exchange.connect()
-        exchange.pass(milliseconds: 60_000)
+        exchange.pass(.minutes(1))
         #expect(Set(exchange.handed.map(\.id)) == [plain.id])
         let request = Event.sample(8, .remoteSigning, to: .sample(0), at: exchange.seconds)
         exchange.arrive(request)
@@ -108,11 +109,11 @@ private func registration(
         var exchange = Exchange()
         exchange.watchOwnKey()
         exchange.connect()
-        exchange.pass(milliseconds: 20_000)
+        exchange.pass(.seconds(20))
         for number in 0..<2_500 {
             exchange.arrive(registration(100 + number, d: "else", kind: .pushRegistration, at: exchange.seconds))
         }
-        exchange.pass(milliseconds: 20_000)
+        exchange.pass(.seconds(20))
         #expect(exchange.handed.isEmpty)
         #expect(exchange.complaintsOfRegistrations == 1)
         let broad = exchange.relay.open.values.joined().filter { $0.tags.isEmpty && $0.authors == nil }
@@ -132,7 +133,7 @@ private func registration(
         exchange.relay.cap = 100
         exchange.watchOwnKey()
         exchange.connect()
-        exchange.pass(milliseconds: 60_000)
+        exchange.pass(.minutes(1))
         #expect(exchange.handed.count >= 2)
         #expect(Set(exchange.handed.map(\.id)).count == 2)
         #expect(exchange.unread == 1)

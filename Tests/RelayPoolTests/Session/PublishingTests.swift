@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -10,7 +11,7 @@ private let event = Event.sample(1, .notificationRelay, at: Exchange.start)
     exchange.publish(event)
     #expect(exchange.session.hasPendingRequests)
     #expect(exchange.relay.published.isEmpty)
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     exchange.connect()
     #expect(exchange.relay.published == [event])
     #expect(exchange.published == [event.id: true])
@@ -20,9 +21,9 @@ private let event = Event.sample(1, .notificationRelay, at: Exchange.start)
 @Test func publishingEndsAtItsDeadline() {
     var exchange = Exchange()
     exchange.publish(event)
-    exchange.pass(milliseconds: 29_999)
+    exchange.pass(.milliseconds(29_999))
     #expect(exchange.published.isEmpty)
-    exchange.pass(milliseconds: 1)
+    exchange.pass(.milliseconds(1))
     #expect(exchange.published == [event.id: false])
 }
 
@@ -83,7 +84,7 @@ private let event = Event.sample(1, .notificationRelay, at: Exchange.start)
     exchange.fetch(7, [Filter(ids: [event.id])])
     exchange.fetch(8, [])
     #expect(exchange.fetchesEnded == [8])
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     #expect(exchange.fetchesEnded == [8, 7])
     #expect(exchange.relay.open.isEmpty)
 }
@@ -101,11 +102,11 @@ private let event = Event.sample(1, .notificationRelay, at: Exchange.start)
     exchange.relay.endsStoredEvents = false
     exchange.relay.maxSubscriptions = 3
     exchange.connect { $0.maxSubscriptions = 3 }
-    for number in 1...6 { exchange.fetch(UInt64(number), [Filter(ids: [event.id])], within: 60_000) }
-    exchange.pass(milliseconds: 1_000)
+    for number in 1...6 { exchange.fetch(UInt64(number), [Filter(ids: [event.id])], within: .minutes(1)) }
+    exchange.pass(.seconds(1))
     #expect(exchange.relay.open.count == 3)
     exchange.relay.endsStoredEvents = true
     for id in exchange.relay.open.keys { exchange.hear(.endOfStoredEvents(id)) }
-    exchange.pass(milliseconds: 1_000)
+    exchange.pass(.seconds(1))
     #expect(exchange.fetchesEnded.sorted() == [1, 2, 3, 4, 5, 6])
 }

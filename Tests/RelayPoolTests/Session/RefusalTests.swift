@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -40,7 +41,7 @@ import Testing
     exchange.connect()
     exchange.hear(.authenticate(challenge: "one"))
     #expect(exchange.challenges == [])
-    exchange.pass(milliseconds: 1_000)
+    exchange.pass(.seconds(1))
     exchange.disconnect()
 
     exchange.relay.refusal = { _ in "auth-required: who are you?" }
@@ -49,13 +50,13 @@ import Testing
     exchange.hear(.authenticate(challenge: "two"))
     #expect(exchange.challenges == ["two"])
     #expect(exchange.relay.isAuthenticated)
-    exchange.pass(milliseconds: 120_000)
+    exchange.pass(.minutes(2))
     #expect(exchange.challenges == ["two"])
     #expect(exchange.rests.count == 1)
     exchange.relay.refusal = { _ in nil }
     exchange.disconnect()
     exchange.connect()
-    exchange.pass(milliseconds: 20_000)
+    exchange.pass(.seconds(20))
     #expect(exchange.established == [.sample(5)])
 }
 
@@ -63,10 +64,10 @@ import Testing
     var exchange = Exchange()
     exchange.watch([5])
     exchange.connect { $0.isAuthenticationRequired = true }
-    exchange.pass(milliseconds: 1_000)
+    exchange.pass(.seconds(1))
     #expect(exchange.relay.requests.isEmpty)
     exchange.hear(.authenticate(challenge: "c"))
-    exchange.pass(milliseconds: 20_000)
+    exchange.pass(.seconds(20))
     #expect(exchange.relay.isAuthenticated)
     #expect(exchange.established == [.sample(5)])
 }
@@ -80,7 +81,7 @@ import Testing
     exchange.connect()
     exchange.hear(.authenticate(challenge: "c"))
     isFirst = false
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.challenges == ["c"])
     #expect(exchange.established == [.sample(5)])
 }
@@ -90,9 +91,9 @@ import Testing
     exchange.relay.refusal = { _ in "restricted: members only" }
     exchange.watch(1...10)
     exchange.connect()
-    exchange.pass(milliseconds: 3_000_000)
+    exchange.pass(.minutes(50))
     #expect(exchange.rests.count == 1)
-    #expect(exchange.rests.first == Exchange.start * 1_000 + 3_600_000)
+    #expect(exchange.rests.first == Timestamp(seconds: Exchange.start) + .hours(1))
     #expect(exchange.relay.requests.count == 2)
     #expect(exchange.marks.isEmpty)
 }
@@ -104,7 +105,7 @@ import Testing
     }
     exchange.watch([5])
     exchange.connect()
-    exchange.pass(milliseconds: 20_000)
+    exchange.pass(.seconds(20))
     let note = Event.sample(1, to: .sample(5), at: exchange.seconds)
     exchange.arrive(note)
     #expect(exchange.readings(of: note) == [.live])
@@ -121,10 +122,10 @@ import Testing
     }
     exchange.watch(1...500)
     exchange.connect()
-    exchange.pass(milliseconds: 2_000)
+    exchange.pass(.seconds(2))
     // Ten at once, and then half of five a second.
     #expect(exchange.relay.requests.count <= 16)
-    exchange.pass(milliseconds: 600_000)
+    exchange.pass(.minutes(10))
     #expect(exchange.established.count == 500)
 }
 
@@ -132,10 +133,10 @@ import Testing
     var exchange = Exchange { $0.keysPerFilter = 50 }
     exchange.watch(1...800)
     exchange.connect()
-    exchange.pass(milliseconds: 0)
+    exchange.pass(.zero)
     #expect(exchange.relay.requests.count == 10)
     exchange.hear(.notice("rate limit exceeded"))
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect((30...36).contains(exchange.relay.requests.count))
 }
 
@@ -144,11 +145,11 @@ import Testing
     exchange.relay.refusal = { _ in "error: database is busy" }
     exchange.watch([5])
     exchange.connect()
-    exchange.pass(milliseconds: 3_600_000)
+    exchange.pass(.hours(1))
     #expect((8...16).contains(exchange.relay.requests.count))
     #expect(exchange.rests.isEmpty)
     exchange.relay.refusal = { _ in nil }
-    exchange.pass(milliseconds: 700_000)
+    exchange.pass(.seconds(700))
     #expect(exchange.established == [.sample(5)])
 }
 
@@ -159,7 +160,7 @@ import Testing
     exchange.relay.events = [wrap]
     exchange.watch([5])
     exchange.connect()
-    exchange.pass(milliseconds: 3_600_000)
+    exchange.pass(.hours(1))
     #expect(exchange.handed.isEmpty)
     #expect(exchange.marks.isEmpty)
     #expect(exchange.established.isEmpty)
@@ -174,7 +175,7 @@ import Testing
     }
     exchange.watch(1...1_000)
     exchange.connect()
-    exchange.pass(milliseconds: 300_000)
+    exchange.pass(.minutes(5))
     #expect(exchange.established.count == 1_000)
     #expect(exchange.session.requestsSent < 150)
 }
@@ -188,7 +189,7 @@ import Testing
     exchange.relay.disconnect()
     let before = exchange.relay.requests.count
     exchange.connect()
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     let shorter = exchange.relay.requests.dropFirst(before).map { $0.filters.first?.tags["p"]?.count ?? 0 }.max() ?? 0
     #expect(shorter <= length / 2)
     #expect(exchange.established.count == 1_000)
@@ -199,7 +200,7 @@ import Testing
     exchange.relay.maxSubscriptions = 6
     exchange.watch(1...1_000)
     exchange.connect()
-    exchange.pass(milliseconds: 300_000)
+    exchange.pass(.minutes(5))
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.established.count == 1_000)
     #expect(!exchange.marks.isEmpty)
@@ -212,17 +213,17 @@ import Testing
     }
     exchange.watch(1...1_000)
     exchange.connect()
-    exchange.pass(milliseconds: 300_000)
+    exchange.pass(.minutes(5))
     #expect(!exchange.session.isAskedByKind)
     #expect(exchange.relay.open.count == 17)
     #expect(exchange.established.count == 1_000)
     let last = Event.sample(1, to: .sample(1_000), at: exchange.seconds)
     exchange.arrive(last)
     #expect(exchange.readings(of: last) == [])
-    exchange.pass(milliseconds: 150_000)
+    exchange.pass(.seconds(150))
     #expect(exchange.readings(of: last) == [.stored])
     exchange.watch([2_000])
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.established.count == 1_001)
     #expect(exchange.relay.mostOpen <= 20)
     #expect(!exchange.marks.isEmpty)
@@ -239,7 +240,7 @@ import Testing
     exchange.relay.endsStoredEvents = true
     for id in requests.prefix(7) { exchange.hear(.endOfStoredEvents(id)) }
     #expect(exchange.session.capacity.subscriptions == 7)
-    exchange.pass(milliseconds: 200_000)
+    exchange.pass(.seconds(200))
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.established.count == 900)
     #expect(exchange.relay.mostOpen <= 9)
@@ -251,7 +252,7 @@ import Testing
     exchange.watch([5])
     exchange.watchOwnKey()
     exchange.connect()
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.established == [.sample(5)])
     #expect(!exchange.marks.isEmpty)
     #expect(exchange.rests.isEmpty)
@@ -261,16 +262,16 @@ import Testing
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     let open = try #require(exchange.liveRequests.last)
     exchange.drop(open.id, "error: idle")
     let missed = Event.sample(1, to: .sample(5), at: exchange.seconds + 1)
     exchange.arrive(missed)
     #expect(exchange.readings(of: missed) == [])
     let marks = exchange.marks.count
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     #expect(exchange.marks.count == marks)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.readings(of: missed) == [.stored])
     #expect(exchange.marks.count > marks)
 }

@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -8,13 +9,13 @@ import Testing
     exchange.settlesAtOnce = false
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     let before = exchange.marks
     exchange.arrive(.sample(1, to: .sample(5), at: exchange.seconds))
-    exchange.pass(milliseconds: 300_000)
+    exchange.pass(.minutes(5))
     #expect(exchange.marks.allSatisfy { $0 <= Exchange.start + 35 })
     exchange.settle()
-    exchange.pass(milliseconds: 100_000)
+    exchange.pass(.seconds(100))
     #expect(exchange.marks.count > before.count)
     #expect(exchange.marks.last.map { $0 >= Exchange.start + 300 } == true)
 }
@@ -24,11 +25,11 @@ import Testing
     exchange.settlesAtOnce = false
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     for number in 0..<200 {
         exchange.settle()
         exchange.arrive(.sample(number, to: .sample(5), at: exchange.seconds))
-        exchange.pass(milliseconds: 1_000)
+        exchange.pass(.seconds(1))
         // Something is always out, but never for long.
     }
     #expect(exchange.marks.count >= 4)
@@ -40,19 +41,19 @@ import Testing
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     let marks = exchange.marks
     exchange.dealsWith = { _ in false }
     let event = Event.sample(1, .giftWrap, to: .sample(5), at: exchange.seconds - 100_000)
     exchange.arrive(event)
-    exchange.pass(milliseconds: 120_000)
+    exchange.pass(.minutes(2))
     #expect(exchange.marks == marks)
     let tries = exchange.readings(of: event)
     #expect(tries.first == .live)
     #expect((3...8).contains(tries.count))
     #expect(tries.dropFirst().allSatisfy { $0 == .stored })
     exchange.dealsWith = { _ in true }
-    exchange.pass(milliseconds: 400_000)
+    exchange.pass(.seconds(400))
     #expect(exchange.readings(of: event).count == tries.count + 1)
     #expect(exchange.marks.count > marks.count)
 }
@@ -65,12 +66,12 @@ import Testing
     exchange.dealsWith = { _ in false }
     exchange.watch([5])
     exchange.connect()
-    exchange.pass(milliseconds: 40_000)
+    exchange.pass(.seconds(40))
     #expect(exchange.established == [])
     #expect(Set(exchange.readings(of: wrap)) == [.baseline])
     #expect(Set(exchange.readings(of: note)) == [.stored])
     exchange.dealsWith = { _ in true }
-    exchange.pass(milliseconds: 700_000)
+    exchange.pass(.seconds(700))
     #expect(exchange.established == [.sample(5)])
     #expect(exchange.readings(of: wrap).count > 1)
 }
@@ -79,11 +80,11 @@ import Testing
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     exchange.dealsWith = { _ in false }
     exchange.arrive(.sample(1, .ephemeralGiftWrap, to: .sample(5), at: exchange.seconds))
     let requests = exchange.relay.requests.count
-    exchange.pass(milliseconds: 400_000)
+    exchange.pass(.seconds(400))
     #expect(exchange.relay.requests.count == requests + 1)
     #expect(exchange.marks.last.map { $0 > Exchange.start + 300 } == true)
 }
@@ -92,13 +93,13 @@ import Testing
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     exchange.dealsWith = { _ in false }
     let events = (0..<2_500).map { Event.sample($0, to: .sample(5), at: exchange.seconds + Int64($0 / 100)) }
     for event in events { exchange.arrive(event) }
     exchange.dealsWith = { _ in true }
     let requests = exchange.relay.requests.count
-    exchange.pass(milliseconds: 200_000)
+    exchange.pass(.seconds(200))
     let stored = Set(exchange.handed.filter { $0.reading == .stored }.map(\.id))
     #expect(stored.isSuperset(of: events.map(\.id)))
     #expect(exchange.relay.requests.count < requests + 20)
@@ -109,7 +110,7 @@ import Testing
     exchange.settlesAtOnce = false
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     let event = Event.sample(1, to: .sample(5), at: exchange.seconds)
     exchange.arrive(event)
     exchange.disconnect()
@@ -118,7 +119,7 @@ import Testing
     exchange.settle()
     exchange.dealsWith = { _ in true }
     for _ in 0..<10 {
-        exchange.pass(milliseconds: 10_000)
+        exchange.pass(.seconds(10))
         exchange.settle()
     }
     #expect(exchange.readings(of: event).filter { $0 == .stored }.count >= 1)
@@ -129,9 +130,9 @@ import Testing
     var exchange = Exchange()
     exchange.watch([5], since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start)
-    exchange.pass(milliseconds: 35_000)
+    exchange.pass(.seconds(35))
     let marks = exchange.marks
-    exchange.now += 20_000
+    exchange.now += .seconds(20)
     var lost = exchange
     lost.disconnect()
     #expect(lost.marks == marks)

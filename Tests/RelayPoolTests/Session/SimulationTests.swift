@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -10,7 +11,7 @@ import Testing
     var exchange = Exchange {
         $0.keysPerFilter = 8
         // As little as whole seconds allow, so that it hides no mistake.
-        $0.slackSeconds = 2
+        $0.slack = .seconds(2)
     }
     let subscriptions = [3, 5, 8, 20][seed % 4]
     exchange.relay.cap = [3, 17, 500][seed % 3]
@@ -63,9 +64,9 @@ import Testing
             isConnected = false
             if seed % 2 == 0 { exchange.watchOwnKey() }
         case 9, 10:
-            exchange.pass(milliseconds: Int64(dice.roll(60_000)))
+            exchange.pass(.milliseconds(dice.roll(60_000)))
         default:
-            exchange.pass(milliseconds: 1_000 + Int64(dice.roll(1_000)))
+            exchange.pass(.milliseconds(1_000 + dice.roll(1_000)))
             guard let key = watchedSince.keys.sorted().dropFirst(dice.roll(60)).first else { break }
             number += 1
             let event = Event.sample(number, to: .sample(key), at: exchange.seconds)
@@ -84,7 +85,7 @@ import Testing
     exchange.settlesAtOnce = true
     exchange.settle()
     if !isConnected { exchange.connect(mark: exchange.marks.last) { $0.maxSubscriptions = subscriptions } }
-    exchange.pass(milliseconds: 3_000_000)
+    exchange.pass(.minutes(50))
 
     #expect(Set(exchange.established) == Set(watchedSince.keys.map { PublicKey.sample($0) }))
     #expect(exchange.established.count == watchedSince.count)

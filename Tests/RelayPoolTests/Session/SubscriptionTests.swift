@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -11,11 +12,11 @@ private func named(_ filters: [Filter]) -> Set<String> {
     var exchange = Exchange()
     exchange.watch(1...3)
     exchange.connect()
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     let first = try #require(exchange.liveRequests.last)
     exchange.relay.endsStoredEvents = false
     exchange.watch([4])
-    exchange.pass(milliseconds: 100)
+    exchange.pass(.milliseconds(100))
     let second = try #require(exchange.liveRequests.last)
     #expect(second.id != first.id)
     #expect(named(second.filters).count == 4)
@@ -29,7 +30,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     let after = Event.sample(2, to: .sample(4), at: exchange.seconds)
     exchange.arrive(after)
     #expect(exchange.readings(of: after) == [.live])
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     #expect(exchange.established.count == 4)
 }
 
@@ -37,17 +38,17 @@ private func named(_ filters: [Filter]) -> Set<String> {
     var exchange = Exchange { $0.keysPerFilter = 100 }
     exchange.watch(1...550)
     exchange.connect()
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.liveRequests.count == 6)
     exchange.watch([1_000])
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.liveRequests.count == 7)
     #expect(named(exchange.liveRequests.last?.filters ?? []).count == 51)
     exchange.update([.remove(.sample(7))])
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.liveRequests.count == 7)
     exchange.watch([1_001])
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.liveRequests.count == 8)
     #expect(named(exchange.liveRequests.last?.filters ?? []).count == 100)
 }
@@ -57,9 +58,9 @@ private func named(_ filters: [Filter]) -> Set<String> {
     exchange.connect()
     for number in 0..<500 {
         exchange.watch([number])
-        exchange.pass(milliseconds: 20)
+        exchange.pass(.milliseconds(20))
     }
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.liveRequests.count <= 12)
     #expect(exchange.established.count == 500)
     #expect(exchange.session.requestsSent < 150)
@@ -69,20 +70,20 @@ private func named(_ filters: [Filter]) -> Set<String> {
     var exchange = Exchange()
     exchange.watch(1...3)
     exchange.connect()
-    exchange.pass(milliseconds: 5_000)
+    exchange.pass(.seconds(5))
     exchange.update([.remove(.sample(2))])
-    exchange.pass(milliseconds: 61_000)
+    exchange.pass(.seconds(61))
     #expect(named(exchange.liveRequests.last?.filters ?? []) == [PublicKey.sample(1).hex, PublicKey.sample(3).hex])
     exchange.update([.remove(.sample(1)), .remove(.sample(3))])
     #expect(exchange.relay.open.isEmpty)
 }
 
 @Test func tenThousandKeysAreWatchedWithBoundedRequests() {
-    var exchange = Exchange { $0.openBytes = 4_194_304 }
+    var exchange = Exchange { $0.openBytes = .mebibytes(4) }
     exchange.watch(1...10_000)
     exchange.watchOwnKey()
     exchange.connect()
-    exchange.pass(milliseconds: 300_000)
+    exchange.pass(.minutes(5))
     #expect(exchange.established.count == 10_000)
     #expect(!exchange.session.isAskedByKind)
     #expect(exchange.relay.open.count == 12)
@@ -91,7 +92,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     let first = exchange.session.requestsSent
     exchange.disconnect()
     exchange.connect()
-    exchange.pass(milliseconds: 300_000)
+    exchange.pass(.minutes(5))
     #expect(exchange.session.requestsSent - first < 60)
     #expect(exchange.relay.requests.allSatisfy { ClientCommand.request($0.id, $0.filters).json.count <= 131_072 })
 }
@@ -101,11 +102,11 @@ private func named(_ filters: [Filter]) -> Set<String> {
     exchange.relay.maxSubscriptions = 8
     exchange.watch(1...500)
     exchange.connect { $0.maxSubscriptions = 8 }
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(!exchange.session.isAskedByKind)
     #expect(exchange.relay.open.count == 5)
     exchange.watch(501...600)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.relay.open.count == 1)
     #expect(exchange.relay.open.values.allSatisfy { named($0).isEmpty && $0.first?.kinds?.contains(.giftWrap) == true })
@@ -114,15 +115,15 @@ private func named(_ filters: [Filter]) -> Set<String> {
     let late = Event.sample(1, to: .sample(700), at: exchange.seconds + 1)
     exchange.watch([700])
     exchange.arrive(late)
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.readings(of: late).first == .live)
     #expect(exchange.established.count == 601)
     #expect(exchange.liveRequests.count == requests)
     exchange.update((401...600).map { .remove(.sample($0)) })
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(exchange.session.isAskedByKind)
     exchange.update((371...400).map { .remove(.sample($0)) })
-    exchange.pass(milliseconds: 10_000)
+    exchange.pass(.seconds(10))
     #expect(!exchange.session.isAskedByKind)
     #expect(exchange.relay.open.count == 4)
     #expect(exchange.relay.mostOpen <= 8)
@@ -135,10 +136,10 @@ private func named(_ filters: [Filter]) -> Set<String> {
     var exchange = Exchange { $0.keysPerFilter = 100 }
     exchange.watch(1...500, since: 1_000, isEstablished: true)
     exchange.connect(mark: Exchange.start) { $0.maxSubscriptions = 8 }
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     exchange.relay.endsStoredEvents = false
     exchange.watch(501...700)
-    exchange.pass(milliseconds: 1_000)
+    exchange.pass(.seconds(1))
     #expect(exchange.session.isAskedByKind)
     let between = Event.sample(1, to: .sample(450), at: exchange.seconds)
     exchange.arrive(between)
@@ -149,10 +150,10 @@ private func named(_ filters: [Filter]) -> Set<String> {
     var exchange = Exchange()
     exchange.watch(1...2_900)
     exchange.connect { $0.maxSubscriptions = 200 }
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(!exchange.session.isAskedByKind)
     exchange.watch(2_901...3_000)
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.session.isAskedByKind)
     #expect(exchange.established.count == 3_000)
     #expect(exchange.relay.mostBytesOpen <= 524_288)
@@ -165,7 +166,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
         $0.maxMessageLength = 16_384
         $0.maxSubscriptions = 50
     }
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     #expect(exchange.relay.requests.allSatisfy { ClientCommand.request($0.id, $0.filters).json.count <= 16_384 })
     #expect(exchange.established.count == 1_000)
 }
@@ -176,7 +177,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     exchange.watch(1...200)
     exchange.watchOwnKey()
     exchange.connect { $0.maxSubscriptions = subscriptions }
-    exchange.pass(milliseconds: 200_000)
+    exchange.pass(.seconds(200))
     #expect(exchange.established.count == 200)
     #expect(!exchange.marks.isEmpty)
     #expect(exchange.relay.mostOpen <= subscriptions)
@@ -188,17 +189,17 @@ private func named(_ filters: [Filter]) -> Set<String> {
     exchange.watch([1], since: 1_000, isEstablished: true)
     exchange.watchOwnKey()
     exchange.connect(mark: Exchange.start) { $0.maxSubscriptions = 3 }
-    exchange.pass(milliseconds: 60_000)
+    exchange.pass(.minutes(1))
     exchange.relay.endsStoredEvents = false
-    exchange.fetch(1, [Filter(ids: [])], within: 100_000)
+    exchange.fetch(1, [Filter(ids: [])], within: .seconds(100))
     let sent = exchange.seconds
     exchange.watch([2])
-    exchange.pass(milliseconds: 1_000)
+    exchange.pass(.seconds(1))
     let replaced = try #require(exchange.liveRequests.last)
     #expect(exchange.liveRequests.filter { $0.id == replaced.id }.count == 2)
     exchange.relay.endsStoredEvents = true
     exchange.hear(.endOfStoredEvents(replaced.id))
-    exchange.pass(milliseconds: 120_000)
+    exchange.pass(.minutes(2))
     let swept = exchange.relay.requests.flatMap(\.filters).filter {
         $0.since == sent - 900 && $0.tags["p"] == [PublicKey.sample(1).hex]
     }

@@ -1,5 +1,6 @@
 import Nostr
 import Testing
+import Units
 
 @testable import RelayPool
 
@@ -10,11 +11,12 @@ struct Exchange {
         let reading: Reading
     }
 
+    /// In seconds since 1970.
     static let start: Int64 = 1_700_000_000
 
     var session: RelaySession
     var relay = ModelRelay()
-    var now = start * 1_000
+    var now = Timestamp(seconds: start)
     /// Whether an event that is handed over is dealt with.
     var dealsWith: (Event) -> Bool = { _ in true }
     /// Whether results come at once; otherwise with ``settle()``.
@@ -27,7 +29,7 @@ struct Exchange {
     private(set) var marks: [Int64] = []
     /// How often stored events turned out to be out of reach.
     private(set) var unread = 0
-    private(set) var rests: [Int64] = []
+    private(set) var rests: [Timestamp] = []
     private(set) var complaintsOfRegistrations = 0
     private(set) var fetchesAnswered: [UInt64] = []
     private(set) var fetchesEnded: [UInt64] = []
@@ -42,7 +44,7 @@ struct Exchange {
         session = RelaySession(settings: settings)
     }
 
-    var seconds: Int64 { now / 1_000 }
+    var seconds: Int64 { now.seconds }
 
     func readings(of event: Event) -> [Reading] { handed.filter { $0.id == event.id }.map(\.reading) }
 
@@ -92,13 +94,17 @@ struct Exchange {
         for (key, since) in since { watch([key], since: since, isEstablished: established.contains(.sample(key))) }
     }
 
-    /// Watches keys that come in bursts, in so many milliseconds.
-    mutating func stream(_ keys: ClosedRange<Int>, in milliseconds: Int64, every interval: Int64 = 200) {
-        let bursts = Int(milliseconds / interval)
+    /// Watches keys that come in bursts.
+    mutating func stream(
+        _ keys: ClosedRange<Int>,
+        in span: Duration,
+        every interval: Duration = .milliseconds(200)
+    ) {
+        let bursts = Int(span / interval)
         let size = (keys.count + bursts - 1) / bursts
         for first in stride(from: keys.lowerBound, through: keys.upperBound, by: size) {
             watch(first...min(first + size - 1, keys.upperBound))
-            pass(milliseconds: interval)
+            pass(interval)
         }
     }
 
@@ -109,17 +115,17 @@ struct Exchange {
 
     mutating func drop(_ id: SubscriptionID, _ message: String) { hear(relay.drop(id, message)) }
 
-    mutating func publish(_ event: Event, within milliseconds: Int64 = 30_000) {
-        run(session.publish(event, deadline: now + milliseconds, now: now))
+    mutating func publish(_ event: Event, within span: Duration = .seconds(30)) {
+        run(session.publish(event, deadline: now + span, now: now))
     }
 
-    mutating func fetch(_ number: UInt64, _ filters: [Filter], within milliseconds: Int64 = 5_000) {
-        run(session.fetch(number, filters, deadline: now + milliseconds, now: now))
+    mutating func fetch(_ number: UInt64, _ filters: [Filter], within span: Duration = .seconds(5)) {
+        run(session.fetch(number, filters, deadline: now + span, now: now))
     }
 
     /// Lets time pass, and the session do what it wants to do at which moment.
-    mutating func pass(milliseconds: Int64) {
-        let end = now + milliseconds
+    mutating func pass(_ span: Duration) {
+        let end = now + span
         var turns = 0
         while let next = session.nextTick, next <= end {
             turns += 1

@@ -2,20 +2,22 @@ import Cipher
 import Logging
 import Nostr
 import Registry
+import TimeTestSupport
+import Units
 
 @testable import RemoteSigning
 
 /// A service over a registry on a temporary file, and clients that speak to it.
 final class Bench {
-    /// 2026-03-14, in seconds.
-    static let start: Int64 = 1_773_446_400
+    /// 2026-03-14.
+    static let start = Timestamp(seconds: 1_773_446_400)
 
     let folder: TemporaryFolder
     let identity: KeyPair
     /// Registrations that reached the registry's door.
     private(set) var registered: [Event] = []
     private let registry: Registry
-    private let surroundings = Surroundings(now: start * 1000)
+    private let surroundings = Surroundings(now: start)
     private var service: RemoteSigningService
 
     init(
@@ -28,7 +30,7 @@ final class Bench {
         registry = try Registry(
             store: RegistryStore(path: self.folder.file("carillon.sqlite")),
             identity: identity,
-            now: { Self.start * 1000 },
+            now: { Self.start },
             check: { _ in }
         )
         service = try Self.service(configuration, registry, identity, limits, surroundings)
@@ -55,7 +57,7 @@ final class Bench {
             registry: registry,
             limits: limits,
             reply: { surroundings.take($0, $1) },
-            now: { surroundings.now },
+            now: surroundings.clock.now,
             logger: Logger(label: "test")
         )
     }
@@ -65,10 +67,11 @@ final class Bench {
     /// Where those go.
     var sources: [RequestSource] { surroundings.sources }
 
-    var seconds: Int64 { surroundings.now / 1000 }
+    /// What the clock shows, in seconds since 1970.
+    var seconds: Int64 { surroundings.clock.time.seconds }
 
-    func wait(seconds: Int64) {
-        surroundings.pass(milliseconds: seconds * 1000)
+    func wait(_ span: Duration) {
+        surroundings.clock.advance(by: span)
     }
 
     func client() throws -> KeyPair { try KeyPair(random: SecureRandom.bytes) }

@@ -2,6 +2,8 @@ import Foundation
 import Notifications
 import PlatformTestSupport
 import Testing
+import TimeTestSupport
+import Units
 import YAMLReading
 
 @testable import Rules
@@ -9,7 +11,7 @@ import YAMLReading
 /// Reads and renders single rules, given as their keys in YAML's flow form.
 enum BlockFixture {
     /// 24 February 2026, 12:00 UTC, in milliseconds since 1970.
-    static let now: Int64 = 1_771_934_400_000
+    static let now: Timestamp = 1_771_934_400_000
 
     static func yaml(_ keys: String, top: String = "") -> String {
         "version: 1\n\(top)\nrules:\n - { match: { kinds: 7 }, signal: reaction, \(keys) }\n"
@@ -29,7 +31,7 @@ enum BlockFixture {
         _ keys: String,
         _ input: RuleInput = Fixture.input(kind: 7),
         mode: Mode = .alert,
-        now: Int64 = now
+        now: Timestamp = now
     ) throws -> Notifications.Notification {
         let book = try RuleBook(yaml: yaml(keys), name: "r")
         return try #require(book.rules.first).render(input, signal: .reaction, mode: mode, now: now)

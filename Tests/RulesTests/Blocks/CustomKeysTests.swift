@@ -3,6 +3,8 @@ import Nostr
 import Notifications
 import PlatformTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Rules
 
@@ -51,13 +53,13 @@ import Testing
     }
 
     @Test(
-        arguments: [("1m", 60_000), ("28d", 2_419_200_000), ("1d12h", 129_600_000), ("90s", 90_000)]
-            as [(String, Int64)]
+        arguments: [("1m", .minutes(1)), ("28d", .days(28)), ("1d12h", .hours(36)), ("90s", .seconds(90))]
+            as [(String, Duration)]
     )
-    func expiresFromNowInEveryMode(_ text: String, _ milliseconds: Int64) throws {
+    func expiresFromNowInEveryMode(_ text: String, _ span: Duration) throws {
         for mode in Mode.allCases {
             let notification = try BlockFixture.render("title: t, expires: \(text)", mode: mode)
-            #expect(notification.expiresAt == BlockFixture.now + milliseconds)
+            #expect(notification.expiresAt == BlockFixture.now + span)
         }
     }
 

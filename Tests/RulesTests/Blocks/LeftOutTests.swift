@@ -4,6 +4,7 @@ import Notifications
 import PlatformTestSupport
 import Platforms
 import Testing
+import TimeTestSupport
 
 @testable import Rules
 

@@ -1,6 +1,7 @@
 import Notifications
 import PlatformTestSupport
 import Testing
+import TimeTestSupport
 
 @testable import Rules
 

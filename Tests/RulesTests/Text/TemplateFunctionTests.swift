@@ -1,6 +1,8 @@
 import Nostr
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import Rules
 
@@ -8,7 +10,7 @@ import Testing
     private func render(
         _ template: String,
         _ input: RuleInput,
-        now: Int64 = 0,
+        now: Timestamp = 0,
         in place: TextPlace = .line
     ) throws -> String {
         try Template(template, in: place).render(TemplateValues(input, now: now))

@@ -5,6 +5,7 @@ import Notifications
 import PluginHost
 import Synchronization
 import Testing
+import Units
 
 /// The plugins that `swift build` made, loaded once for all tables.
 enum BuiltPlugins {
@@ -71,7 +72,7 @@ final class Devices: DeviceDirectory {
 
     func address(of device: DeviceID) -> DeviceAddress? { state.withLock { $0.addresses[device] } }
 
-    func removeGone(_ device: DeviceID, registeredAt: Int64) {
+    func removeGone(_ device: DeviceID, registeredAt: Timestamp) {
         state.withLock { state in
             guard let address = state.addresses[device], address.registeredAt <= registeredAt else { return }
             state.addresses[device] = nil

@@ -1,23 +1,23 @@
 import Delivery
 import Synchronization
+import Units
 
 /// A clock that moves when told, and the alarms set on it.
 final class ManualTime: Alarm {
     private struct State {
-        var now: Int64
-        var alarms: [(time: Int64, action: @Sendable () -> Void)] = []
+        var now: Timestamp
+        var alarms: [(time: Timestamp, action: @Sendable () -> Void)] = []
     }
 
     private let state: Mutex<State>
 
-    /// `now` in milliseconds since 1970.
-    init(now: Int64) {
+    init(now: Timestamp) {
         state = Mutex(State(now: now))
     }
 
-    var now: Int64 { state.withLock { $0.now } }
+    var now: Timestamp { state.withLock { $0.now } }
 
-    func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
+    func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
         let rings = state.withLock { state in
             if time <= state.now { return true }
             state.alarms.append((time, action))
@@ -26,7 +26,7 @@ final class ManualTime: Alarm {
         if rings { action() }
     }
 
-    func advance(by milliseconds: Int64) {
+    func advance(by milliseconds: Duration) {
         advance(to: now + milliseconds)
     }
 
@@ -37,7 +37,7 @@ final class ManualTime: Alarm {
         return true
     }
 
-    private func advance(to time: Int64) {
+    private func advance(to time: Timestamp) {
         let actions = state.withLock { state in
             state.now = max(state.now, time)
             let now = state.now

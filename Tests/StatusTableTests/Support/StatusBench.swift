@@ -5,6 +5,8 @@ import Logging
 import Notifications
 import PluginHost
 import Synchronization
+import TimeTestSupport
+import Units
 
 @testable import Delivery
 
@@ -12,11 +14,11 @@ import Synchronization
 /// end. Nothing in it waits for the machine's clock.
 final class StatusBench: Sendable {
     /// A registration is this old: 2023-11-14.
-    static let registeredAt: Int64 = 1_700_000_000_000
+    static let registeredAt: Timestamp = 1_700_000_000_000
 
     let service: any PushService
     let lab: Lab
-    let time = ManualTime(now: Int64(Date().timeIntervalSince1970 * 1000))
+    let time = ManualTime(now: Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)))
     let books = Books()
     let devices = Devices()
     let courier: Courier
@@ -75,7 +77,11 @@ final class StatusBench: Sendable {
                 platform: service.platform,
                 app: app.rawValue,
                 configuration: String(decoding: block, as: UTF8.self),
-                settings: InstanceSettings(sender: stage.lanes, log: log, now: { [time] in time.now })
+                settings: InstanceSettings(
+                    sender: stage.lanes,
+                    log: log,
+                    now: { [time] in Deadline(milliseconds: time.now.milliseconds) }
+                )
             )
         }
         self.instances = instances
@@ -98,8 +104,8 @@ final class StatusBench: Sendable {
     }
 
     private func shutDown() async {
-        await courier.shutdown(deadline: .max)
-        for instance in instances.values { _ = await plugins.retire(instance, within: 1000) }
+        await courier.shutdown(deadline: .distantFuture)
+        for instance in instances.values { _ = await plugins.retire(instance, within: .seconds(1)) }
         try? FileManager.default.removeItem(at: folder)
     }
 
@@ -137,7 +143,7 @@ final class StatusBench: Sendable {
     /// Waits until a request reached the lab, and then lets the time pass that a plugin has for a delivery.
     func letDeadlinePass(ofRequestTo target: String) async throws {
         try await lab.waitFor(count: 1, timeout: .seconds(60)) { $0.target == target }
-        time.advance(by: 60_000)
+        time.advance(by: .minutes(1))
         plugins.expireDeadlines()
     }
 

@@ -2,6 +2,8 @@ import CarillonLab
 import Delivery
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 extension StatusRow {
     /// Plays the row from outbox to lab and back, and holds every column against what happened.
@@ -86,13 +88,13 @@ extension StatusRow {
 
 extension StatusRow.Wait {
     /// Plugins go by the machine's clock, from which the bench's may be off by as long as a row takes.
-    private static let tolerance: Int64 = 60_000
+    private static let tolerance: Duration = .minutes(1)
 
-    /// Whether it ends there; in milliseconds since 1970.
-    fileprivate func isOver(at now: Int64, since began: Int64) -> Bool {
+    /// Whether it ends there.
+    fileprivate func isOver(at now: Timestamp, since began: Timestamp) -> Bool {
         switch self {
-        case .seconds(let seconds): (seconds...seconds + 1).contains((now - began) / 1000)
-        case .midnight: (now + Self.tolerance) % 86_400_000 < 2 * Self.tolerance
+        case .seconds(let seconds): (seconds...seconds + 1).contains((now - began).seconds)
+        case .midnight: (now + Self.tolerance).milliseconds % 86_400_000 < (Self.tolerance * 2).milliseconds
         }
     }
 }

@@ -1,10 +1,12 @@
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import WebIngress
 
 @Suite struct MessageTermsTests {
-    private static let now: Int64 = 1_773_446_400_000
+    private static let now: Timestamp = 1_773_446_400_000
 
     private func terms(ttl: [String] = [], urgency: [String] = []) -> MessageTerms {
         MessageTerms(PushRequest(ttl: ttl, urgency: urgency), now: Self.now)
@@ -12,12 +14,12 @@ import Testing
 
     @Test(
         arguments: [
-            ([], 0), (["172800"], now + 172_800_000), ([" 60 "], now + 60_000), (["0"], now + 60_000),
-            (["99999999999999999999999"], now + 30 * 86_400_000), (["2592001"], now + 30 * 86_400_000),
-            (["-1"], 0), (["soon"], 0), ([""], 0), (["1.5"], 0), (["10", "90"], now + 90_000),
-        ] as [([String], Int64)]
+            ([], 0), (["172800"], now + .days(2)), ([" 60 "], now + .minutes(1)), (["0"], now + .minutes(1)),
+            (["99999999999999999999999"], now + .days(30)), (["2592001"], now + .days(30)),
+            (["-1"], 0), (["soon"], 0), ([""], 0), (["1.5"], 0), (["10", "90"], now + .seconds(90)),
+        ] as [([String], Timestamp)]
     )
-    func aMessageLivesAsLongAsItsSenderSays(ttl: [String], expiresAt: Int64) {
+    func aMessageLivesAsLongAsItsSenderSays(ttl: [String], expiresAt: Timestamp) {
         #expect(terms(ttl: ttl).expiresAt == expiresAt)
     }
 

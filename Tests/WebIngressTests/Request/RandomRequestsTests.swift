@@ -1,6 +1,7 @@
 import Foundation
 import Notifications
 import Testing
+import TimeTestSupport
 
 @testable import WebIngress
 

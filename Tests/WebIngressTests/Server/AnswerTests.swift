@@ -3,6 +3,8 @@ import Dispatch
 import ListeningTestSupport
 import Notifications
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import WebIngress
 
@@ -41,7 +43,7 @@ import Testing
             #expect(backend.pushes.count == 1)
             #expect(push.deviceToken == Samples.token && push.isSandbox)
             #expect(push.notification.urgency == .high)
-            #expect(push.notification.expiresAt == ingress.clock.now + 172_800_000)
+            #expect(push.notification.expiresAt == ingress.clock.time + .days(2))
             #expect(
                 push.notification.data
                     == #"{"i":"account","k":"\#(key)","m":"CQkJCQkJCQkJCQkJCQkJCQkJCQk=","s":"AAECAwQFBgcICQoLDA0ODw"}"#

@@ -2,6 +2,8 @@ import Foundation
 import Listening
 import ListeningTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import WebIngress
 
@@ -23,7 +25,7 @@ import Testing
             let refused = try await ingress.ask(Self.push())
             #expect(refused.hasPrefix("HTTP/1.1 429 ") && refused.lowercased().contains("retry-after: 60"))
             #expect(try await ingress.status(Self.push(Self.other)) == 202)
-            ingress.clock.now += 60_000
+            ingress.clock.advance(by: .minutes(1))
             #expect(try await ingress.status(Self.push()) == 202)
             #expect(try await ingress.status(Self.push()) == 429)
             #expect(backend.pushes.count == 4)
@@ -41,7 +43,7 @@ import Testing
             #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 202)
             #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 429)
             #expect(try await ingress.status(Self.push(from: "192.0.2.1, 192.0.2.2")) == 202)
-            ingress.clock.now += 1_000
+            ingress.clock.advance(by: .seconds(1))
             #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 202)
         }
     }
@@ -64,7 +66,7 @@ import Testing
             #expect(answers == Array(repeating: "\(status)", count: 2) + Array(repeating: "429", count: 8))
             #expect(ingress.counts.refused[.requests] == 9)
             #expect(try await ingress.status(Self.push(from: "192.0.2.2")) == 202)
-            ingress.clock.now += 1_000
+            ingress.clock.advance(by: .seconds(1))
             #expect(try await ingress.status(Self.push(from: "192.0.2.1")) == 202)
         }
     }
@@ -83,7 +85,7 @@ import Testing
             #expect(await connection.rest() == "")
             #expect(ingress.counts.refused[.bytes] ?? 0 >= 1)
             #expect(try await ingress.status(Self.push(from: "192.0.2.2"), message) == 202)
-            ingress.clock.now += 4_000
+            ingress.clock.advance(by: .seconds(4))
             #expect(try await ingress.status(Self.push(from: "192.0.2.1"), message) == 202)
         }
     }
@@ -117,7 +119,10 @@ import Testing
     }
 
     @Test func whoSendsNoHeaderIsLeft() async throws {
-        try await ServedIngress.run(RecordingBackend(), ServedIngress.configuration { $0.limits.idleSeconds = 1 }) {
+        try await ServedIngress.run(
+            RecordingBackend(),
+            ServedIngress.configuration { $0.limits.idleTimeout = .seconds(1) }
+        ) {
             ingress in
             let connection = try await ingress.connect()
             await connection.send("POST /push/")
@@ -127,7 +132,8 @@ import Testing
 
     @Test func whoSendsABodyTooSlowlyIsLeft() async throws {
         let backend = RecordingBackend()
-        try await ServedIngress.run(backend, ServedIngress.configuration { $0.limits.bodySeconds = 1 }) { ingress in
+        try await ServedIngress.run(backend, ServedIngress.configuration { $0.limits.bodyTimeout = .seconds(1) }) {
+            ingress in
             let connection = try await ingress.connect()
             await connection.send("\(Self.push())\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc")
             #expect(await connection.rest() == "")
@@ -137,7 +143,8 @@ import Testing
 
     @Test func aBodyWithoutEndEndsTheConnection() async throws {
         let backend = RecordingBackend()
-        try await ServedIngress.run(backend, ServedIngress.configuration { $0.limits.bodyBytes = 10_000 }) { ingress in
+        try await ServedIngress.run(backend, ServedIngress.configuration { $0.limits.bodyBytes = ByteCount(10_000) }) {
+            ingress in
             let connection = try await ingress.connect()
             await connection.send("\(Self.push())\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
             let chunk = "1000\r\n" + String(repeating: "a", count: 0x1000) + "\r\n"

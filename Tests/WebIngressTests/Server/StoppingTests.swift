@@ -4,6 +4,8 @@ import ListeningTestSupport
 import Logging
 import NIOPosix
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import WebIngress
 
@@ -15,7 +17,7 @@ import Testing
             let connection = try await ingress.connect()
             await connection.send("POST /push/\(Samples.token)/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
             await backend.someoneWaits()
-            async let stopped: Void = ingress.ingress.stop(within: 60_000)
+            async let stopped: Void = ingress.ingress.stop(within: .minutes(1))
             // Who asks for nothing is sent away, and that comes after the socket was closed.
             #expect(await idle.rest() == "")
             await #expect(throws: (any Error).self) { _ = try await ingress.connect() }
@@ -32,7 +34,7 @@ import Testing
             await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await connection.status() == 200)
             await connection.send("POST /push/\(Samples.token)/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc")
-            await ingress.ingress.stop(within: 100)
+            await ingress.ingress.stop(within: .milliseconds(100))
             #expect(await !connection.rest().contains(" 202 "))
         }
     }
@@ -51,7 +53,7 @@ import Testing
             )
             let error = await #expect(throws: ListenError.self) { _ = try await second.start() }
             #expect(error?.description == "another program listens there")
-            await second.stop(within: 0)
+            await second.stop(within: .zero)
         }
     }
 }

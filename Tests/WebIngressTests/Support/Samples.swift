@@ -1,4 +1,5 @@
 import Cipher
+import Units
 
 @testable import WebIngress
 
@@ -7,7 +8,7 @@ enum Samples {
     static let platform = IngressPlatform(
         name: "ios",
         block: #"{"alert":{"loc-key":"{{loc_key}}"},"mutable-content":1}"#,
-        limit: 4_096
+        limit: .kibibytes(4)
     )
     static let token = String(repeating: "0123456789abcdef", count: 4)
     static let salt = [UInt8](0..<16)

@@ -3,7 +3,8 @@ import ListeningTestSupport
 import Logging
 import NIOCore
 import NIOPosix
-import Synchronization
+import TimeTestSupport
+import Units
 
 @testable import WebIngress
 
@@ -18,8 +19,8 @@ struct ServedIngress {
         var configuration = WebIngressConfiguration()
         configuration.port = 0
         // A busy machine may leave a test waiting for longer than a client may take.
-        configuration.limits.bodySeconds = 120
-        configuration.limits.idleSeconds = 120
+        configuration.limits.bodyTimeout = .minutes(2)
+        configuration.limits.idleTimeout = .minutes(2)
         change(&configuration)
         return configuration
     }
@@ -36,7 +37,7 @@ struct ServedIngress {
             platform: Samples.platform,
             backend: backend,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
-            now: { clock.now },
+            now: clock.now,
             counts: counts,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -44,10 +45,10 @@ struct ServedIngress {
         do {
             try await body(served)
         } catch {
-            await ingress.stop(within: 0)
+            await ingress.stop(within: .zero)
             throw error
         }
-        await ingress.stop(within: 10_000)
+        await ingress.stop(within: .seconds(10))
     }
 
     func connect() async throws -> RawConnection { try await RawConnection(port: port) }
@@ -64,15 +65,5 @@ struct ServedIngress {
 
     func status(_ head: String, _ body: [UInt8] = []) async throws -> Int {
         try await Int(ask(head, body).split(separator: " ")[1]) ?? 0
-    }
-}
-
-/// Shows the time it was told.
-final class ManualClock: Sendable {
-    private let milliseconds = Mutex<Int64>(1_773_446_400_000)
-
-    var now: Int64 {
-        get { milliseconds.withLock { $0 } }
-        set { milliseconds.withLock { $0 = newValue } }
     }
 }

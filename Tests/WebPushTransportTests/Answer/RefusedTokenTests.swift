@@ -1,6 +1,8 @@
 import CarillonABI
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 /// What happens when a push service takes our token for bad.
 struct RefusedTokenTests {
@@ -39,7 +41,7 @@ struct RefusedTokenTests {
     @Test func anOldTokenIsReplacedAndTheMessageSentOnceMore() throws {
         let host = bench.fixture.host
         try bench.prove(AnswerBench.apple)
-        bench.fixture.clock.advance(by: 60 * ManualClock.minute)
+        bench.fixture.clock.advance(by: .minutes(60))
         let registration = bench.fixture.subscription(AnswerBench.apple)
         #expect(try bench.fixture.deliver(.wake("dm"), to: registration, ticket: 2) == .CARILLON_OK)
         host.answer(1, status: 403, body: Self.refusal.body)
@@ -56,7 +58,7 @@ struct RefusedTokenTests {
 
     @Test func aSecondRefusalStands() throws {
         try bench.prove(AnswerBench.apple)
-        bench.fixture.clock.advance(by: 60 * ManualClock.minute)
+        bench.fixture.clock.advance(by: .minutes(60))
         #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.wait.outcome(ticket: 9))
         #expect(bench.fixture.host.requests.count == 3)
         // The new token is young: nothing is replaced again.
@@ -75,7 +77,7 @@ struct RefusedTokenTests {
         // Strangers' services cannot silence what is said of Apple's, nor the other way round.
         for _ in 0..<2 { _ = try bench.outcome(.mozilla(401, 109, .CARILLON_REJECTED, ""), from: AnswerBench.own) }
         #expect(warnings() == 2)
-        bench.fixture.clock.advance(by: 60 * ManualClock.minute)
+        bench.fixture.clock.advance(by: .minutes(60))
         _ = try bench.outcome(Self.refusal, from: AnswerBench.apple)
         #expect(warnings() == 3)
     }

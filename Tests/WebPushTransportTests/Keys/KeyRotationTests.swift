@@ -4,6 +4,8 @@ import PluginKit
 import PluginTestSupport
 import Synchronization
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import WebPushTransport
 
@@ -115,14 +117,14 @@ struct KeyRotationTests {
     @Test func allKeysThatAreTriedFitIntoADelivery() throws {
         try deliver(ticket: 1)
         #expect(host.requests[0].timeout == 30_000)
-        fixture.clock.advance(by: 29_000)
+        fixture.clock.advance(by: .seconds(29))
         host.answer(0, status: 400, body: Self.mismatch.body)
         #expect(host.requests[1].timeout == 26_000)
     }
 
     @Test func aKeyThatThereWasNoTimeForComesFirstInTheNextAttempt() throws {
         try deliver(ticket: 1)
-        fixture.clock.advance(by: 50_001)
+        fixture.clock.advance(by: .milliseconds(50_001))
         host.answer(0, status: 400, body: Self.mismatch.body)
         #expect(host.requests.count == 1)
         #expect(host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_RETRY, reason: "busy")])
@@ -163,7 +165,7 @@ struct KeyRotationTests {
     @Test func theOperatorIsToldOnceThatTheKeyMayBeTheWrongOne() throws {
         for _ in 0..<3 { _ = try bench.outcome(Self.mismatch, from: AnswerBench.apple) }
         #expect(bench.lines("Apple says that subscriptions were made with another key than vapid_key_file") == 1)
-        fixture.clock.advance(by: 48 * 60 * ManualClock.minute)
+        fixture.clock.advance(by: .hours(48))
         _ = try bench.outcome(Self.mismatch, from: AnswerBench.apple)
         #expect(bench.lines("subscriptions were made with another key") == 1)
         try bench.prove(AnswerBench.apple)

@@ -3,6 +3,7 @@ import Cipher
 import Foundation
 import PluginKit
 import PluginTestSupport
+import TimeTestSupport
 import WebPushEncryption
 
 @testable import WebPushTransport
@@ -39,7 +40,7 @@ struct TransportFixture {
         transport = try WebPushTransport(
             configuration: JSONObject(parsing: "{\(block)\(more.isEmpty ? "" : ",")\(more)}"),
             host: Host(host.pointer),
-            now: { clock.now }
+            now: clock.now
         )
     }
 

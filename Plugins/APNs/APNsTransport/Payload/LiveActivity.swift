@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// The block's members for a Live Activity (Apple, "Starting and updating Live Activities with ActivityKit push
 /// notifications").
@@ -64,15 +65,15 @@ struct LiveActivityPayload {
     private let alert: NativeAlert
     private let activity: LiveActivity
     private let writesAlert: Bool
-    private let now: Int64
+    private let now: Timestamp
 
-    /// Makes a payload of at most `limit` bytes. `now` is in milliseconds since 1970.
+    /// Makes a payload of at most `limit` bytes.
     static func make(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         _ activity: LiveActivity,
         limit: Int,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> [UInt8] {
         let hasText = !notification.title.isEmpty || !notification.body.isEmpty || block.alert.isVisible
         // The system does not start one without an alert.
@@ -105,7 +106,7 @@ struct LiveActivityPayload {
         if let timestamp = activity.timestamp {
             writer.value(timestamp)
         } else {
-            writer.integer(now / 1000)
+            writer.integer(now.seconds)
         }
         if writesAlert {
             lengths = writeAlert(notification, to: &writer, within: limits)

@@ -1,5 +1,6 @@
 import Cipher
 import PluginKit
+import Units
 
 /// A notification as Apple takes it, without recipient and credentials.
 struct Push: Sendable {
@@ -16,7 +17,7 @@ struct Push: Sendable {
     /// `apns-id`, the same for all attempts; nil when Apple would refuse it.
     let id: String?
 
-    /// `now` is in milliseconds since 1970. `lifetime` is how long Apple keeps the push when the notification has no
+    /// `lifetime` is how long Apple keeps the push when the notification has no
     /// expiration.
     init(
         _ notification: borrowing Notification,
@@ -24,8 +25,8 @@ struct Push: Sendable {
         _ priority: Priority,
         _ payload: [UInt8],
         collapses: Bool = false,
-        lifetime: Int64? = nil,
-        now: Int64
+        lifetime: Duration? = nil,
+        now: Timestamp
     ) {
         self.type = type
         self.priority = priority
@@ -34,9 +35,9 @@ struct Push: Sendable {
             collapses
             ? notification.collapseKey.headerValue(limit: Push.collapseIDLimit) { Base64URL.encode(SHA256.hash($0)) }
             : nil
-        let expiresAt = notification.expiresAt.map { Int64(clamping: $0) } ?? now + (lifetime ?? type.lifetime)
+        let expiresAt = notification.expiresAt ?? now + (lifetime ?? type.lifetime)
         // An expired push gets one attempt: 0.
-        expiration = expiresAt > now ? expiresAt / 1000 : 0
+        expiration = expiresAt > now ? expiresAt.seconds : 0
         id = MessageID.isCanonical(notification.id) ? notification.id.string : nil
     }
 
@@ -52,7 +53,7 @@ struct Push: Sendable {
     /// The same push, which Apple does not keep for offline devices.
     var unkept: Push { Push(self, expiration: 0) }
 
-    static func wake(_ notification: borrowing Notification, now: Int64) throws(PayloadError) -> Push {
+    static func wake(_ notification: borrowing Notification, now: Timestamp) throws(PayloadError) -> Push {
         Push(notification, as: .background, .considerate, try WakePayload.make(notification), now: now)
     }
 
@@ -61,7 +62,7 @@ struct Push: Sendable {
     static func nudge(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> Push? {
         guard notification.hasText else { return nil }
         return try alert(notification, block, now: now)
@@ -71,7 +72,7 @@ struct Push: Sendable {
     static func sealed(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> Push? {
         guard !notification.sealed.isEmpty else { return nil }
         guard notification.hasText else {
@@ -84,7 +85,7 @@ struct Push: Sendable {
     static func alert(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> Push {
         Push(
             notification,
@@ -103,7 +104,7 @@ struct Push: Sendable {
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         _ registration: borrowing Registration,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> Push? {
         let payload: [UInt8]
         switch type {
@@ -123,8 +124,8 @@ struct Push: Sendable {
         _ block: NativeBlock,
         _ activity: LiveActivity,
         limit: Int = PushType.liveActivity.payloadLimit,
-        lifetime: Int64? = nil,
-        now: Int64
+        lifetime: Duration? = nil,
+        now: Timestamp
     ) throws(PayloadError) -> Push {
         let usual = activity.alerts ? Priority.immediate : .usual(for: .liveActivity, notification.urgency)
         return Push(

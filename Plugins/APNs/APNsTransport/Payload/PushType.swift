@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// The values of `apns-push-type` ("Sending notification requests to APNs").
 enum PushType: String, Sendable, CaseIterable {
@@ -61,9 +62,9 @@ enum PushType: String, Sendable, CaseIterable {
     /// The largest payload, in bytes.
     var payloadLimit: Int { self == .voip ? 5120 : 4096 }
 
-    /// How long Apple keeps a push without an expiration, in milliseconds. Nobody wants to be called for a call that is
+    /// How long Apple keeps a push without an expiration. Nobody wants to be called for a call that is
     /// over, or to hear what somebody said an hour ago. Apple keeps only the latest push.
-    var lifetime: Int64 { self == .voip || self == .pushToTalk ? 0 : 86_400_000 }
+    var lifetime: Duration { self == .voip || self == .pushToTalk ? .zero : .days(1) }
 
     /// The reason of an outcome when a token of this type is dead and no alert can replace the push.
     var reasonOfDeadToken: String {

@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// An answer of APNs and its outcome. The status decides, and the reason refines it if there is one: bodies of proxies
 /// and overloaded servers need not be JSON.
@@ -11,26 +12,26 @@ struct APNsAnswer {
 
     let status: UInt32
     let reason: APNsReason?
-    /// When Apple last found the device token dead, in milliseconds since 1970; only with status 410.
-    private let timestamp: Int64?
-    /// The pause that `Retry-After` asks for, in milliseconds.
-    private let retryAfter: UInt32
+    /// When Apple last found the device token dead; only with status 410.
+    private let timestamp: Timestamp?
+    /// The pause that `Retry-After` asks for.
+    private let retryAfter: Duration
     /// Why there is no answer; only with status 0.
     private let failure: String
 
-    init(_ response: borrowing HTTPResponse, now: Int64) {
+    init(_ response: borrowing HTTPResponse, now: Timestamp) {
         status = response.status
         guard !(200...299).contains(response.status) else {
             failure = ""
             reason = nil
             timestamp = nil
-            retryAfter = 0
+            retryAfter = .zero
             return
         }
         failure = response.failure
         let body = try? JSONObject(parsing: response.body.bytes)
         reason = (body?["reason"]?.string).flatMap(APNsReason.init(rawValue:))
-        timestamp = body?["timestamp"]?.integer
+        timestamp = (body?["timestamp"]?.integer).map(Timestamp.init(milliseconds:))
         retryAfter = response.retryAfter(now: now)
     }
 
@@ -44,9 +45,9 @@ struct APNsAnswer {
     var isAboutChannel: Bool { status == 400 && (reason == .badChannelID || reason == .channelNotRegistered) }
 
     /// Whether Apple found the token dead before the device registered it again.
-    func isStale(registeredAt: UInt64) -> Bool {
-        guard status == 410, let timestamp, timestamp >= 0 else { return false }
-        return UInt64(timestamp) < registeredAt
+    func isStale(registeredAt: Timestamp) -> Bool {
+        guard status == 410, let timestamp, timestamp >= .epoch else { return false }
+        return timestamp < registeredAt
     }
 
     /// The verdict for a recipient.
@@ -93,11 +94,11 @@ struct APNsAnswer {
         case (403, let reason):
             let isOfAll = isAtMainOrigin && (reason?.isAboutCredentials ?? false)
             return outcome(isOfAll ? .misconfigured : .rejected, or: "other")
-        default: return verdict(registeredAt: 0)
+        default: return verdict(registeredAt: .epoch)
         }
     }
 
-    private func verdict(registeredAt: UInt64) -> Verdict {
+    private func verdict(registeredAt: Timestamp) -> Verdict {
         switch status {
         case 0: .outcome(Outcome(.retry, reason: failure))
         case 200...299: outcome(.delivered, or: "delivered")
@@ -124,7 +125,7 @@ struct APNsAnswer {
     }
 
     /// If Apple found the token dead before the device registered it again, the message is lost, but the device is not.
-    private func dead(registeredAt: UInt64) -> Verdict {
+    private func dead(registeredAt: Timestamp) -> Verdict {
         guard !isStale(registeredAt: registeredAt) else {
             return .outcome(Outcome(.rejected, status: status, reason: "stale-gone"))
         }
@@ -136,7 +137,7 @@ struct APNsAnswer {
             Outcome(
                 kind,
                 status: status,
-                retryAfter: kind == .retry ? retryAfter : 0,
+                retryAfter: kind == .retry ? retryAfter : .zero,
                 reason: reason?.label ?? word,
                 scope: scope
             )
@@ -152,6 +153,6 @@ struct Recipient: Sendable {
     var isAtMainOrigin: Bool
     /// Whether Apple ever accepted a push for the app's own topic there, so that neither topic nor server can be wrong.
     var isPlaceProven: Bool
-    /// When the device last registered, in milliseconds since 1970, or 0.
-    var registeredAt: UInt64
+    /// When the device last registered, or the epoch.
+    var registeredAt: Timestamp
 }

@@ -1,5 +1,6 @@
 import PluginKit
 import Synchronization
+import Units
 
 /// The part that pushes, broadcasts and channel management share: the host, the credentials and the origins.
 final class APNsClient: Sendable {
@@ -7,18 +8,17 @@ final class APNsClient: Sendable {
     let origins: Origins
     let credentials: Credentials
     let provenPlaces = ProvenPlaces()
-    private let clock: @Sendable () -> Int64
+    private let clock: @Sendable () -> Timestamp
     private let hasReportedPlace = Atomic(false)
 
-    init(host: Host, origins: Origins, credentials: Credentials, now: @escaping @Sendable () -> Int64) {
+    init(host: Host, origins: Origins, credentials: Credentials, now: @escaping @Sendable () -> Timestamp) {
         self.host = host
         self.origins = origins
         self.credentials = credentials
         clock = now
     }
 
-    /// In milliseconds since 1970.
-    var now: Int64 { clock() }
+    var now: Timestamp { clock() }
 
     /// Makes the request carry the proof, on a connection that may carry it.
     func authorize(_ request: inout HTTPRequest, with proof: Proof) {

@@ -1,5 +1,6 @@
 import Cipher
 import PluginKit
+import Units
 
 /// Sends broadcasts: updates and ends of Live Activities, to all devices that follow a channel.
 final class BroadcastSender: Sendable {
@@ -13,8 +14,8 @@ final class BroadcastSender: Sendable {
     }
 
     private static let payloadLimit = 5120
-    /// Two requests fit into the host's time limit for a delivery. In milliseconds.
-    private static let timeout: UInt32 = 25_000
+    /// Two requests fit into the host's time limit for a delivery.
+    private static let timeout: Duration = .seconds(25)
 
     private let client: APNsClient
     private let dispatcher: Dispatcher
@@ -33,7 +34,7 @@ final class BroadcastSender: Sendable {
         _ notification: borrowing Notification,
         _ registration: borrowing Registration,
         _ ticket: Ticket,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> Admission {
         guard let channel = ChannelID(token: registration.token),
             let key, key.isSame(as: registration.field("broadcast_key"))
@@ -56,7 +57,7 @@ final class BroadcastSender: Sendable {
 
     /// Nil for everything but an update or end of a Live Activity. Apple keeps nothing unless the rule asks for it:
     /// some channels accept no other expiration.
-    private func push(_ notification: borrowing Notification, now: Int64) throws(PayloadError) -> Push? {
+    private func push(_ notification: borrowing Notification, now: Timestamp) throws(PayloadError) -> Push? {
         guard notification.mode == .alert else { return nil }
         let block = try dispatcher.block(of: notification)
         guard block.pushType(hasText: notification.hasText) == .liveActivity, let activity = block.liveActivity,
@@ -67,7 +68,7 @@ final class BroadcastSender: Sendable {
             block,
             activity,
             limit: BroadcastSender.payloadLimit,
-            lifetime: 0,
+            lifetime: .zero,
             now: now
         )
     }

@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// An operator's command on broadcast channels: the words after `channels`.
 struct ChannelCommand {
@@ -157,7 +158,7 @@ struct ChannelAnswer {
     private let channel: String?
     private let body: JSONObject?
 
-    init(_ response: borrowing HTTPResponse, now: Int64) {
+    init(_ response: borrowing HTTPResponse, now: Timestamp) {
         answer = APNsAnswer(response, now: now)
         failure = response.failure
         channel = response.header("apns-channel-id")?.string

@@ -1,5 +1,6 @@
 import PluginKit
 import Synchronization
+import Units
 
 /// A notification's push, its token, and the push that replaces it when that token is dead.
 struct Dispatch {
@@ -30,8 +31,8 @@ final class Dispatcher: Sendable {
     private let topics: Topics
     private let host: Host
     private let blocks = ReadTexts<NativeBlock>()
-    /// When tokens other than device tokens were found dead, in milliseconds since 1970.
-    private let deadTokens = TokenMemory<Int64>()
+    /// When tokens other than device tokens were found dead.
+    private let deadTokens = TokenMemory<Timestamp>()
     private let hasReportedCoverage = Atomic(false)
 
     init(topics: Topics, host: Host) {
@@ -43,7 +44,7 @@ final class Dispatcher: Sendable {
     func dispatch(
         _ notification: borrowing Notification,
         to registration: borrowing Registration,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> Dispatch? {
         switch notification.mode {
         case .wake: return Dispatch(try .wake(notification, now: now))
@@ -61,7 +62,7 @@ final class Dispatcher: Sendable {
     }
 
     /// Marks a token other than the device token as dead. It is not tried again until the device registers anew.
-    func forget(_ token: TokenKey, now: Int64) {
+    func forget(_ token: TokenKey, now: Timestamp) {
         deadTokens.remember(now, of: token)
     }
 
@@ -71,7 +72,7 @@ final class Dispatcher: Sendable {
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         to registration: borrowing Registration,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> Dispatch {
         let type = block.pushType(hasText: notification.hasText)
         if type == .background,
@@ -93,7 +94,7 @@ final class Dispatcher: Sendable {
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         _ registration: borrowing Registration,
-        now: Int64
+        now: Timestamp
     ) throws(PayloadError) -> (Push, BorrowedText)? {
         let activity = type == .liveActivity ? block.liveActivity : nil
         let token =
@@ -119,7 +120,7 @@ final class Dispatcher: Sendable {
 
     private func isAlive(_ token: BorrowedText, _ registration: borrowing Registration) -> Bool {
         guard let diedAt = deadTokens.value(of: token) else { return true }
-        return registration.registeredAt > UInt64(clamping: diedAt)
+        return registration.registeredAt > diedAt
     }
 }
 

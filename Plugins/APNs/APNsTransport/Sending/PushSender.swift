@@ -1,4 +1,5 @@
 import PluginKit
+import Units
 
 /// Sends pushes to devices and decides with each answer whether another environment or an alert is tried.
 final class PushSender: Sendable {
@@ -8,13 +9,12 @@ final class PushSender: Sendable {
         let proof: Proof
         let type: PushType
         let environment: Environment
-        let registeredAt: UInt64
+        let registeredAt: Timestamp
         let alternatives: Alternatives?
     }
 
-    /// Up to four requests fit into the host's time limit for a delivery: two environments for each of two tokens. In
-    /// milliseconds.
-    private static let timeoutOfOneOfSeveral: UInt32 = 12_000
+    /// Up to four requests fit into the host's time limit for a delivery: two environments for each of two tokens.
+    private static let timeoutOfOneOfSeveral: Duration = .seconds(12)
 
     private let client: APNsClient
     private let dispatcher: Dispatcher
@@ -36,7 +36,7 @@ final class PushSender: Sendable {
         _ dispatch: consuming Dispatch,
         _ registration: borrowing Registration,
         _ ticket: Ticket,
-        now: Int64
+        now: Timestamp
     ) -> Admission {
         guard let proof = client.credentials.proof(now: now) else { return .failed }
         let environment =

@@ -1,14 +1,14 @@
+import Units
+
 /// Decides when to connect to one relay and when to leave it alone, without its socket and its clock.
-///
-/// `now` is in milliseconds on a clock that does not jump.
 struct ConnectionLife {
     enum State: Equatable {
         case idle
-        case waiting(until: Int64)
+        case waiting(until: Deadline)
         /// Waits for a place among the connections being opened.
         case queued
         case opening
-        case open(since: Int64)
+        case open(since: Deadline)
         /// We are closing it.
         case closing
         /// Shut down for good.
@@ -28,37 +28,37 @@ struct ConnectionLife {
 
     private let pauses: ConnectionPauses
     /// How long an unneeded connection stays open.
-    private let idle: Int64
+    private let idle: Duration
     private(set) var state = State.idle
     private var mayRest = true
     private var isNeeded = false
     private var failures = 0
     private var wasOpen = false
-    private var retryAt = Int64.min
-    private var unneededAt = Int64.max
+    private var retryAt = Deadline.distantPast
+    private var unneededAt = Deadline.distantFuture
 
-    init(pauses: ConnectionPauses, idle: Int64) {
+    init(pauses: ConnectionPauses, idle: Duration) {
         self.pauses = pauses
         self.idle = idle
     }
 
     /// When ``tick(now:)`` has something to do; nil while there is nothing to wait for.
-    var nextTick: Int64? {
+    var nextTick: Deadline? {
         switch state {
         case .waiting(let until): until
-        case .open where unneededAt < .max: unneededAt
-        case .idle where retryAt > .min: retryAt
+        case .open where unneededAt < .distantFuture: unneededAt
+        case .idle where retryAt > .distantPast: retryAt
         default: nil
         }
     }
 
     /// Whether the relay can be forgotten. While it pauses it cannot: the pause would be lost.
-    var isForgettable: Bool { state == .over || (state == .idle && retryAt == .min) }
+    var isForgettable: Bool { state == .over || (state == .idle && retryAt == .distantPast) }
 
-    mutating func need(_ isNeeded: Bool, now: Int64) -> Action {
+    mutating func need(_ isNeeded: Bool, now: Deadline) -> Action {
         guard self.isNeeded != isNeeded else { return .nothing }
         self.isNeeded = isNeeded
-        unneededAt = isNeeded ? .max : now + idle
+        unneededAt = isNeeded ? .distantFuture : now + idle
         switch state {
         case .idle where isNeeded: return approach(now: now)
         case .waiting where !isNeeded, .queued where !isNeeded: state = .idle
@@ -67,7 +67,7 @@ struct ConnectionLife {
         return .nothing
     }
 
-    mutating func tick(now: Int64) -> Action {
+    mutating func tick(now: Deadline) -> Action {
         switch state {
         case .waiting(let until) where until <= now:
             return approach(now: now)
@@ -75,7 +75,7 @@ struct ConnectionLife {
             state = .closing
             return .close
         case .idle where retryAt <= now:
-            retryAt = .min
+            retryAt = .distantPast
             return .nothing
         default:
             return .nothing
@@ -83,12 +83,12 @@ struct ConnectionLife {
     }
 
     /// Lets the relay rest after failures, or retries forever, beginning now: somebody may have repaired it.
-    mutating func set(mayRest: Bool, now: Int64) -> Action {
+    mutating func set(mayRest: Bool, now: Deadline) -> Action {
         guard mayRest != self.mayRest else { return .nothing }
         self.mayRest = mayRest
         guard !mayRest else { return .nothing }
         failures = 0
-        retryAt = .min
+        retryAt = .distantPast
         guard case .waiting = state else { return .nothing }
         return approach(now: now)
     }
@@ -100,7 +100,7 @@ struct ConnectionLife {
         return .open
     }
 
-    mutating func opened(now: Int64) -> Action {
+    mutating func opened(now: Deadline) -> Action {
         guard case .opening = state else { return .close }
         state = .open(since: now)
         wasOpen = true
@@ -108,7 +108,7 @@ struct ConnectionLife {
     }
 
     /// The connection has ended or could not be opened. `jitter` is from 0 to 1.
-    mutating func ended(now: Int64, jitter: Double) -> Action {
+    mutating func ended(now: Deadline, jitter: Double) -> Action {
         switch state {
         case .opening:
             failed(now: now, jitter: jitter)
@@ -125,8 +125,8 @@ struct ConnectionLife {
     }
 
     /// Leaves the relay alone for that long.
-    mutating func rest(for milliseconds: Int64, now: Int64) -> Action {
-        retryAt = max(retryAt, now + milliseconds)
+    mutating func rest(for span: Duration, now: Deadline) -> Action {
+        retryAt = max(retryAt, now + span)
         switch state {
         case .waiting, .queued:
             state = .waiting(until: retryAt)
@@ -147,7 +147,7 @@ struct ConnectionLife {
         }
     }
 
-    private mutating func approach(now: Int64) -> Action {
+    private mutating func approach(now: Deadline) -> Action {
         guard retryAt <= now else {
             state = .waiting(until: retryAt)
             return .nothing
@@ -156,30 +156,30 @@ struct ConnectionLife {
         return .queue
     }
 
-    private mutating func failed(now: Int64, jitter: Double) {
+    private mutating func failed(now: Deadline, jitter: Double) {
         failures += 1
         let patience = wasOpen ? pauses.failuresBeforeRest : pauses.failuresOfUnknown
         let isSpent = mayRest && failures >= patience
-        let full = isSpent ? pauses.rest : min(pauses.longest, pauses.first << min(failures - 1, 30))
-        retryAt = max(retryAt, now + full / 2 + Int64(Double(full - full / 2) * min(max(jitter, 0), 1)))
+        let full = isSpent ? pauses.rest : min(pauses.longest, pauses.first * (1 << min(failures - 1, 30)))
+        retryAt = max(retryAt, now + full / 2 * (1 + min(max(jitter, 0), 1)))
     }
 }
 
-/// How long a relay is left alone after failures, in milliseconds. Each pause is random between half of these times and
-/// the whole, so that relays that failed together are not retried together.
+/// How long a relay is left alone after failures. Each pause is random between half of these times and the whole, so
+/// that relays that failed together are not retried together.
 package struct ConnectionPauses: Sendable {
     /// After a first failure; it doubles with each that follows.
-    package var first: Int64 = 1_000
+    package var first: Duration = .seconds(1)
     /// The longest pause that doubling leads to.
-    package var longest: Int64 = 600_000
+    package var longest: Duration = .minutes(10)
     /// Failures in a row after which a relay rests.
     package var failuresBeforeRest = 10
     /// The same for a relay that was never connected to.
     package var failuresOfUnknown = 5
     /// How long a relay rests that a user named. The operator's relays are retried forever.
-    package var rest: Int64 = 3_600_000
+    package var rest: Duration = .hours(1)
     /// A connection that lasts this long clears earlier failures.
-    package var proof: Int64 = 60_000
+    package var proof: Duration = .minutes(1)
 
     package init() {}
 }

@@ -1,33 +1,35 @@
-/// Limits of one connection to a relay. Times are in milliseconds.
+import Units
+
+/// Limits of one connection to a relay.
 package struct ConnectionLimits: Sendable {
     /// Connections that are being opened at the same time, over all relays.
     package var opening = 50
     /// From the first packet to the end of the WebSocket handshake.
-    package var handshake: Int64 = 10_000
+    package var handshake: Duration = .seconds(10)
     /// How long a relay may be silent before it is pinged; one that is silent three times as long is given up.
-    package var silence: Int64 = 30_000
+    package var silence: Duration = .seconds(30)
     /// How long to wait for the information document (NIP-11) before subscribing without it.
-    package var information: Int64 = 3_000
+    package var information: Duration = .seconds(3)
     /// How long an information document stays valid.
-    package var informationAge: Int64 = 3_600_000
-    /// The longest message of a relay, in bytes; a longer one ends the connection (status 1009).
-    package var messageBytes = 1_048_576
+    package var informationAge: Duration = .hours(1)
+    /// The longest message of a relay; a longer one ends the connection (status 1009).
+    package var messageBytes: ByteCount = .mebibytes(1)
     /// Events of one connection that may be unsettled; further ones stay unread in the socket.
     package var eventsInWork = 1_024
     /// The same in bytes.
-    package var bytesInWork = 4_194_304
+    package var bytesInWork: ByteCount = .mebibytes(4)
     /// Bytes of ours that a relay may leave unread. With more, the connection is closed.
-    package var unreadBytes = 16_777_216
+    package var unreadBytes: ByteCount = .mebibytes(16)
     /// The largest batch of events that is handed over.
     package var batch = 256
     /// How long a connection that nobody needs any more stays open.
-    package var idle: Int64 = 60_000
+    package var idle: Duration = .minutes(1)
     /// How long a relay may take for its part of the closing handshake.
-    package var leaving: Int64 = 1_000
+    package var leaving: Duration = .seconds(1)
     /// How long a shutdown waits for events that were handed over to be settled.
-    package var settling: Int64 = 1_000
+    package var settling: Duration = .seconds(1)
     /// How long a published event may wait for a connection and an answer.
-    package var publishing: Int64 = 30_000
+    package var publishing: Duration = .seconds(30)
 
     package init() {}
 }

@@ -4,6 +4,8 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
+import Units
+import WebSocketFrames
 
 /// Opens WebSocket connections (RFC 6455), over TLS (1.2 at least, certificates checked) for `wss`.
 ///
@@ -51,7 +53,7 @@ struct RelayConnector: Sendable {
         if isGuarded, let address = origin.address, !addressGuard.permits(address) {
             return loop.makeFailedFuture(ConnectionFailure.forbiddenAddress)
         }
-        let end = loop.now + .milliseconds(limits.handshake)
+        let end = loop.now + .milliseconds(limits.handshake.milliseconds)
         let resolver = GuardedResolver(
             loop: loop,
             addressGuard: isGuarded ? addressGuard : nil,
@@ -59,7 +61,7 @@ struct RelayConnector: Sendable {
         )
         return ClientBootstrap(group: loop)
             .resolver(resolver)
-            .connectTimeout(.milliseconds(limits.handshake))
+            .connectTimeout(.milliseconds(limits.handshake.milliseconds))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connect(host: origin.host, port: Int(origin.port))
             .flatMap { channel in
@@ -104,20 +106,14 @@ struct RelayConnector: Sendable {
 
     private var upgrader: NIOTypedWebSocketClientUpgrader<NIOLoopBound<RelayWire>> {
         NIOTypedWebSocketClientUpgrader(
-            maxFrameSize: limits.messageBytes,
+            maxFrameSize: limits.messageBytes.bytes,
             enableAutomaticErrorHandling: false,
             upgradePipelineHandler: { channel, _ in
                 channel.eventLoop.makeCompletedFuture {
-                    let wire = RelayWire(limits: limits, now: channel.eventLoop.milliseconds)
-                    try channel.pipeline.syncOperations.addHandlers(
-                        ServerFrameRules(),
-                        NIOWebSocketFrameAggregator(
-                            minNonFinalFragmentSize: 0,
-                            maxAccumulatedFrameCount: 4_096,
-                            maxAccumulatedFrameSize: limits.messageBytes
-                        ),
-                        wire
-                    )
+                    let wire = RelayWire(limits: limits, now: channel.eventLoop.time)
+                    let bytes = limits.messageBytes.bytes
+                    let rules = FrameRules.handlers(for: .server, fragments: 4_096, messageBytes: bytes)
+                    try channel.pipeline.syncOperations.addHandlers(rules + [wire])
                     return NIOLoopBound(wire, eventLoop: channel.eventLoop)
                 }
             }
@@ -141,22 +137,5 @@ struct RelayConnector: Sendable {
             return .unreachable
         }
         return cause.reason == .forbiddenAddress ? .forbiddenAddress : .unresolved
-    }
-}
-
-/// Refuses frames that a server must not send (RFC 6455): masked ones (section 5.1), and those of extensions that were
-/// never agreed on (section 5.2).
-final class ServerFrameRules: ChannelInboundHandler {
-    typealias InboundIn = WebSocketFrame
-    typealias InboundOut = WebSocketFrame
-
-    private static let opcodes: [WebSocketOpcode] = [.continuation, .text, .binary, .connectionClose, .ping, .pong]
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let frame = unwrapInboundIn(data)
-        guard frame.maskKey == nil, Self.opcodes.contains(frame.opcode), !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
-            return context.fireErrorCaught(ConnectionFailure.protocolError)
-        }
-        context.fireChannelRead(data)
     }
 }

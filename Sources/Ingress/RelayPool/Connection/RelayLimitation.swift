@@ -1,6 +1,7 @@
 import HTTPLanes
 import JSON
 import Nostr
+import Units
 
 /// What a relay says about its limits (NIP-11, `limitation`), as far as it matters to us. Absurd values are replaced by
 /// the nearest plausible ones; what is missing gets the value that relays commonly have.
@@ -50,20 +51,19 @@ extension JSONObject {
     }
 }
 
-/// Caches a relay's limits (NIP-11), and decides when to ask for them. `now` is in milliseconds on a clock that does
-/// not jump.
+/// Caches a relay's limits (NIP-11), and decides when to ask for them.
 struct KnownLimitation {
     private enum State {
         case unknown
         case asked
-        case known(RelayLimitation, at: Int64)
+        case known(RelayLimitation, at: Deadline)
     }
 
-    private let age: Int64
+    private let age: Duration
     private var state = State.unknown
 
-    /// - Parameter age: How long they stay valid, in milliseconds.
-    init(age: Int64) {
+    /// - Parameter age: How long they stay valid.
+    init(age: Duration) {
         self.age = age
     }
 
@@ -74,7 +74,7 @@ struct KnownLimitation {
     }
 
     /// Whether to ask now.
-    mutating func begin(now: Int64) -> Bool {
+    mutating func begin(now: Deadline) -> Bool {
         switch state {
         case .asked: return false
         case .known(_, let at) where now - at < age: return false
@@ -85,7 +85,7 @@ struct KnownLimitation {
     }
 
     /// Takes the answer. A relay without a document gets the usual limits until the next connection asks again.
-    mutating func end(_ result: Result<HTTPResponse, HTTPFailure>, now: Int64) -> RelayLimitation {
+    mutating func end(_ result: Result<HTTPResponse, HTTPFailure>, now: Deadline) -> RelayLimitation {
         guard case .success(let response) = result, response.status == 200 else {
             state = .known(RelayLimitation(), at: now - age)
             return RelayLimitation()

@@ -1,6 +1,8 @@
 import HTTPLanes
 import NIOCore
 import NIOWebSocket
+import Units
+import WebSocketFrames
 
 /// One WebSocket connection to a relay, as its client: messages out and in, pings, the closing handshake (RFC 6455).
 /// Stops reading while its owner is busy. Lives on its channel's event loop.
@@ -23,7 +25,7 @@ final class RelayWire: ChannelDuplexHandler {
     /// (section 5.5.3).
     private var owedPong: ByteBuffer?
 
-    init(limits: ConnectionLimits, now: Int64) {
+    init(limits: ConnectionLimits, now: Deadline) {
         self.limits = limits
         keepalive = Keepalive(silence: limits.silence, now: now)
     }
@@ -44,7 +46,7 @@ final class RelayWire: ChannelDuplexHandler {
         context.flush()
         guard !context.channel.isWritable, !isClosing,
             let unread = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes),
-            unread > limits.unreadBytes
+            unread > limits.unreadBytes.bytes
         else { return }
         abort(.unread, context: context)
     }
@@ -102,7 +104,7 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        keepalive.received(now: context.eventLoop.now.milliseconds)
+        keepalive.received(now: context.eventLoop.time)
         owner?.receivedAll()
         flush()
         context.fireChannelReadComplete()
@@ -125,28 +127,19 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        switch error {
-        case NIOWebSocketFrameAggregator.Error.didReceiveFragmentBeforeReceivingTextOrBinaryFrame,
-            NIOWebSocketFrameAggregator.Error.receivedNewFrameWithoutFinishingPrevious:
-            close(.protocolError, .protocolError, context: context)
-        case is NIOWebSocketFrameAggregator.Error, NIOWebSocketError.invalidFrameLength:
-            close(.messageTooLarge, .tooLarge, context: context)
-        case is NIOWebSocketError, is ConnectionFailure:
-            close(.protocolError, .protocolError, context: context)
-        default:
-            abort(.closed, context: context)
-        }
+        guard let code = WebSocketErrorCode(closingAfter: error) else { return abort(.closed, context: context) }
+        close(code, code == .messageTooLarge ? .tooLarge : .protocolError, context: context)
     }
 
     private func scheduleKeepalive(context: ChannelHandlerContext) {
-        let wait = max(1, keepalive.nextTick - context.eventLoop.now.milliseconds)
+        let wait = max(.milliseconds(1), keepalive.nextTick - context.eventLoop.time)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        timer = context.eventLoop.scheduleTask(in: .milliseconds(wait)) { bound.value.checkKeepalive() }
+        timer = context.eventLoop.scheduleTask(in: .milliseconds(wait.milliseconds)) { bound.value.checkKeepalive() }
     }
 
     private func checkKeepalive() {
         guard let context, !isClosing else { return }
-        switch keepalive.tick(now: context.eventLoop.now.milliseconds, isListening: !readPending) {
+        switch keepalive.tick(now: context.eventLoop.time, isListening: !readPending) {
         case .nothing:
             break
         case .ping:
@@ -181,7 +174,9 @@ final class RelayWire: ChannelDuplexHandler {
             return context.close(promise: nil)
         }
         timer?.cancel()
-        timer = context.eventLoop.scheduleTask(in: .milliseconds(limits.leaving)) { bound.value.close(promise: nil) }
+        timer = context.eventLoop.scheduleTask(in: .milliseconds(limits.leaving.milliseconds)) {
+            bound.value.close(promise: nil)
+        }
         context.flush()
         if readPending {
             readPending = false
@@ -220,7 +215,7 @@ protocol RelayWireOwner: AnyObject {
     func ended(_ failure: ConnectionFailure?)
 }
 
-/// Tells a silent relay from a dead one. `now` is in milliseconds on a clock that does not jump.
+/// Tells a silent relay from a dead one.
 struct Keepalive {
     enum Action: Equatable {
         case nothing
@@ -231,24 +226,24 @@ struct Keepalive {
     /// Pings that may stay unanswered.
     private static let patience = 2
 
-    private let silence: Int64
+    private let silence: Duration
     private var unanswered = 0
     /// When ``tick(now:isListening:)`` has something to do.
-    private(set) var nextTick: Int64
+    private(set) var nextTick: Deadline
 
-    init(silence: Int64, now: Int64) {
+    init(silence: Duration, now: Deadline) {
         self.silence = silence
         self.nextTick = now + silence
     }
 
     /// The relay sent something.
-    mutating func received(now: Int64) {
+    mutating func received(now: Deadline) {
         unanswered = 0
         nextTick = now + silence
     }
 
     /// While we do not read, silence means nothing.
-    mutating func tick(now: Int64, isListening: Bool) -> Action {
+    mutating func tick(now: Deadline, isListening: Bool) -> Action {
         guard now >= nextTick else { return .nothing }
         nextTick = now + silence
         guard isListening else {

@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// Turns what is watched into filters (NIP-01).
 struct FilterPlan: Sendable {
@@ -33,11 +34,11 @@ struct FilterPlan: Sendable {
 
     /// New events for these keys; nil: for everybody. Stored events are not wanted, but not every relay understands a
     /// limit of 0.
-    func live(addressed: [PublicKey]?, authored: [PublicKey]?, now: Int64) -> [Filter] {
+    func live(addressed: [PublicKey]?, authored: [PublicKey]?, now: Timestamp) -> [Filter] {
         var filters: [Filter] = []
-        let seconds = now / 1_000 - settings.slackSeconds
+        let begin = now - settings.slack
         if addressed.map({ !$0.isEmpty }) ?? true {
-            let since = wraps.isEmpty ? seconds : seconds - settings.wrapSeconds
+            let since = (wraps.isEmpty ? begin : begin - settings.wrapSpread).seconds
             let kinds = addressedKinds?.union(wraps).union([.deletion])
             filters.append(Filter(kinds: kinds, tags: Self.naming(addressed), since: since, limit: 1))
         }
@@ -57,7 +58,7 @@ struct FilterPlan: Sendable {
                 stages.append(stage(Filter(kinds: addressedKinds, tags: named, since: since), .stored))
             }
             if !wraps.isEmpty {
-                let since = since - settings.wrapSeconds - settings.slackSeconds
+                let since = since - (settings.wrapSpread + settings.slack).seconds
                 stages.append(stage(Filter(kinds: wraps, tags: named, since: max(0, since)), .stored))
             }
         }
@@ -89,7 +90,7 @@ struct FilterPlan: Sendable {
                 stages.append(stage(Filter(kinds: addressedKinds, tags: named, since: max(first, horizon)), .stored))
             }
             if !wraps.isEmpty {
-                let since = max(0, first - settings.wrapSeconds - settings.slackSeconds)
+                let since = max(0, first - (settings.wrapSpread + settings.slack).seconds)
                 // Where every kind is asked for, later gift wraps were among those.
                 let until = addressedKinds == nil ? last - 1 : nil
                 let filter = Filter(kinds: wraps, tags: named, since: since, until: until)

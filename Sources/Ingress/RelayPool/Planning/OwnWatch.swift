@@ -1,4 +1,6 @@
 import Nostr
+import RateLimits
+import Units
 
 /// What a relay is asked for on behalf of our own key: registrations, and at the operator's relays requests of remote
 /// signing too.
@@ -23,28 +25,28 @@ struct OwnWatch: Sendable {
     /// Kinds that are asked for whatever router they name.
     private var wholeKinds: Set<Kind> = []
     private var asksByTag = true
-    private var paces: [Kind: RequestPace] = [:]
+    private var paces: [Kind: TokenBucket] = [:]
 
     init(key: PublicKey) {
         self.key = key.hex
     }
 
     /// Begins to ask, over a new connection too.
-    mutating func begin(at place: Place?, now: Int64) {
+    mutating func begin(at place: Place?, now: Timestamp) {
         self.place = place
         wholeKinds = place == .operators ? FilterPlan.registrations : []
         asksByTag = true
         paces = [:]
         for kind in wholeKinds {
-            paces[kind] = RequestPace(burst: Self.strangers.burst, perSecond: Self.strangers.perSecond, now: now)
+            paces[kind] = TokenBucket(capacity: Self.strangers.burst, perSecond: Self.strangers.perSecond, now: now)
         }
     }
 
     /// Filters for new events. Clients' clocks may be slow, so requests dated a few minutes ago count as well.
-    func filters(now: Int64) -> [Filter] {
+    func filters(now: Timestamp) -> [Filter] {
         var filters: [Filter] = []
         if place == .operators {
-            filters.append(Filter(kinds: [.remoteSigning], tags: ["p": [key]], since: now / 1_000 - 600))
+            filters.append(Filter(kinds: [.remoteSigning], tags: ["p": [key]], since: (now - .minutes(10)).seconds))
         }
         return filters
             + registrations().map { filter in
@@ -93,7 +95,7 @@ struct OwnWatch: Sendable {
 
     /// Counts a registration for somebody else that came live. Returns false when there are too many: then its kind is
     /// not asked for any more.
-    mutating func takesStranger(_ kind: Kind, now: Int64) -> Bool {
+    mutating func takesStranger(_ kind: Kind, now: Timestamp) -> Bool {
         guard wholeKinds.contains(kind), paces[kind]?.take(at: now) == false else { return true }
         wholeKinds.remove(kind)
         return false

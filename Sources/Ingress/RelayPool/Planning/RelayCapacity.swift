@@ -1,3 +1,5 @@
+import Units
+
 /// How much we may have open at a relay, from what it says (NIP-11), what it refused and what we consider enough.
 struct RelayCapacity: Hashable, Sendable {
     /// The limits that refusals imply.
@@ -20,8 +22,8 @@ struct RelayCapacity: Hashable, Sendable {
     private var stated = Lesson()
     /// What its refusals suggest, until ``forgetAt``: they may have had another reason.
     private var guessed = Lesson()
-    /// When guesses are given up, in milliseconds.
-    private(set) var forgetAt: Int64?
+    /// When guesses are given up.
+    private(set) var forgetAt: Timestamp?
 
     /// `enough` is the most that we want of a relay, in bytes.
     init(enough: Int) {
@@ -48,13 +50,13 @@ struct RelayCapacity: Hashable, Sendable {
     mutating func learn(bytes: Int) { stated.add(subscriptions: .max, bytes: bytes) }
 
     /// Learns from a refusal that seems to be about one or the other.
-    mutating func guess(subscriptions: Int, bytes: Int, until moment: Int64) {
+    mutating func guess(subscriptions: Int, bytes: Int, until moment: Timestamp) {
         guessed.add(subscriptions: subscriptions, bytes: bytes)
         forgetAt = moment
     }
 
     /// Gives guesses up when it is time. Returns whether there is more room now.
-    mutating func forget(now: Int64) -> Bool {
+    mutating func forget(now: Timestamp) -> Bool {
         guard let forgetAt, now >= forgetAt else { return false }
         let before = self
         guessed = Lesson()

@@ -1,60 +1,60 @@
+import RateLimits
+import Units
+
 /// Lets a burst of REQs pass and then a fixed number a second, fewer after a complaint of the relay.
-struct RequestPace: Hashable, Sendable {
+struct RequestPace: Sendable {
     private let burst: Double
     private let usual: Double
-    private var perSecond: Double
-    private var tokens: Double
-    private var filledAt: Int64
-    private var complainedAt: Int64?
+    private var bucket: TokenBucket
+    private var complainedAt: Timestamp?
 
-    /// After this time without a complaint the pace doubles again, in milliseconds.
-    private static let forgiveness: Int64 = 60_000
+    /// After this time without a complaint the pace doubles again.
+    private static let forgiveness: Duration = .minutes(1)
 
-    init(burst: Double, perSecond: Double, now: Int64) {
+    init(burst: Double, perSecond: Double, now: Timestamp) {
         self.burst = max(1, burst)
         usual = max(0.01, perSecond)
-        self.perSecond = usual
-        tokens = self.burst
-        filledAt = now
+        bucket = TokenBucket(capacity: self.burst, perSecond: usual, now: now)
     }
 
     /// Whether one may be sent at `now`.
-    mutating func take(at now: Int64) -> Bool {
-        fill(now)
-        guard tokens >= 1 else { return false }
-        tokens -= 1
-        return true
+    mutating func take(at now: Timestamp) -> Bool {
+        forgive(now)
+        return bucket.take(at: now)
     }
 
     /// When the next may be sent.
-    mutating func next(after now: Int64) -> Int64 {
-        fill(now)
-        let missing = 1 - tokens
-        return missing <= 0 ? now : now + Int64((missing / perSecond * 1_000).rounded(.up))
+    mutating func next(after now: Timestamp) -> Timestamp {
+        forgive(now)
+        return bucket.next(after: now)
     }
 
     /// Halves the pace, at most once a second: several refusals at one time are one complaint.
-    mutating func slowDown(at now: Int64) {
-        if let complainedAt, now - complainedAt < 1_000 { return }
-        fill(now)
+    mutating func slowDown(at now: Timestamp) {
+        if let complainedAt, now - complainedAt < .seconds(1) { return }
+        forgive(now)
         complainedAt = now
-        perSecond = max(usual / 64, perSecond / 2)
-        tokens = 0
+        setPace(max(usual / 64, bucket.perSecond / 2))
+        bucket.empty(at: now)
     }
 
     /// Returns to the usual pace, because the relay did not complain about it.
-    mutating func resume(at now: Int64) {
-        fill(now)
+    mutating func resume(at now: Timestamp) {
+        forgive(now)
+        bucket.fill(at: now)
         complainedAt = nil
-        perSecond = usual
+        setPace(usual)
     }
 
-    private mutating func fill(_ now: Int64) {
-        if let since = complainedAt, now - since >= Self.forgiveness {
-            perSecond = min(usual, perSecond * 2)
-            complainedAt = perSecond < usual ? now : nil
-        }
-        tokens = min(perSecond < usual ? 1 : burst, tokens + Double(max(0, now - filledAt)) / 1_000 * perSecond)
-        filledAt = now
+    private mutating func forgive(_ now: Timestamp) {
+        guard let since = complainedAt, now - since >= Self.forgiveness else { return }
+        setPace(min(usual, bucket.perSecond * 2))
+        complainedAt = bucket.perSecond < usual ? now : nil
+    }
+
+    /// A pace that is not the usual one has no burst.
+    private mutating func setPace(_ perSecond: Double) {
+        bucket.perSecond = perSecond
+        bucket.capacity = perSecond < usual ? 1 : burst
     }
 }

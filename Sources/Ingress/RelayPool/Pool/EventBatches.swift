@@ -1,3 +1,5 @@
+import Units
+
 /// The events of one relay that were read, in batches to hand over, and how many of them are not settled.
 struct EventBatches {
     /// What is handed over at once.
@@ -30,7 +32,7 @@ struct EventBatches {
     /// Whether every event is settled.
     var isSettled: Bool { unsettled.events == 0 }
     /// Whether so many are not settled that reading must stop.
-    var isFull: Bool { unsettled.events >= limits.eventsInWork || unsettled.bytes >= limits.bytesInWork }
+    var isFull: Bool { unsettled.events >= limits.eventsInWork || unsettled.bytes >= limits.bytesInWork.bytes }
 
     /// Adds an event. Returns the batch if this fills it.
     mutating func add(_ event: [UInt8], _ arrival: Arrival) -> Batch? {

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import Nostr
+import Units
 
 /// Events that one relay is to publish and fetches that it is to answer, with who waits for the results.
 struct PendingRequests {
@@ -75,15 +76,15 @@ final class PublishTally: Sendable {
 /// Waits for the relays that were asked for stored events, and completes once: when all have answered or time is up.
 final class FetchTally: Sendable {
     let filters: [Filter]
-    /// How long each relay has, in milliseconds.
-    let time: Int64
+    /// How long each relay has.
+    let time: Duration
     private let state: NIOLockedValueBox<(open: Set<RelayURL>, isAnswered: Bool)>
     private let completion: @Sendable (_ isAnswered: Bool) -> Void
 
     init(
         filters: [Filter],
         relays: Set<RelayURL>,
-        time: Int64,
+        time: Duration,
         completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
     ) {
         self.filters = filters

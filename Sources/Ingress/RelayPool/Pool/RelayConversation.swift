@@ -3,6 +3,8 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import Nostr
+import RateLimits
+import Units
 
 /// The shell around a ``RelaySession``: turns messages into its inputs and its actions into messages, batches for the
 /// delegate and answers to whoever published or fetched. Lives on one event loop.
@@ -29,8 +31,8 @@ final class RelayConversation: RelayWireOwner {
     private var hasBegun = false
     private var isOver = false
     private var malformed = 0
-    private var idleTalk: RequestPace
-    private var alarm = LoopAlarm()
+    private var idleTalk: TokenBucket
+    private var alarm = LoopAlarm<Timestamp>()
 
     init(url: RelayURL, environment: RelayEnvironment, loop: any EventLoop) {
         self.url = url
@@ -41,7 +43,8 @@ final class RelayConversation: RelayWireOwner {
         session = RelaySession(settings: settings)
         _ = session.watchOwnKey(at: .users, now: environment.now())
         batches = EventBatches(limits: environment.limits)
-        idleTalk = RequestPace(burst: Self.idleTalk.burst, perSecond: Self.idleTalk.perSecond, now: environment.now())
+        let (burst, perSecond) = Self.idleTalk
+        idleTalk = TokenBucket(capacity: burst, perSecond: perSecond, now: environment.now())
     }
 
     var keyCount: Int { session.keyCount }
@@ -216,7 +219,7 @@ final class RelayConversation: RelayWireOwner {
         guard
             let event = try? Event.signed(
                 kind: .clientAuthentication,
-                createdAt: now / 1_000,
+                createdAt: now.seconds,
                 tags: [["relay", url.text], ["challenge", challenge]],
                 by: environment.identity
             )
@@ -227,7 +230,7 @@ final class RelayConversation: RelayWireOwner {
     private func scheduleTick() {
         guard let next = session.nextTick, !isOver else { return alarm.cancel() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        alarm.set(at: next, now: environment.now(), on: loop) { bound.value.tick() }
+        alarm.set(at: next, in: next - environment.now(), on: loop) { bound.value.tick() }
     }
 
     private func tick() {
@@ -236,15 +239,20 @@ final class RelayConversation: RelayWireOwner {
     }
 }
 
-/// A timer of an event loop that is set again and again.
-struct LoopAlarm {
-    private var task: (at: Int64, scheduled: Scheduled<Void>)?
+/// A timer of an event loop that is set again and again, for moments of one clock.
+struct LoopAlarm<Moment: Equatable> {
+    private var task: (at: Moment, scheduled: Scheduled<Void>)?
 
-    /// Has `action` run at that moment instead of the one before. Times are milliseconds of one clock.
-    mutating func set(at moment: Int64, now: Int64, on loop: any EventLoop, _ action: @escaping @Sendable () -> Void) {
+    /// Has `action` run at `moment`, which is in `wait`, instead of the moment before.
+    mutating func set(
+        at moment: Moment,
+        in wait: Duration,
+        on loop: any EventLoop,
+        _ action: @escaping @Sendable () -> Void
+    ) {
         guard task?.at != moment else { return }
         task?.scheduled.cancel()
-        task = (moment, loop.scheduleTask(in: .milliseconds(max(1, moment - now)), action))
+        task = (moment, loop.scheduleTask(in: .milliseconds(max(1, wait.milliseconds)), action))
     }
 
     mutating func cancel() {
@@ -268,8 +276,7 @@ struct RelayEnvironment: Sendable {
     let http: any HTTPSender
     let delegate: any RelayPoolDelegate
     let mark: @Sendable (RelayURL) -> Int64?
-    /// Milliseconds since 1970.
-    let now: @Sendable () -> Int64
+    let now: @Sendable () -> Timestamp
     /// From 0 to 1.
     let jitter: @Sendable () -> Double
     let logger: Logger

@@ -2,6 +2,7 @@ import HTTPLanes
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
+import Units
 
 /// One relay of a pool: opens and closes its connection, and has a conversation over it.
 ///
@@ -20,7 +21,7 @@ final class RelayLink: @unchecked Sendable {
     private var rank: RelayRank
     private var isOpen = false
     private var lastFailure: ConnectionFailure?
-    private var alarm = LoopAlarm()
+    private var alarm = LoopAlarm<Deadline>()
     /// Fulfilled when nothing of this is open any longer.
     private var end: EventLoopPromise<Void>?
     private var isStopping = false
@@ -44,7 +45,7 @@ final class RelayLink: @unchecked Sendable {
         conversation = RelayConversation(url: url, environment: environment, loop: loop)
         published = NIOLockedValueBox(RelayStatus(url: url))
         conversation.link = self
-        _ = life.set(mayRest: !rank.isOperators, now: loop.milliseconds)
+        _ = life.set(mayRest: !rank.isOperators, now: loop.time)
     }
 
     /// The current status, on any thread.
@@ -60,7 +61,7 @@ final class RelayLink: @unchecked Sendable {
         callsRun += 1
         let wasKept = self.rank.isKept
         self.rank = rank
-        perform(life.set(mayRest: !rank.isOperators, now: loop.milliseconds))
+        perform(life.set(mayRest: !rank.isOperators, now: loop.time))
         if wasKept != rank.isKept { conversation.watchOwnKey(at: rank.isKept ? .operators : .users) }
         review()
     }
@@ -68,7 +69,7 @@ final class RelayLink: @unchecked Sendable {
     /// Asks for other kinds over a new connection, which continues reading where the one before stopped.
     func ask(for kinds: RequestedKinds) {
         conversation.ask(for: kinds)
-        if isOpen { perform(life.rest(for: 0, now: loop.milliseconds)) }
+        if isOpen { perform(life.rest(for: .zero, now: loop.time)) }
         review()
     }
 
@@ -78,8 +79,8 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// Closes the connection for good. Waits up to `patience` milliseconds for events that are not settled.
-    func stop(patience: Int64, _ promise: EventLoopPromise<Void>) {
+    /// Closes the connection for good. Waits up to `patience` for events that are not settled.
+    func stop(patience: Duration, _ promise: EventLoopPromise<Void>) {
         end = promise
         isStopping = true
         // The directory has released this already, but a connection that is closing still needs it.
@@ -87,9 +88,8 @@ final class RelayLink: @unchecked Sendable {
         conversation.abandon()
         guard conversation.isWorking, isOpen else { return stopNow() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        let now = loop.milliseconds
         alarm.cancel()
-        alarm.set(at: now + patience, now: now, on: loop) { bound.value.stopNow() }
+        alarm.set(at: loop.time + patience, in: patience, on: loop) { bound.value.stopNow() }
     }
 
     /// The session has acted.
@@ -103,8 +103,8 @@ final class RelayLink: @unchecked Sendable {
     }
 
     /// The relay refuses everything.
-    func rest(for milliseconds: Int64) {
-        perform(life.rest(for: milliseconds, now: loop.milliseconds))
+    func rest(for span: Duration) {
+        perform(life.rest(for: span, now: loop.time))
     }
 
     /// Some of what the relay holds cannot be read.
@@ -158,7 +158,7 @@ final class RelayLink: @unchecked Sendable {
         isOpen = true
         lastFailure = nil
         conversation.attach(wire)
-        perform(life.opened(now: loop.milliseconds))
+        perform(life.opened(now: loop.time))
         if let limitation = information.limitation { begin(limitation) }
         log(.info, "Connected to a relay", [:])
         review()
@@ -180,7 +180,7 @@ final class RelayLink: @unchecked Sendable {
             )
         }
         lastFailure = failure
-        perform(life.ended(now: loop.milliseconds, jitter: environment.jitter()))
+        perform(life.ended(now: loop.time, jitter: environment.jitter()))
         review()
         if life.state == .over { fulfill() }
     }
@@ -191,12 +191,12 @@ final class RelayLink: @unchecked Sendable {
     }
 
     private func fetchInformation() {
-        guard information.begin(now: loop.milliseconds) else { return }
+        guard information.begin(now: loop.time) else { return }
         let request = HTTPRequest(
             method: "GET",
             url: url.informationURL,
             headers: [HTTPField("accept", "application/nostr+json")],
-            timeout: UInt32(clamping: environment.limits.information),
+            timeout: environment.limits.information,
             untrustedURL: !rank.isOperators
         )
         let bound = NIOLoopBound(self, eventLoop: loop)
@@ -206,7 +206,7 @@ final class RelayLink: @unchecked Sendable {
     }
 
     private func informed(_ result: Result<HTTPResponse, HTTPFailure>) {
-        let limitation = information.end(result, now: loop.milliseconds)
+        let limitation = information.end(result, now: loop.time)
         if isOpen { begin(limitation) }
     }
 
@@ -221,7 +221,7 @@ final class RelayLink: @unchecked Sendable {
     /// Checks whether a connection is needed, when to act next, and whether the relay can be forgotten.
     private func review() {
         guard !isStopping else { return publish() }
-        perform(life.need(rank.isKept || conversation.isNeeded, now: loop.milliseconds))
+        perform(life.need(rank.isKept || conversation.isNeeded, now: loop.time))
         schedule()
         publish()
         if life.isForgettable, !rank.isKept, !conversation.isNeeded, !conversation.isWorking {
@@ -232,12 +232,12 @@ final class RelayLink: @unchecked Sendable {
     private func schedule() {
         guard let next = life.nextTick else { return alarm.cancel() }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        alarm.set(at: next, now: loop.milliseconds, on: loop) { bound.value.tick() }
+        alarm.set(at: next, in: next - loop.time, on: loop) { bound.value.tick() }
     }
 
     private func tick() {
         alarm.passed()
-        perform(life.tick(now: loop.milliseconds))
+        perform(life.tick(now: loop.time))
         review()
     }
 
@@ -255,7 +255,7 @@ final class RelayLink: @unchecked Sendable {
     private var state: RelayStatus.State {
         switch life.state {
         case .idle, .over: .idle
-        case .waiting(let until): .waiting(until: environment.now() + max(0, until - loop.milliseconds))
+        case .waiting(let until): .waiting(until: environment.now() + max(.zero, until - loop.time))
         case .queued: .waiting(until: environment.now())
         case .opening: .connecting
         case .open, .closing: .connected

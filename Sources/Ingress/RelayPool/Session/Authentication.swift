@@ -1,11 +1,12 @@
 import Nostr
+import Units
 
 /// The state of our authentication at a relay (NIP-42) on one connection.
 struct Authentication: Hashable, Sendable {
     private enum State: Hashable, Sendable {
         case untried
         /// Asked of the shell, or sent, at that moment.
-        case underway(EventID?, since: Int64)
+        case underway(EventID?, since: Timestamp)
         case accepted
         case refused
     }
@@ -21,12 +22,12 @@ struct Authentication: Hashable, Sendable {
     /// The relay wants to know who we are.
     private var isWanted = false
     /// No REQ before that moment, since the relay wants to know who we are first.
-    private(set) var holdUntil: Int64?
+    private(set) var holdUntil: Timestamp?
 
     init() {}
 
     /// Begins a connection to a relay that wants to know who we are first.
-    init(holdUntil: Int64) {
+    init(holdUntil: Timestamp) {
         isWanted = true
         self.holdUntil = holdUntil
     }
@@ -44,7 +45,7 @@ struct Authentication: Hashable, Sendable {
     }
 
     /// Takes a challenge. Returns it if it is to be answered now.
-    mutating func challenged(_ text: String, now: Int64) -> String? {
+    mutating func challenged(_ text: String, now: Timestamp) -> String? {
         guard text != challenge, text.utf8.count <= Self.challengeLength else { return nil }
         challenge = text
         state = .untried
@@ -52,19 +53,19 @@ struct Authentication: Hashable, Sendable {
     }
 
     /// The relay wants to know who we are. Returns the challenge if there is one that is to be answered now.
-    mutating func want(now: Int64) -> String? {
+    mutating func want(now: Timestamp) -> String? {
         isWanted = true
         return begin(now: now)
     }
 
-    private mutating func begin(now: Int64) -> String? {
+    private mutating func begin(now: Timestamp) -> String? {
         guard let challenge, state == .untried, attempts < Self.attemptLimit else { return nil }
         attempts += 1
         state = .underway(nil, since: now)
         return challenge
     }
 
-    mutating func sent(_ id: EventID, now: Int64) { state = .underway(id, since: now) }
+    mutating func sent(_ id: EventID, now: Timestamp) { state = .underway(id, since: now) }
 
     /// Takes the relay's answer. Returns false if it is about something else.
     mutating func answered(_ id: EventID, isAccepted: Bool) -> Bool {
@@ -75,7 +76,7 @@ struct Authentication: Hashable, Sendable {
     }
 
     /// When to go on as if the relay had accepted: not every relay gives an answer.
-    func deadline(_ patience: Int64) -> Int64? {
+    func deadline(_ patience: Duration) -> Timestamp? {
         guard case .underway(_, let since) = state else { return nil }
         return since + patience
     }

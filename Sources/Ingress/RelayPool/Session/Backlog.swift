@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// The keys that are watched at one relay, and what must still be read for them.
 struct Backlog: Sendable {
@@ -14,8 +15,8 @@ struct Backlog: Sendable {
     /// The most events that are asked for by id because the delegate did not deal with them. If there are more,
     /// everything is read again.
     static let missedLimit = 2_000
-    /// Keys are read for together if their moments lie within so many seconds.
-    private static let window: Int64 = 600
+    /// Keys are read for together if their moments lie within this time.
+    private static let window: Duration = .minutes(10)
 
     private let settings: SessionSettings
     private(set) var roster: Roster
@@ -148,8 +149,8 @@ struct Backlog: Sendable {
     ///
     /// Established keys are read for since the mark, unless they have a moment of their own; for the others everything
     /// is read.
-    mutating func begin(mark: Int64?, chunkSize: Int, isOwnWatched: Bool, now: Int64) {
-        progress.distrust(now: now, to: now / 1_000 - settings.catchUpSeconds)
+    mutating func begin(mark: Int64?, chunkSize: Int, isOwnWatched: Bool, now: Timestamp) {
+        progress.distrust(now: now, to: (now - settings.catchUp).seconds)
         if let mark { progress.resume(from: mark) }
         if chunkSize != roster.chunkSize || roster.chunks.count > roster.chunksNeeded + 1 {
             roster.rearrange(chunkSize: chunkSize)
@@ -177,7 +178,7 @@ struct Backlog: Sendable {
     }
 
     /// Ends a connection. Returns the new mark if one holds.
-    mutating func end(isComplete: Bool, now: Int64) -> Int64? {
+    mutating func end(isComplete: Bool, now: Timestamp) -> Int64? {
         defer { progress.dismiss() }
         return isComplete ? progress.conclude(now: now) : nil
     }
@@ -245,7 +246,7 @@ struct Backlog: Sendable {
     }
 
     /// What to read next. `isOpen` says whether the new events of a chunk come live or are polled.
-    func nextPurpose(now: Int64, isOwnOpen: Bool, isOpen: (Int) -> Bool) -> Sweep.Purpose? {
+    func nextPurpose(now: Timestamp, isOwnOpen: Bool, isOpen: (Int) -> Bool) -> Sweep.Purpose? {
         if missed.isDue(now) { return .again }
         if let ownGap, isOwnOpen {
             switch ownGap {
@@ -262,7 +263,7 @@ struct Backlog: Sendable {
     }
 
     /// When events that were not dealt with are read again.
-    var missedAt: Int64? { missed.isEmpty ? nil : missed.retryAt }
+    var missedAt: Timestamp? { missed.isEmpty ? nil : missed.retryAt }
 
     mutating func takeMissed() -> [EventID: Reading] { missed.take() }
 
@@ -337,17 +338,17 @@ struct Backlog: Sendable {
     mutating func settled(epoch: UInt32) { progress.settled(epoch) }
 
     /// Looks whether a new mark holds, and when to look again.
-    mutating func advanceMark(isComplete: Bool, now: Int64) -> (mark: Int64?, next: Int64?) {
+    mutating func advanceMark(isComplete: Bool, now: Timestamp) -> (mark: Int64?, next: Timestamp?) {
         guard isComplete else {
             progress.dismiss()
             return (nil, nil)
         }
         let mark = progress.advance(now: now, interval: settings.markInterval)
-        return (mark, max(now + 1_000, progress.nextAt))
+        return (mark, max(now + .seconds(1), progress.nextAt))
     }
 
     /// The delegate did not deal with a live event. An event without an id cannot be asked for.
-    mutating func missed(_ id: EventID?, isOwnWatched: Bool, now: Int64) {
+    mutating func missed(_ id: EventID?, isOwnWatched: Bool, now: Timestamp) {
         progress.dismiss()
         guard let id else { return }
         missed.add(id, now: now, settings)
@@ -369,16 +370,16 @@ struct Backlog: Sendable {
 /// Live events that the delegate did not deal with, to be read again after a pause.
 private struct MissedEvents: Sendable {
     private var events: [EventID: Reading] = [:]
-    private(set) var retryAt: Int64 = 0
+    private(set) var retryAt = Timestamp.epoch
     private var failures = 0
 
     var isEmpty: Bool { events.isEmpty }
     var count: Int { events.count }
 
-    func isDue(_ now: Int64) -> Bool { !events.isEmpty && retryAt <= now }
+    func isDue(_ now: Timestamp) -> Bool { !events.isEmpty && retryAt <= now }
     func contains(_ id: EventID) -> Bool { events[id] != nil }
 
-    mutating func add(_ id: EventID, now: Int64, _ settings: SessionSettings) {
+    mutating func add(_ id: EventID, now: Timestamp, _ settings: SessionSettings) {
         if events.isEmpty {
             retryAt = now + settings.pause(after: failures)
             failures += 1
@@ -420,15 +421,15 @@ struct ReadingQueue: Sendable {
         isSorted = true
     }
 
-    /// Removes the oldest places whose moments lie within `seconds`: what is read for one of them is read for all.
-    mutating func next(atMost count: Int, within seconds: Int64) -> [UInt32] {
+    /// Removes the oldest places whose moments lie within `span`: what is read for one of them is read for all.
+    mutating func next(atMost count: Int, within span: Duration) -> [UInt32] {
         if !isSorted {
             waiting.sort { $0.moment > $1.moment }
             isSorted = true
         }
         guard let first = waiting.last?.moment else { return [] }
         var places: [UInt32] = []
-        while places.count < count, let next = waiting.last, next.moment - first <= seconds {
+        while places.count < count, let next = waiting.last, next.moment - first <= span.seconds {
             places.append(next.place)
             waiting.removeLast()
         }

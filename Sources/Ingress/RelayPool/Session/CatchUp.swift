@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// Reads stored events at one relay: several sweeps at a time, as long as the ``Backlog`` has something to read.
 struct CatchUp: Sendable {
@@ -38,13 +39,13 @@ struct CatchUp: Sendable {
 
     /// Begins a connection. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process
     /// too.
-    mutating func begin(mark: Int64?, chunkSize: Int, isOwnWatched: Bool, now: Int64) {
+    mutating func begin(mark: Int64?, chunkSize: Int, isOwnWatched: Bool, now: Timestamp) {
         sweeps = [:]
         backlog.begin(mark: mark, chunkSize: chunkSize, isOwnWatched: isOwnWatched, now: now)
     }
 
     /// Ends a connection. Returns the new mark if one holds.
-    mutating func end(isComplete: Bool, now: Int64) -> Int64? {
+    mutating func end(isComplete: Bool, now: Timestamp) -> Int64? {
         sweeps = [:]
         return backlog.end(isComplete: isComplete, now: now)
     }
@@ -98,8 +99,8 @@ struct CatchUp: Sendable {
     {
         lastNumber = lastNumber == .max ? 1 : lastNumber + 1
         // Nothing older is read, in seconds.
-        let horizon = max(0, requests.now / 1_000 - settings.catchUpSeconds)
-        let slack = settings.slackSeconds
+        let horizon = max(0, (requests.now - settings.catchUp).seconds)
+        let slack = settings.slack.seconds
         var entries: [RosterEntry] = []
         let stages: [SweepStage]
         switch purpose {
@@ -171,7 +172,7 @@ struct CatchUp: Sendable {
         }
     }
 
-    private mutating func failed(_ number: UInt32, now: Int64) {
+    private mutating func failed(_ number: UInt32, now: Timestamp) {
         guard let sweep = sweeps[number] else { return }
         sweeps[number]?.failed(until: now + settings.pause(after: sweep.retry.failures))
     }
@@ -209,7 +210,7 @@ struct CatchUp: Sendable {
         }
     }
 
-    mutating func authenticationEnded(_ now: Int64) {
+    mutating func authenticationEnded(_ now: Timestamp) {
         for number in sweeps.keys { sweeps[number]?.retry.authenticationEnded(now) }
     }
 
@@ -266,7 +267,7 @@ struct CatchUp: Sendable {
         in number: UInt32,
         own: OwnWatch,
         _ scanner: inout EventScanner,
-        now: Int64
+        now: Timestamp
     ) -> Arrival? {
         sweeps[number]?.received(now: now)
         guard let scanned = try? scanner.scan(event), let reading = sweeps[number]?.reading(of: scanned),
@@ -296,7 +297,7 @@ struct CatchUp: Sendable {
 
     /// Takes the result for an event that a sweep brought. An event without an id cannot be asked for again.
     /// ``finish(_:_:)`` follows.
-    mutating func settled(_ number: UInt32, _ reading: Reading, isDealtWith: Bool, id: EventID?, now: Int64) {
+    mutating func settled(_ number: UInt32, _ reading: Reading, isDealtWith: Bool, id: EventID?, now: Timestamp) {
         guard sweeps[number] != nil else { return }
         sweeps[number]?.settled(now: now)
         if !isDealtWith { sweeps[number]?.missed(id, reading, atMost: Backlog.missedLimit) }

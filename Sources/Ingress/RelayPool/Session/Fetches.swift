@@ -1,10 +1,11 @@
 import Nostr
+import Units
 
 /// Requests for stored events at one relay, each until the relay has sent them or its time is up.
 struct Fetches: Sendable {
     private struct Fetch: Sendable {
         let filters: [Filter]
-        let deadline: Int64
+        let deadline: Timestamp
         var subscription: SubscriptionID?
         var retry = Retry()
     }
@@ -19,7 +20,7 @@ struct Fetches: Sendable {
     var isEmpty: Bool { fetches.isEmpty }
 
     /// Adds a fetch. The number must not be in use.
-    mutating func add(_ number: UInt64, _ filters: [Filter], deadline: Int64, _ requests: inout RelayRequests) {
+    mutating func add(_ number: UInt64, _ filters: [Filter], deadline: Timestamp, _ requests: inout RelayRequests) {
         if filters.isEmpty || fetches.count >= Self.limit || fetches[number] != nil {
             requests.act(.fetchEnded(number))
         } else {
@@ -74,7 +75,7 @@ struct Fetches: Sendable {
         }
     }
 
-    mutating func authenticationEnded(_ now: Int64) {
+    mutating func authenticationEnded(_ now: Timestamp) {
         for number in order { fetches[number]?.retry.authenticationEnded(now) }
     }
 

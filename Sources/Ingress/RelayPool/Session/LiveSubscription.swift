@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// A subscription to new events, and its replacement while that is not ready.
 struct LiveSubscription: Sendable {
@@ -27,20 +28,20 @@ struct LiveSubscription: Sendable {
     /// Requested; its stored events have not ended.
     private(set) var pending: SubscriptionID?
     /// When the last REQ was sent.
-    private(set) var sentAt: Int64?
+    private(set) var sentAt: Timestamp?
     private var sentBytes = 0
     /// When the relay last sent something in answer to it.
-    private var lastActivity: Int64?
+    private var lastActivity: Timestamp?
     /// When to send a REQ because there are changes or the last one failed.
-    private var dueAt: Int64?
+    private var dueAt: Timestamp?
     /// When to send a REQ at the latest to leave out keys that are no longer watched.
-    private var pruneAt: Int64?
+    private var pruneAt: Timestamp?
     private(set) var failures = 0
     private var awaitsAuthentication = false
     /// The relay will not have it. It is tried again much later.
     private(set) var isGivenUp = false
 
-    init(dueAt: Int64? = nil) {
+    init(dueAt: Timestamp? = nil) {
         self.dueAt = dueAt
     }
 
@@ -51,31 +52,31 @@ struct LiveSubscription: Sendable {
     var isSettled: Bool { isComplete || (pending == nil && open == nil && failures > 2) || isGivenUp }
 
     /// When the next REQ is to be sent, if one is.
-    var nextRequest: Int64? {
+    var nextRequest: Timestamp? {
         guard pending == nil else { return nil }
         return [dueAt, pruneAt].compactMap(\.self).min()
     }
 
     /// When the REQ that was sent last counts as failed.
-    func deadline(_ patience: Int64) -> Int64? {
+    func deadline(_ patience: Duration) -> Timestamp? {
         guard pending != nil, let lastActivity else { return nil }
         return lastActivity + patience
     }
 
     /// Requests it at that moment at the latest.
-    mutating func request(by moment: Int64) { dueAt = min(dueAt ?? moment, moment) }
+    mutating func request(by moment: Timestamp) { dueAt = min(dueAt ?? moment, moment) }
 
     /// Requests it soon, but not faster than large REQs may follow each other.
-    mutating func replace(now: Int64, _ settings: SessionSettings) {
+    mutating func replace(now: Timestamp, _ settings: SessionSettings) {
         let bytesPerSecond = Int64(max(1, settings.replacementBytesPerSecond))
-        let pause = max(settings.replacementInterval, Int64(sentBytes) * 1_000 / bytesPerSecond)
-        request(by: max(now, (sentAt ?? 0) + pause))
+        let pause = max(settings.replacementInterval, .milliseconds(Int64(sentBytes) * 1_000 / bytesPerSecond))
+        request(by: max(now, (sentAt ?? .epoch) + pause))
     }
 
     /// Requests it by that moment without the keys that are no longer watched.
-    mutating func prune(by moment: Int64) { pruneAt = pruneAt ?? moment }
+    mutating func prune(by moment: Timestamp) { pruneAt = pruneAt ?? moment }
 
-    mutating func sent(_ id: SubscriptionID?, bytes: Int, now: Int64) {
+    mutating func sent(_ id: SubscriptionID?, bytes: Int, now: Timestamp) {
         pending = id
         sentAt = now
         sentBytes = bytes
@@ -86,7 +87,7 @@ struct LiveSubscription: Sendable {
         isGivenUp = false
     }
 
-    mutating func received(now: Int64) { lastActivity = now }
+    mutating func received(now: Timestamp) { lastActivity = now }
 
     mutating func becameLive(_ id: SubscriptionID) {
         open = id
@@ -98,12 +99,12 @@ struct LiveSubscription: Sendable {
     mutating func lost() { open = nil }
 
     /// Requests it again at once; that is no failure.
-    mutating func requestAgain(now: Int64) {
+    mutating func requestAgain(now: Timestamp) {
         pending = nil
         dueAt = now
     }
 
-    mutating func failed(until moment: Int64) {
+    mutating func failed(until moment: Timestamp) {
         pending = nil
         dueAt = moment
         failures += 1
@@ -111,7 +112,7 @@ struct LiveSubscription: Sendable {
 
     mutating func awaitAuthentication() { awaitsAuthentication = true }
 
-    mutating func authenticationEnded(_ now: Int64) { if awaitsAuthentication { dueAt = now } }
+    mutating func authenticationEnded(_ now: Timestamp) { if awaitsAuthentication { dueAt = now } }
 
     mutating func giveUp() { isGivenUp = true }
 }

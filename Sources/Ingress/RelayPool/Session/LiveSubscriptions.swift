@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// The subscriptions to new events at one relay: for our own key, and for the watched keys in chunks.
 ///
@@ -30,7 +31,7 @@ struct LiveSubscriptions: Sendable {
     /// The relay refuses requests by kind.
     private var isByKindRefused = false
     /// When polled chunks are read next.
-    private var pollAt: Int64?
+    private var pollAt: Timestamp?
     /// The largest chunk, after the relay refused larger ones.
     private var chunkLimit: Int
 
@@ -87,7 +88,7 @@ struct LiveSubscriptions: Sendable {
 
     /// Begins a connection, with settings that may have changed. ``openAll(_:_:)`` follows when the backlog has begun,
     /// too.
-    mutating func begin(_ settings: SessionSettings, now: Int64) {
+    mutating func begin(_ settings: SessionSettings, now: Timestamp) {
         plan = FilterPlan(settings, withWraps: true)
         own.begin(at: own.place, now: now)
         live = [:]
@@ -185,7 +186,7 @@ struct LiveSubscriptions: Sendable {
         }
     }
 
-    private mutating func poll(_ chunk: Int, _ now: Int64, _ catchUp: inout CatchUp) {
+    private mutating func poll(_ chunk: Int, _ now: Timestamp, _ catchUp: inout CatchUp) {
         catchUp.backlog.becameLiveUnasked(chunk: chunk)
         pollAt = pollAt ?? now + settings.pollInterval
     }
@@ -194,7 +195,7 @@ struct LiveSubscriptions: Sendable {
     mutating func advancePolling(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         guard let due = pollAt, isByKindRefused else { return }
         guard requests.now >= due else { return requests.wake(at: due) }
-        let since = (due - settings.pollInterval) / 1_000
+        let since = (due - settings.pollInterval).seconds
         let size = catchUp.backlog.roster.chunkSize
         for chunk in catchUp.backlog.roster.chunks where isPolled(chunk, of: size, requests.capacity) {
             catchUp.backlog.read(chunk: chunk, since: since)
@@ -335,10 +336,10 @@ struct LiveSubscriptions: Sendable {
 
     // MARK: Answers
 
-    mutating func received(_ name: Name, now: Int64) { live[name]?.received(now: now) }
+    mutating func received(_ name: Name, now: Timestamp) { live[name]?.received(now: now) }
 
     /// Takes a registration for somebody else. Of too many, fewer are asked for from now on, and true is returned.
-    mutating func receivedStranger(_ kind: Kind, isLive: Bool, now: Int64) -> Bool {
+    mutating func receivedStranger(_ kind: Kind, isLive: Bool, now: Timestamp) -> Bool {
         guard isLive, !own.takesStranger(kind, now: now) else { return false }
         live[.own]?.request(by: now)
         return true
@@ -353,7 +354,7 @@ struct LiveSubscriptions: Sendable {
     ) {
         guard let subscription = live[name], subscription.pending == id else { return }
         if subscription.open == id {
-            gap(name, since: (subscription.sentAt ?? requests.now) / 1_000, &catchUp)
+            gap(name, since: (subscription.sentAt ?? requests.now).seconds, &catchUp)
         } else {
             requests.close(subscription.open)
         }
@@ -388,24 +389,28 @@ struct LiveSubscriptions: Sendable {
             failed(name, pause: settings.answer, &catchUp, &requests)
             live[name]?.awaitAuthentication()
         case .smaller where name == .own && own.askLess(), .never where name == .own && own.askLess():
-            failed(name, pause: 0, &catchUp, &requests)
+            failed(name, pause: .zero, &catchUp, &requests)
         case .smaller:
             if name.chunk != nil, shrinkChunks(&catchUp, &requests) { return }
             giveUp(name, &catchUp, &requests)
         case .never where name != .own && plan.canDoWithoutWraps:
             plan = plan.withoutWraps
-            failed(name, pause: 0, &catchUp, &requests)
+            failed(name, pause: .zero, &catchUp, &requests)
         case .never:
             giveUp(name, &catchUp, &requests)
         }
     }
 
-    mutating func authenticationEnded(_ now: Int64) {
+    mutating func authenticationEnded(_ now: Timestamp) {
         for name in live.keys { live[name]?.authenticationEnded(now) }
     }
 
-    private mutating func failed(_ name: Name, pause: Int64, _ catchUp: inout CatchUp, _ requests: inout RelayRequests)
-    {
+    private mutating func failed(
+        _ name: Name,
+        pause: Duration,
+        _ catchUp: inout CatchUp,
+        _ requests: inout RelayRequests
+    ) {
         live[name]?.failed(until: requests.now + pause)
         let failures = live[name]?.failures
         if name == .kinds, failures == Self.patienceByKind { giveUp(name, &catchUp, &requests) }
@@ -457,16 +462,16 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// The relay closed a retired subscription.
-    mutating func retiredClosed(_ id: SubscriptionID, _ former: Name?, _ now: Int64, _ catchUp: inout CatchUp) {
+    mutating func retiredClosed(_ id: SubscriptionID, _ former: Name?, _ now: Timestamp, _ catchUp: inout CatchUp) {
         retired.removeAll { $0 == id }
         retiredEnded(former, now, &catchUp)
     }
 
     /// What a retired subscription brought until now, and nothing else does yet, must be read from now on.
-    private mutating func retiredEnded(_ former: Name?, _ now: Int64, _ catchUp: inout CatchUp) {
+    private mutating func retiredEnded(_ former: Name?, _ now: Timestamp, _ catchUp: inout CatchUp) {
         if isAskedByKind, let chunk = former?.chunk {
             guard live[.kinds]?.open == nil else { return }
-            gap(.chunk(chunk), since: now / 1_000, &catchUp)
+            gap(.chunk(chunk), since: now.seconds, &catchUp)
             catchUp.backlog.notLive(chunk: chunk, staysAsked: true)
         } else {
             for (name, subscription) in live where subscription.open == nil && name != .own {
@@ -483,10 +488,10 @@ struct LiveSubscriptions: Sendable {
     }
 
     /// What a live subscription brought until now must be read from now on, once it is open again.
-    private mutating func lost(_ name: Name, _ now: Int64, _ catchUp: inout CatchUp) {
+    private mutating func lost(_ name: Name, _ now: Timestamp, _ catchUp: inout CatchUp) {
         let isReplaced = live[name]?.pending != nil && live[name]?.pending != live[name]?.open
         live[name]?.lost()
-        gap(name, since: now / 1_000, &catchUp)
+        gap(name, since: now.seconds, &catchUp)
         if name != .own { catchUp.backlog.notLive(chunk: name.chunk, staysAsked: isReplaced) }
     }
 

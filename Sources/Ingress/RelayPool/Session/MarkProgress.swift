@@ -1,18 +1,20 @@
+import Units
+
 /// Finds moments up to which every event was dealt with, although further events keep coming.
 ///
 /// Events are counted by epoch. A candidate ends an epoch. Once no event of that epoch or earlier ones is outstanding,
 /// the candidate holds.
 struct MarkProgress: Sendable {
-    /// Corrections of the clock by less than this are normal, in seconds.
-    private static let clockSlack: Int64 = 60
+    /// Corrections of the clock by less than this are normal.
+    private static let clockSlack: Duration = .minutes(1)
 
     /// The last moment that held, in seconds since 1970.
     private(set) var reached: Int64?
     private(set) var epoch: UInt32 = 0
     private var outstanding: [UInt32: Int] = [:]
     private var candidate: (seconds: Int64, epoch: UInt32)?
-    /// When to look for the next candidate, in milliseconds.
-    private(set) var nextAt: Int64 = 0
+    /// When to look for the next candidate.
+    private(set) var nextAt = Timestamp.epoch
 
     /// Whether no event is out.
     var isIdle: Bool { outstanding.isEmpty }
@@ -39,17 +41,17 @@ struct MarkProgress: Sendable {
 
     /// Takes back a mark from a clock that ran ahead of `now` and was set back since: everything after `seconds` is
     /// open again.
-    mutating func distrust(now: Int64, to seconds: Int64) {
-        guard let reached, reached > now / 1_000 + Self.clockSlack else { return }
+    mutating func distrust(now: Timestamp, to seconds: Int64) {
+        guard let reached, reached > (now + Self.clockSlack).seconds else { return }
         self.reached = seconds
         candidate = nil
-        nextAt = 0
+        nextAt = .epoch
     }
 
     /// Checks at `now` whether a moment holds. Call it only if nothing is missing.
-    mutating func advance(now: Int64, interval: Int64) -> Int64? {
+    mutating func advance(now: Timestamp, interval: Duration) -> Int64? {
         if candidate == nil, now >= nextAt {
-            candidate = (now / 1_000, epoch)
+            candidate = (now.seconds, epoch)
             epoch &+= 1
         }
         guard let candidate, !outstanding.keys.contains(where: { $0 <= candidate.epoch }) else { return nil }
@@ -61,9 +63,9 @@ struct MarkProgress: Sendable {
     }
 
     /// Takes `now` as the mark, if no event is outstanding. Returns nil if that is nothing new.
-    mutating func conclude(now: Int64) -> Int64? {
-        guard isIdle, now / 1_000 > reached ?? 0 else { return nil }
-        reached = now / 1_000
+    mutating func conclude(now: Timestamp) -> Int64? {
+        guard isIdle, now.seconds > reached ?? 0 else { return nil }
+        reached = now.seconds
         return reached
     }
 }

@@ -1,10 +1,11 @@
 import Nostr
+import Units
 
 /// Events to be published at one relay, each until the relay has answered or its time is up.
 struct Publications: Sendable {
     private struct Publication: Sendable {
         let event: Event
-        var deadline: Int64
+        var deadline: Timestamp
         /// An answer is awaited, so that it is not sent again.
         var isSent = false
         var retry = Retry()
@@ -18,7 +19,7 @@ struct Publications: Sendable {
     var isEmpty: Bool { publications.isEmpty }
 
     /// Adds an event. If it is already being published, the later deadline holds and it ends once.
-    mutating func add(_ event: Event, deadline: Int64, _ requests: inout RelayRequests) {
+    mutating func add(_ event: Event, deadline: Timestamp, _ requests: inout RelayRequests) {
         if let known = publications[event.id] {
             publications[event.id]?.deadline = max(known.deadline, deadline)
         } else if publications.count < Self.limit {
@@ -85,12 +86,12 @@ struct Publications: Sendable {
         return false
     }
 
-    mutating func authenticationEnded(_ now: Int64) {
+    mutating func authenticationEnded(_ now: Timestamp) {
         for id in publications.keys { publications[id]?.retry.authenticationEnded(now) }
     }
 
     /// The connection has ended: everything is sent again over the next.
-    mutating func disconnected(_ now: Int64) {
+    mutating func disconnected(_ now: Timestamp) {
         for id in publications.keys {
             publications[id]?.isSent = false
             publications[id]?.retry.wait(until: now)

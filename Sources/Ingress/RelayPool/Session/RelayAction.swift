@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// What the shell around a ``RelaySession`` must do, in the order given.
 enum RelayAction: Hashable, Sendable {
@@ -22,8 +23,8 @@ enum RelayAction: Hashable, Sendable {
     /// The result of a publication. `message` is the relay's and not to be trusted; it is nil if the relay gave no
     /// answer in time.
     case publishEnded(EventID, isAccepted: Bool, message: String?)
-    /// The relay refuses everything: disconnect, and stay away until that moment, in milliseconds since 1970.
-    case rest(until: Int64)
+    /// The relay refuses everything: disconnect, and stay away until that moment.
+    case rest(until: Timestamp)
 }
 
 /// How an event came in. The shell keeps it until the event is settled.

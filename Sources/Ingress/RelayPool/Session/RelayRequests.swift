@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// What is asked of one relay: which subscriptions are open, how many and how fast it allows, and the actions that
 /// result.
@@ -17,14 +18,14 @@ struct RelayRequests: Sendable {
     private(set) var lastNumber: UInt64 = 0
     private var actions: [RelayAction] = []
     /// The moment of the call that the session handles.
-    private(set) var now: Int64 = 0
+    private(set) var now = Timestamp.epoch
     /// When something is due that no message triggers.
-    private(set) var nextTick: Int64?
+    private(set) var nextTick: Timestamp?
 
     init(settings: SessionSettings) {
         self.settings = settings
-        capacity = RelayCapacity(enough: settings.openBytes)
-        pace = RequestPace(burst: settings.requestBurst, perSecond: settings.requestsPerSecond, now: 0)
+        capacity = RelayCapacity(enough: settings.openBytes.bytes)
+        pace = RequestPace(burst: settings.requestBurst, perSecond: settings.requestsPerSecond, now: .epoch)
     }
 
     /// How long a message of ours may be.
@@ -45,12 +46,12 @@ struct RelayRequests: Sendable {
     // MARK: Actions
 
     /// To be called first whenever the session is called.
-    mutating func begin(at now: Int64) { self.now = now }
+    mutating func begin(at now: Timestamp) { self.now = now }
 
     mutating func act(_ action: RelayAction) { actions.append(action) }
 
     /// Asks to be called at `moment` at the latest.
-    mutating func wake(at moment: Int64) { nextTick = min(nextTick ?? moment, moment) }
+    mutating func wake(at moment: Timestamp) { nextTick = min(nextTick ?? moment, moment) }
 
     /// To be called before everything that is due is done: it asks again to be called.
     mutating func forgetTick() { nextTick = nil }
@@ -99,7 +100,7 @@ struct RelayRequests: Sendable {
     /// Whether one more REQ may be sent now. If so, it counts as sent.
     mutating func takeTurn() -> Bool {
         guard !pace.take(at: now) else { return true }
-        wake(at: max(now + 1, pace.next(after: now)))
+        wake(at: max(now + .milliseconds(1), pace.next(after: now)))
         return false
     }
 
@@ -228,8 +229,7 @@ struct OpenSubscriptions: Sendable {
 
 /// When something that the relay refused or did not answer is sent again.
 struct Retry: Hashable, Sendable {
-    /// In milliseconds.
-    private(set) var at: Int64 = 0
+    private(set) var at = Timestamp.epoch
     private(set) var failures = 0
     private var awaitsAuthentication = false
 
@@ -237,19 +237,19 @@ struct Retry: Hashable, Sendable {
 
     mutating func succeeded() { failures = 0 }
 
-    mutating func failed(until moment: Int64) {
+    mutating func failed(until moment: Timestamp) {
         at = moment
         failures += 1
     }
 
     /// Waits without counting a failure.
-    mutating func wait(until moment: Int64) { at = moment }
+    mutating func wait(until moment: Timestamp) { at = moment }
 
     /// Waits until we have authenticated, but no longer than until that moment.
-    mutating func awaitAuthentication(until moment: Int64) {
+    mutating func awaitAuthentication(until moment: Timestamp) {
         at = moment
         awaitsAuthentication = true
     }
 
-    mutating func authenticationEnded(_ now: Int64) { if awaitsAuthentication { at = now } }
+    mutating func authenticationEnded(_ now: Timestamp) { if awaitsAuthentication { at = now } }
 }

@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// The conversation with one relay, without its socket: what is watched goes in, what to say comes out (NIP-01,
 /// NIP-42).
@@ -17,11 +18,9 @@ import Nostr
 ///
 /// Its parts are machines of their own: ``LiveSubscriptions`` for new events, ``CatchUp`` for stored ones,
 /// ``Authentication``, ``Publications`` and ``Fetches``. They send through ``RelayRequests``.
-///
-/// All times are milliseconds since 1970 unless a name or comment says seconds.
 struct RelaySession: Sendable {
-    /// Before authenticating, a relay that wants that first is given so long to send its challenge, in milliseconds.
-    private static let challengePatience: Int64 = 5_000
+    /// Before authenticating, a relay that wants that first is given so long to send its challenge.
+    private static let challengePatience: Duration = .seconds(5)
 
     /// The kinds asked for may change, which holds from the next connection on.
     var settings: SessionSettings
@@ -54,12 +53,12 @@ struct RelaySession: Sendable {
     var sweepCount: Int { catchUp.count }
     /// Whether stored events are being read.
     var isReading: Bool { catchUp.isReading }
-    var nextTick: Int64? { requests.nextTick }
+    var nextTick: Timestamp? { requests.nextTick }
 
     // MARK: What is wanted
 
     /// Watches keys and stops watching them.
-    mutating func update(_ changes: [WatchChange], now: Int64) -> [RelayAction] {
+    mutating func update(_ changes: [WatchChange], now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         for change in changes {
             switch change {
@@ -83,7 +82,7 @@ struct RelaySession: Sendable {
 
     /// Watches what is addressed to our own key, registrations and remote signing, as far as that is looked for at such
     /// a relay; nil: no longer.
-    mutating func watchOwnKey(at place: OwnWatch.Place?, now: Int64) -> [RelayAction] {
+    mutating func watchOwnKey(at place: OwnWatch.Place?, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         guard place != live.own.place else { return [] }
         live.watchOwnKey(at: place, &requests)
@@ -94,7 +93,7 @@ struct RelaySession: Sendable {
 
     /// Publishes an event, now or when connected. ``RelayAction/publishEnded(_:isAccepted:message:)`` follows, at
     /// `deadline` at the latest. If the event is already being published, the later deadline holds and it ends once.
-    mutating func publish(_ event: Event, deadline: Int64, now: Int64) -> [RelayAction] {
+    mutating func publish(_ event: Event, deadline: Timestamp, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         publications.add(event, deadline: deadline, &requests)
         return finish()
@@ -102,7 +101,7 @@ struct RelaySession: Sendable {
 
     /// Asks for stored events, now or when connected. ``RelayAction/fetchEnded(_:)`` with that number follows, at
     /// `deadline` at the latest. The number must not be in use.
-    mutating func fetch(_ number: UInt64, _ filters: [Filter], deadline: Int64, now: Int64) -> [RelayAction] {
+    mutating func fetch(_ number: UInt64, _ filters: [Filter], deadline: Timestamp, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         fetches.add(number, filters, deadline: deadline, &requests)
         return finish()
@@ -112,7 +111,7 @@ struct RelaySession: Sendable {
 
     /// Begins a conversation. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process
     /// too.
-    mutating func connected(limitation: RelayLimitation, mark: Int64?, now: Int64) -> [RelayAction] {
+    mutating func connected(limitation: RelayLimitation, mark: Int64?, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         isConnected = true
         requests.begin(limitation)
@@ -132,7 +131,7 @@ struct RelaySession: Sendable {
 
     /// Ends the conversation. `isClean` says that we ended it, with nothing unread; `isMessageTooLong` that the relay
     /// did because a message of ours was too long for it (status 1009).
-    mutating func disconnected(isClean: Bool, isMessageTooLong: Bool = false, now: Int64) -> [RelayAction] {
+    mutating func disconnected(isClean: Bool, isMessageTooLong: Bool = false, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         guard isConnected else { return finish() }
         if let mark = catchUp.end(isComplete: isClean && isEverythingLive, now: now) { requests.act(.marked(mark)) }
@@ -152,7 +151,7 @@ struct RelaySession: Sendable {
     // MARK: Messages
 
     /// Takes a message that is no event.
-    mutating func receive(_ message: ReceivedRelayMessage, now: Int64) -> [RelayAction] {
+    mutating func receive(_ message: ReceivedRelayMessage, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         guard isConnected else { return [] }
         switch message {
@@ -222,7 +221,7 @@ struct RelaySession: Sendable {
     // MARK: Authentication
 
     /// Sends the answer to a challenge and remembers what waits for it.
-    mutating func signed(_ answer: Event, now: Int64) -> [RelayAction] {
+    mutating func signed(_ answer: Event, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         guard isConnected else { return finish() }
         authentication.sent(answer.id, now: now)
@@ -248,7 +247,8 @@ struct RelaySession: Sendable {
     /// Says how an event is to be read that came on that subscription; nil when it is not to be read at all.
     ///
     /// Looks at the event's bytes only in subscriptions to stored events. Is not followed by actions.
-    mutating func received(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID, now: Int64) -> Arrival? {
+    mutating func received(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID, now: Timestamp) -> Arrival?
+    {
         requests.begin(at: now)
         switch requests.subscriptions[subscription]?.use {
         case .live(let name):
@@ -297,7 +297,7 @@ struct RelaySession: Sendable {
         _ arrivals: [Arrival],
         _ events: [[UInt8]],
         isDealtWith: [Bool],
-        now: Int64
+        now: Timestamp
     ) -> [RelayAction] {
         requests.begin(at: now)
         var sweeps: Set<UInt32> = []
@@ -325,7 +325,7 @@ struct RelaySession: Sendable {
     // MARK: Time
 
     /// Does what is due.
-    mutating func tick(now: Int64) -> [RelayAction] {
+    mutating func tick(now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         return finish()
     }

@@ -1,6 +1,7 @@
 import Nostr
+import Units
 
-/// What a ``RelaySession`` asks a relay for, and how hard. Times are in milliseconds unless their names say seconds.
+/// What a ``RelaySession`` asks a relay for, and how hard.
 struct SessionSettings: Sendable {
     /// The key to which registrations and requests of remote signing are addressed.
     var ownKey: PublicKey
@@ -18,11 +19,11 @@ struct SessionSettings: Sendable {
     }
 
     /// How far back is read after an absence.
-    var catchUpSeconds: Int64 = 172_800
+    var catchUp: Duration = .days(2)
     /// How much before a moment reading begins, since clocks differ and events travel.
-    var slackSeconds: Int64 = 900
+    var slack: Duration = .minutes(15)
     /// How far back gift wraps are dated at most (NIP-59).
-    var wrapSeconds: Int64 = 172_800
+    var wrapSpread: Duration = .days(2)
     /// Keys in one filter at most.
     var keysPerFilter = 1_000
     /// Bytes of filters that are open at one relay at most; of more keys than fit in, nobody is asked for by name, only
@@ -31,7 +32,7 @@ struct SessionSettings: Sendable {
     /// A relay compares each event it gets with all of that, and holds it in memory: half of what the relay of
     /// nostr-sdk gives a connection is what a guest may take who was not told how much there is. Some 2,900 keys fit
     /// in.
-    var openBytes = 524_288
+    var openBytes: ByteCount = .kibibytes(512)
     /// Events asked for at once.
     var pageLimit = 500
     /// Pages of one filter that are read at most.
@@ -47,33 +48,33 @@ struct SessionSettings: Sendable {
     /// REQs a second, over time.
     var requestsPerSecond: Double = 5
     /// How long the end of stored events may keep us waiting while nothing comes.
-    var answer: Int64 = 30_000
+    var answer: Duration = .seconds(30)
     /// After a first failure; it doubles with each that follows.
-    var firstPause: Int64 = 10_000
+    var firstPause: Duration = .seconds(10)
     /// The longest pause that doubling leads to.
-    var longestPause: Int64 = 600_000
+    var longestPause: Duration = .minutes(10)
     /// How long a subscription is given up that the relay will not have.
-    var rest: Int64 = 3_600_000
+    var rest: Duration = .hours(1)
     /// Between two readings for keys that exceed what the relay allows, where it will not be asked by kind.
-    var pollInterval: Int64 = 120_000
+    var pollInterval: Duration = .minutes(2)
     /// Between two marks.
-    var markInterval: Int64 = 30_000
+    var markInterval: Duration = .seconds(30)
     /// Between two replacements of one subscription.
-    var replacementInterval: Int64 = 1_000
+    var replacementInterval: Duration = .seconds(1)
     /// What replacements of one subscription take over time: while keys are added to a full chunk all the time, it is
     /// sent again every four seconds.
     var replacementBytesPerSecond = 32_768
     /// How long a limit holds that was only guessed from refusals.
-    var guessLifetime: Int64 = 86_400_000
+    var guessLifetime: Duration = .days(1)
     /// How long a key that is no longer watched may remain in its subscription.
-    var removalDelay: Int64 = 60_000
+    var removalDelay: Duration = .minutes(1)
 
     init(ownKey: PublicKey) {
         self.ownKey = ownKey
     }
 
     /// How long to wait after so many failures before.
-    func pause(after failures: Int) -> Int64 {
-        min(longestPause, firstPause << Int64(min(failures, 20)))
+    func pause(after failures: Int) -> Duration {
+        min(longestPause, firstPause * (1 << min(failures, 20)))
     }
 }

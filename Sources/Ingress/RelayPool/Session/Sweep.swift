@@ -1,4 +1,5 @@
 import Nostr
+import Units
 
 /// The reading of stored events for some keys, filter after filter and page after page, until each event was dealt
 /// with.
@@ -12,7 +13,7 @@ struct Sweep: Sendable {
         case gap(chunk: Int, since: Int64)
         /// The same for established keys that each have their own moment.
         case stragglers
-        /// Everything for keys of which nothing was read before.
+        /// Everything for keys that were never read.
         case beginning
         /// Registrations for our own key.
         case own(since: Int64?)
@@ -30,7 +31,7 @@ struct Sweep: Sendable {
     private var steps: [SweepStep]
     private(set) var subscription: SubscriptionID?
     /// When the relay last sent something for this, or the REQ was sent.
-    private var lastActivity: Int64 = 0
+    private var lastActivity = Timestamp.epoch
     /// Events that were handed over and are not settled.
     private var outstanding = 0
     /// Events that were not dealt with, to be read again.
@@ -60,7 +61,7 @@ struct Sweep: Sendable {
 
     /// When the open page counts as failed. While events of it are in work there is no deadline: then we may be who is
     /// slow.
-    func deadline(_ patience: Int64) -> Int64? {
+    func deadline(_ patience: Duration) -> Timestamp? {
         subscription == nil || outstanding > 0 ? nil : lastActivity + patience
     }
 
@@ -72,7 +73,7 @@ struct Sweep: Sendable {
     /// Prepares for the next page, which may be one that was interrupted.
     mutating func beginPage() { if !steps.isEmpty { steps[0].beginPageAgain() } }
 
-    mutating func sent(_ id: SubscriptionID?, now: Int64) {
+    mutating func sent(_ id: SubscriptionID?, now: Timestamp) {
         subscription = id
         lastActivity = now
         retry.sent()
@@ -83,11 +84,11 @@ struct Sweep: Sendable {
         steps.isEmpty ? nil : steps[0].reading(of: event)
     }
 
-    mutating func received(now: Int64) { lastActivity = now }
+    mutating func received(now: Timestamp) { lastActivity = now }
 
     mutating func handedOver() { outstanding += 1 }
 
-    mutating func settled(now: Int64) {
+    mutating func settled(now: Timestamp) {
         outstanding -= 1
         lastActivity = now
     }
@@ -110,7 +111,7 @@ struct Sweep: Sendable {
     /// Stops the page that is open; it is read again later.
     mutating func stopPage() { subscription = nil }
 
-    mutating func failed(until moment: Int64) {
+    mutating func failed(until moment: Timestamp) {
         subscription = nil
         retry.failed(until: moment)
     }
@@ -128,7 +129,7 @@ struct Sweep: Sendable {
     }
 
     /// Reads by these steps what was not dealt with.
-    mutating func readAgain(_ steps: [SweepStep], now: Int64, _ settings: SessionSettings) {
+    mutating func readAgain(_ steps: [SweepStep], now: Timestamp, _ settings: SessionSettings) {
         self.steps = steps
         undealt = [:]
         retry.wait(until: now + settings.pause(after: failedReadings))

@@ -1,3 +1,4 @@
+import ASCII
 import Cipher
 
 /// What a request asks for, by its method and target.
@@ -49,30 +50,12 @@ struct PushResource: Equatable, Concealed {
         guard (2...Self.longestToken).contains(token.utf8.count), let bytes = Hex.decode(anyCase: token) else {
             return nil
         }
-        guard let id = PercentEncoding.decode(id), (1...Self.longestID).contains(id.utf8.count),
+        guard let id = PercentEncoding.decode(id.utf8).flatMap({ String(validating: $0, as: UTF8.self) }),
+            (1...Self.longestID).contains(id.utf8.count),
             !id.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
         else { return nil }
         deviceToken = Hex.encode(bytes)
         self.id = id
         isSandbox = query.split(separator: "&").contains("sandbox=true")
-    }
-}
-
-/// Percent encoding of URLs (RFC 3986 section 2.1).
-enum PercentEncoding {
-    /// The decoded text; nil when a `%` is not followed by two hex digits, or the result is no UTF-8.
-    static func decode(_ encoded: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = encoded.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.count >= 2, let decoded = Hex.decode(anyCase: Substring(rest.prefix(2))) else { return nil }
-            bytes += decoded
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }

@@ -1,6 +1,7 @@
 import Cipher
 import Foundation
 import Notifications
+import Units
 
 /// The platform that the sealed ingress serves.
 package struct IngressPlatform: Sendable, Hashable {
@@ -8,10 +9,10 @@ package struct IngressPlatform: Sendable, Hashable {
     package let name: String
     /// The block of every push, as JSON; `{{loc_key}}` in a text stands for a key of the app's texts.
     package let block: String
-    /// The most bytes of a payload.
-    package let limit: Int
+    /// The largest payload.
+    package let limit: ByteCount
 
-    package init(name: String, block: String, limit: Int) {
+    package init(name: String, block: String, limit: ByteCount) {
         self.name = name
         self.block = block
         self.limit = limit
@@ -45,7 +46,7 @@ struct PushPayload {
     }
 
     /// The longest body that can fit, whatever stands around it, in bytes.
-    var longestBody: Int { platform.limit / 4 * 3 }
+    var longestBody: Int { platform.limit.bytes / 4 * 3 }
 
     func notification(for id: String, _ message: EncryptedMessage?, _ terms: MessageTerms) -> Notifications.Notification
     {
@@ -70,7 +71,7 @@ struct PushPayload {
 
     /// Whether a payload of the block and the members of `data` stays below the limit.
     private func fits(_ data: String) -> Bool {
-        block.utf8.count + data.utf8.count + Self.margin <= platform.limit
+        block.utf8.count + data.utf8.count + Self.margin <= platform.limit.bytes
     }
 
     /// Texts can always be written.

@@ -1,4 +1,5 @@
 import Notifications
+import Units
 
 /// A push message as it came, without its URL (RFC 8030 section 5). A field holds all of its lines.
 struct PushRequest: Equatable {
@@ -14,17 +15,17 @@ struct PushRequest: Equatable {
 /// A message's urgency and lifetime (RFC 8030 section 5.2 and 5.3). Both are optional, as our predecessor never asked
 /// for them.
 struct MessageTerms: Equatable {
-    /// The longest lifetime, in milliseconds: 30 days.
-    private static let longestLife: Int64 = 30 * 86_400_000
-    /// The shortest lifetime, in milliseconds: the time for "now or never" to reach the push service.
-    private static let shortestLife: Int64 = 60_000
+    /// The longest lifetime.
+    private static let longestLife: Duration = .days(30)
+    /// The shortest lifetime: the time for "now or never" to reach the push service.
+    private static let shortestLife: Duration = .minutes(1)
 
     let urgency: Urgency
-    /// When the push service should give up, in milliseconds since 1970; 0: it decides.
-    let expiresAt: Int64
+    /// When the push service should give up; the epoch: it decides.
+    let expiresAt: Timestamp
 
-    /// `now` is in milliseconds since 1970. Invalid values count as absent.
-    init(_ request: PushRequest, now: Int64) {
+    /// Invalid values count as absent.
+    init(_ request: PushRequest, now: Timestamp) {
         urgency =
             switch Self.word(request.urgency) {
             case "very-low", "low": .low
@@ -33,12 +34,12 @@ struct MessageTerms: Equatable {
             }
         let ttl = Self.word(request.ttl)
         guard let ttl, !ttl.isEmpty, ttl.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            expiresAt = 0
+            expiresAt = .epoch
             return
         }
         // A number with too many digits means a long time, too.
-        let seconds = min(Int64(ttl) ?? .max, Self.longestLife / 1000)
-        expiresAt = now + max(seconds * 1000, Self.shortestLife)
+        let seconds = min(Int64(ttl) ?? .max, Self.longestLife.seconds)
+        expiresAt = now + max(.seconds(seconds), Self.shortestLife)
     }
 
     private static func word(_ lines: [String]) -> String? {

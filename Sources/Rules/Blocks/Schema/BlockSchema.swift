@@ -1,4 +1,5 @@
 import Platforms
+import Units
 
 extension ObjectSchema {
     /// A JSON Schema of what rules may write here.
@@ -48,7 +49,7 @@ extension ValueSchema {
         case .moment:
             [
                 "anyOf": [
-                    Self.bounded("integer", 0, Double(MomentSpelling.range.upperBound / 1000)),
+                    Self.bounded("integer", 0, Double(MomentSpelling.range.upperBound.seconds)),
                     ["type": "string", "pattern": .text(MomentTemplate.pattern)],
                 ]
             ]

@@ -154,7 +154,7 @@ struct TemplateTags {
 }
 
 extension [TemplateVariable.Content] {
-    /// The result type of nested `functions`, the last of which takes one of these types.
+    /// The result type of nested `functions`; the last one takes one of these types.
     fileprivate func results(of functions: [TemplateFunction]) throws(TemplateError) -> [TemplateVariable.Content] {
         var contents = self
         for function in functions.reversed() {

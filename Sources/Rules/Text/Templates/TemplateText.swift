@@ -1,5 +1,6 @@
 import Mustache
 import Nostr
+import Units
 
 /// A value that a template may insert, with the functions that may be applied to it, as in
 /// `{{excerpt(event.content)}}`.
@@ -131,8 +132,8 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
     /// Seconds from the moment until now; negative in the future.
     private var age: Int64? {
         switch content {
-        case .moment(let seconds): scope.now / 1000 &- seconds
-        case .untrusted(let digits): Int64(digits).map { scope.now / 1000 &- $0 }
+        case .moment(let seconds): scope.now.seconds &- seconds
+        case .untrusted(let digits): Int64(digits).map { scope.now.seconds &- $0 }
         default: nil
         }
     }

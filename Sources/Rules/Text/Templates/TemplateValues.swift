@@ -1,6 +1,7 @@
 import Mustache
 import Nostr
 import Notifications
+import Units
 
 /// The values of variables, by name.
 struct TemplateValues: MustacheParent {
@@ -8,8 +9,7 @@ struct TemplateValues: MustacheParent {
     private let count: UInt32
     private var scope: TemplateScope
 
-    /// `now` is in milliseconds since 1970.
-    init(_ input: RuleInput, now: Int64 = 0, mentions: MentionStyle = .raw) {
+    init(_ input: RuleInput, now: Timestamp = .epoch, mentions: MentionStyle = .raw) {
         self.input = input
         self.count = 1
         self.scope = TemplateScope(now: now, mentions: mentions)

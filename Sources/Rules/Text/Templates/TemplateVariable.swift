@@ -1,4 +1,5 @@
 import Notifications
+import Units
 import YAMLReading
 
 /// A variable of templates.
@@ -141,8 +142,8 @@ struct TemplateScope: Sendable {
     var place = TextPlace.line
     /// The template's language; nil if unknown.
     var language: LanguageTag?
-    /// In milliseconds since 1970; 0: unknown.
-    var now: Int64 = 0
+    /// The epoch: unknown.
+    var now: Timestamp = .epoch
     /// How `nostr:` URIs are shown in texts for people.
     var mentions = MentionStyle.raw
 }

@@ -8,6 +8,7 @@ import NIOPosix
 import Notifications
 import PluginHost
 import Synchronization
+import Units
 
 /// Our side of a run, connected as in the router.
 final class ChaosClient {
@@ -68,7 +69,7 @@ final class ChaosClient {
                 }
             ),
             limits: CourierLimits(inFlight: plan.inFlight),
-            policy: RetryPolicy(cap: 120_000, lifetime: 30 * 24 * 3_600_000),
+            policy: RetryPolicy(cap: .minutes(2), lifetime: .days(30)),
             log: run.log
         )
     }
@@ -88,9 +89,9 @@ final class ChaosClient {
         }
     }
 
-    func shutDown(now: Int64) async {
-        await courier.shutdown(deadline: now + 24 * 3_600_000)
-        await host.shutDown(within: 10_000)
+    func shutDown(now: Timestamp) async {
+        await courier.shutdown(deadline: now + .hours(24))
+        await host.shutDown(within: .seconds(10))
         await lanes.shutdown()
         try? await group.shutdownGracefully()
     }
@@ -98,9 +99,9 @@ final class ChaosClient {
     /// Waits of seconds become waits of a fraction.
     private static func lanes(_ lab: Lab) -> HTTPLanes.Configuration {
         var settings = ConnectionSettings()
-        settings.backoffStart = 10
-        settings.backoffLimit = 200
-        settings.doubtAfterSilence = 1_000
+        settings.backoffStart = .milliseconds(10)
+        settings.backoffLimit = .milliseconds(200)
+        settings.doubtAfterSilence = .seconds(1)
         return HTTPLanes.Configuration(
             caFile: lab.caFile,
             allowPrivate: ["127.0.0.0/8", "::1/128"],
@@ -141,7 +142,7 @@ final class RegisteredPopulation: DeviceDirectory {
 
     func address(of device: DeviceID) -> DeviceAddress? { addresses.withLock { $0[device] } }
 
-    func removeGone(_ device: DeviceID, registeredAt: Int64) {
+    func removeGone(_ device: DeviceID, registeredAt: Timestamp) {
         addresses.withLock { addresses in
             guard let known = addresses[device], known.registeredAt <= registeredAt else { return }
             addresses[device] = nil
@@ -155,19 +156,16 @@ final class RegisteredPopulation: DeviceDirectory {
 /// A clock that goes `speed` times as fast as ours, from the present time on, and never back.
 package struct FastClock: Sendable {
     private let speed: Int64
-    private let start: Int64
+    private let start: Timestamp
     private let startedAt = ContinuousClock.now
 
-    /// `start` in milliseconds since 1970.
-    package init(speed: Int64, start: Int64) {
+    package init(speed: Int64, start: Timestamp) {
         self.speed = speed
         self.start = start
     }
 
-    /// Milliseconds since 1970.
-    package var now: Int64 {
-        let passed = (ContinuousClock.now - startedAt).components
-        return start + passed.seconds * 1_000 * speed + passed.attoseconds / 1_000_000_000_000 * speed / 1_000
+    package var now: Timestamp {
+        start + (ContinuousClock.now - startedAt) * speed
     }
 }
 
@@ -176,8 +174,11 @@ struct FastAlarm: Alarm {
     let clock: FastClock
     let speed: Int64
 
-    func ring(at time: Int64, _ action: @escaping @Sendable () -> Void) {
-        let wait = max(0, time - clock.now) / speed + 1
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(Int(min(wait, 60_000))), execute: action)
+    func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
+        let wait = max(.zero, time - clock.now) / speed + .milliseconds(1)
+        DispatchQueue.global().asyncAfter(
+            deadline: .now() + .milliseconds(Int(min(wait, .minutes(1)).milliseconds)),
+            execute: action
+        )
     }
 }

@@ -1,6 +1,7 @@
 import CarillonLab
 import Cipher
 import Notifications
+import Units
 
 /// What a run does, all of it drawn from the seed.
 package struct ChaosPlan: Sendable {
@@ -112,7 +113,12 @@ package struct ChaosDevice: Sendable {
 
     /// Where a running lab takes its pushes. Throws `LabError` where the lab lacks the service.
     func address(at lab: Lab) throws -> DeviceAddress {
-        var address = DeviceAddress(platform: transport.platform, app: Population.app, token: target, registeredAt: 1)
+        var address = DeviceAddress(
+            platform: transport.platform,
+            app: Population.app,
+            token: target,
+            registeredAt: Timestamp(milliseconds: 1)
+        )
         switch transport {
         case .apns, .fcm: break
         case .webPush: address.token = try Self.url(lab.webPushURL) + "/push/" + target

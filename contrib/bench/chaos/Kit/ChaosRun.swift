@@ -7,6 +7,7 @@ import NIOCore
 import NIOPosix
 import Notifications
 import PluginHost
+import Units
 
 /// One run: a lab that misbehaves, and everything of ours from the outbox to the sockets, as the router connects it.
 ///
@@ -34,7 +35,10 @@ package struct ChaosRun {
 
     /// Throws where the run could not be made; what went wrong in it is the judge's to find.
     package func run() async throws -> ChaosRecord {
-        let clock = FastClock(speed: plan.haste, start: Int64(Date().timeIntervalSince1970 * 1_000))
+        let clock = FastClock(
+            speed: plan.haste,
+            start: Timestamp.now()
+        )
         let population = Population(plan, now: clock.now)
         let maker = MischiefMaker(plan, population.devices)
         let lab = try await Lab.start(labConfiguration(population, maker))

@@ -3,6 +3,7 @@ import HTTPLanes
 import Notifications
 import PluginHost
 import Synchronization
+import Units
 
 /// What happened on our side, in the order in which it happened.
 package struct Journal: Sendable {
@@ -169,11 +170,11 @@ struct JournalledTransport: Transport {
 
 extension Outcome {
     /// No access token is to be had: a wait without an answer to the message itself.
-    fileprivate var isOfTokenEndpoint: Bool { reason.hasPrefix("token-") || status == 0 && retryAfter > 0 }
+    fileprivate var isOfTokenEndpoint: Bool { reason.hasPrefix("token-") || status == 0 && retryAfter > .zero }
 
     fileprivate func waiting(times factor: Int64) -> Outcome {
         var longer = self
-        longer.retryAfter = UInt32(clamping: Int64(retryAfter) * factor)
+        longer.retryAfter = retryAfter * factor
         return longer
     }
 }
@@ -193,7 +194,7 @@ struct NumberedSender: HTTPSender {
 
     func send(_ request: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void) {
         var request = request
-        request.timeout = min(request.timeout, timeout)
+        request.timeout = min(request.timeout, .milliseconds(timeout))
         guard let device = target(of: request).flatMap({ devices[$0] }), let number = journal.sendingBegan(to: device)
         else { return lanes.send(request, completion: completion) }
         request.headers.append(HTTPField(Self.header, String(number)))

@@ -1,5 +1,6 @@
 import Delivery
 import Notifications
+import Units
 
 /// The devices of a run and what is pushed to them.
 package struct Population: Sendable {
@@ -9,8 +10,8 @@ package struct Population: Sendable {
     package let deliveries: [Delivery]
     private let indices: [String: Int]
 
-    /// `now` is the courier's, in milliseconds since 1970.
-    package init(_ plan: ChaosPlan, now: Int64) {
+    /// `now` is the courier's.
+    package init(_ plan: ChaosPlan, now: Timestamp) {
         var random = SplitMix64(seed: plan.seed, for: "population")
         var devices: [ChaosDevice] = []
         var byTransport: [ChaosTransport: [Int]] = [:]
@@ -51,7 +52,7 @@ package struct Population: Sendable {
     private static func delivery(
         _ number: Int,
         to device: ChaosDevice,
-        _ now: Int64,
+        _ now: Timestamp,
         _ random: inout SplitMix64
     ) -> Delivery {
         let words = (0..<Int.random(in: 1...120, using: &random)).map { _ in

@@ -2,6 +2,7 @@ import Delivery
 import GRDBSQLite
 import Glibc
 import Notifications
+import Units
 
 /// The same rows by SQLite's own calls, and nothing else: what the disk and the database allow.
 struct BareOutbox {
@@ -62,7 +63,7 @@ struct BareOutbox {
         sqlite3_bind_int64(insert, 1, number)
         sqlite3_bind_int64(insert, 2, 1)
         sqlite3_bind_int64(insert, 4, delivery.device.rawValue)
-        sqlite3_bind_int64(insert, 5, delivery.acceptedAt)
+        sqlite3_bind_int64(insert, 5, delivery.acceptedAt.milliseconds)
         try delivery.id.withCString { id in
             sqlite3_bind_text(insert, 3, id, -1, nil)
             try blob.withUnsafeBytes { blob in

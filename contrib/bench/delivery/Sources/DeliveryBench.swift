@@ -4,6 +4,7 @@ import Foundation
 import Logging
 import Notifications
 import Synchronization
+import Units
 
 /// What a durable delivery costs, from acceptance to its final outcome, as ratios to bare SQLite in one run on one
 /// disk: `swift run -c release DeliveryBench [folder]`.
@@ -54,13 +55,12 @@ struct DeliveryBench {
     private func courierRate(of groups: [[Delivery]], path: String) async throws -> Double {
         let outbox = try Outbox(path: folder.appending(path: path).path)
         let everything = CountingObserver(expected: count)
-        let now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
         let environment = CourierEnvironment(
             store: outbox,
             directory: OneDirectory(),
             observer: everything,
-            now: now,
-            alarm: DispatchAlarm(now: now),
+            now: Timestamp.now,
+            alarm: DispatchAlarm(now: Timestamp.now),
             transport: { _ in InstantTransport() }
         )
         let courier = try Courier(environment, log: Logger(label: "bench"))
@@ -70,7 +70,7 @@ struct DeliveryBench {
         for group in groups { try courier.accept(group) }
         let accepted = ContinuousClock.now - start
         everything.wait()
-        await courier.shutdown(deadline: now() + 60_000)
+        await courier.shutdown(deadline: Timestamp.now() + .minutes(1))
         let rate = Double(count) / Stopwatch.seconds(ContinuousClock.now - start)
         let spent = String(format: "%.2f", (Stopwatch.processor - processor) / Double(count))
         print(
@@ -95,7 +95,7 @@ struct DeliveryBench {
                 thread: String(repeating: "a", count: 64),
                 data: #"{"relay":"wss://relay.example.com"}"#
             ),
-            acceptedAt: Int64(Date().timeIntervalSince1970 * 1000)
+            acceptedAt: Timestamp.now()
         )
     }
 
@@ -141,10 +141,10 @@ struct OneDirectory: DeviceDirectory {
         platform: "ios",
         app: "default",
         token: String(repeating: "ab", count: 32),
-        registeredAt: 1
+        registeredAt: Timestamp(milliseconds: 1)
     )
 
     func address(of device: DeviceID) -> DeviceAddress? { address }
 
-    func removeGone(_ device: DeviceID, registeredAt: Int64) {}
+    func removeGone(_ device: DeviceID, registeredAt: Timestamp) {}
 }

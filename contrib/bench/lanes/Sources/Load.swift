@@ -2,6 +2,7 @@ import HTTPLanes
 import Logging
 import Notifications
 import PluginHost
+import Units
 
 /// Something that pushes.
 protocol Load: Sendable {
@@ -65,7 +66,7 @@ final class PluginLoad: Load {
         platform: "ios",
         app: "bench",
         token: PluginLoad.device,
-        registeredAt: 1_700_000_000_000
+        registeredAt: Timestamp(seconds: 1_700_000_000)
     )
     /// Becomes a payload of some 214 bytes.
     private let notification = Notification(
@@ -103,6 +104,6 @@ final class PluginLoad: Load {
 
     func end() async {
         keeper.cancel()
-        await host.shutDown(within: 5_000)
+        await host.shutDown(within: .seconds(5))
     }
 }

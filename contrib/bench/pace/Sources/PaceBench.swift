@@ -3,13 +3,14 @@ import Foundation
 import Nostr
 import Notifications
 import Pipeline
+import Units
 
 /// What pacing costs: half a million devices for which something waits, and what of that goes to disk.
 ///
 ///     swift run -c release PaceBench [DEVICES] [FOLDER]
 @main struct PaceBench {
-    private static let start: Int64 = 1_773_489_600_000
-    private static let pace = Pace(cooldown: 60_000, window: 30_000, dailyCap: 100)
+    private static let start = Timestamp(milliseconds: 1_773_489_600_000)
+    private static let pace = Pace(cooldown: .minutes(1), window: .seconds(30), dailyCap: 100)
 
     static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
@@ -29,7 +30,7 @@ import Pipeline
             signal: .mention,
             mode: .alert,
             urgency: .normal,
-            expiresAt: 0
+            expiresAt: .epoch
         )
     }
 
@@ -45,7 +46,7 @@ import Pipeline
         let pushing = seconds {
             for number in 1...count {
                 let device = DeviceID(rawValue: number)
-                let now = start + number / 10
+                let now = start + .milliseconds(number / 10)
                 _ = pacer.admit(match(number, 1), of: device, account(number), pace, at: now)
                 pacer.release("delivery", to: device, at: now)
                 pacer.end("delivery", of: device, counts: true, at: now)
@@ -56,7 +57,7 @@ import Pipeline
         let pushed = residentBytes()
         let holding = seconds {
             for number in 1...count {
-                let now = start + number / 10
+                let now = start + .milliseconds(number / 10)
                 _ = pacer.admit(match(number, 2), of: DeviceID(rawValue: number), account(number), pace, at: now)
                 if number.isMultiple(of: 1000) { pacer.commit() }
             }
@@ -64,14 +65,14 @@ import Pipeline
         }
         let held = residentBytes()
         var released = 0
-        var now = start + 60_000
+        var now = start + .minutes(1)
         let releasing = seconds {
             while released < Int(count) {
                 let releases = pacer.takeDue(at: now, limit: 2000) { _, _ in pace }
                 for release in releases { pacer.release("delivery", to: release.device, at: now) }
                 pacer.commit()
                 released += releases.count
-                if releases.isEmpty { now = max(now + 1, pacer.nextDue ?? now) }
+                if releases.isEmpty { now = max(now + .milliseconds(1), pacer.nextDue ?? now) }
             }
         }
         print("\(count) devices, an event waiting for each:")
@@ -109,7 +110,7 @@ import Pipeline
                 urgency: .normal,
                 count: 1,
                 since: start,
-                expiresAt: 0,
+                expiresAt: .epoch,
                 content: .notification(HeldNotification(notification))
             )
             return (row, held)

@@ -1,22 +1,13 @@
 import Nostr
 import Notifications
 import Testing
+import Units
 
 @testable import Registry
 
-struct BoundedCacheTests {
-    @Test func keepsWhatIsAskedForAndIsBounded() {
-        var cache = BoundedCache<DeviceID, DeviceAddress>(capacity: 10)
-        for number in 0..<1000 as Range<Int64> {
-            cache.remember(address(number), of: DeviceID(rawValue: number), readIn: 0)
-            #expect(cache.value(of: DeviceID(rawValue: 0)) == address(0))
-            #expect(cache.count <= 11)
-        }
-        #expect(cache.value(of: DeviceID(rawValue: 500)) == nil)
-    }
-
+struct ReadCacheTests {
     @Test func takesNothingThatWasReadBeforeAChange() {
-        var cache = BoundedCache<DeviceID, DeviceAddress>(capacity: 10)
+        var cache = ReadCache<DeviceID, DeviceAddress>(capacity: 10)
         let device = DeviceID(rawValue: 1)
         let generation = cache.generation
         cache.forget([device])
@@ -26,17 +17,6 @@ struct BoundedCacheTests {
         #expect(cache.value(of: device) == address(2))
         cache.forget([device])
         #expect(cache.value(of: device) == nil)
-    }
-
-    @Test func isBoundedByWhatItsValuesCost() {
-        var cache = BoundedCache<Int, [UInt8]>(capacity: 100_000) { 100 + $0.count }
-        for number in 0..<200 { cache.remember([UInt8](repeating: 0, count: 5_000), of: number, readIn: 0) }
-        #expect((5...25).contains(cache.count))
-        for number in 0..<200 { cache.remember([UInt8](repeating: 0, count: 5_000), of: number % 3, readIn: 0) }
-        cache.remember([], of: 3, readIn: 0)
-        #expect((0...3).allSatisfy { cache.value(of: $0) != nil }, "a value in place of another costs nothing more")
-        cache.forgetAll()
-        #expect(cache.count == 0)
     }
 
     @Test func anAddressFollowsItsDeviceThroughEverything() throws {
@@ -63,6 +43,11 @@ struct BoundedCacheTests {
     }
 
     private func address(_ number: Int64) -> DeviceAddress {
-        DeviceAddress(platform: "ios", app: "default", token: "token-\(number)", registeredAt: number)
+        DeviceAddress(
+            platform: "ios",
+            app: "default",
+            token: "token-\(number)",
+            registeredAt: Timestamp(milliseconds: number)
+        )
     }
 }

@@ -1,0 +1,3 @@
+// Small modules of the router that are part of the kit.
+@_exported public import ASCII
+@_exported public import Caching

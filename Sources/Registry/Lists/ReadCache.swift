@@ -1,0 +1,33 @@
+import Caching
+import Cipher
+
+/// The values that were read lately. Also knows what is not there, if `Value` is optional.
+struct ReadCache<Key: Hashable & Sendable, Value: Sendable>: Concealed {
+    private var values: BoundedCache<Key, Value>
+    /// Counts how often something was forgotten because it changed.
+    private(set) var generation: UInt64 = 0
+
+    init(capacity: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 }) {
+        values = BoundedCache(capacity: capacity, cost: cost)
+    }
+
+    var count: Int { values.count }
+
+    mutating func value(of key: Key) -> Value? { values.value(of: key) }
+
+    /// Takes what was read, unless something changed since that `generation`: then the value may be outdated already.
+    mutating func remember(_ value: Value, of key: Key, readIn generation: UInt64) {
+        if generation == self.generation { values.set(value, for: key) }
+    }
+
+    mutating func forget(_ keys: some Collection<Key>) {
+        guard !keys.isEmpty else { return }
+        generation &+= 1
+        for key in keys { values.remove(key) }
+    }
+
+    mutating func forgetAll() {
+        generation &+= 1
+        values.removeAll()
+    }
+}

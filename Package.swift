@@ -100,13 +100,15 @@ let underneath: [Target] = [
     library("CPCRE2", "libpcre2-8", "libpcre2-dev"),
     .target(name: "CCurl", dependencies: ["CLibcurl"], path: "Sources/System/CCurl"),
     .target(name: "CPrivileges", path: "Sources/System/CPrivileges"),
+    .target(name: "CSpawn", path: "Sources/System/CSpawn"),
+    .target(name: "CIsolation", path: "Sources/System/CIsolation"),
     .systemLibrary(name: "CSemaphore", path: "Sources/System/CSemaphore"),
 ]
 
 // MARK: What every stage speaks
 
 let vocabulary: [[Target]] = [
-    module("Units", tests: ["TimeTestSupport"]),
+    module("Units"),
     // The clock of tests, and times as plain numbers in them.
     [.target(name: "TimeTestSupport", path: "Tests/TimeTestSupport")],
     module("ASCII"),
@@ -233,9 +235,26 @@ let outgoing: [[Target]] = [
         uses: ["Notifications", "Storage", grdb, grdbSQLite, heap, collections, logging],
         resources: [.copy("Fixtures")]
     ),
+    // Plugins in processes of their own: what both sides say, the router's side, the program that loads plugins.
+    module("PluginProtocol", uses: ["CarillonABI"]),
+    module(
+        "PluginIsolation",
+        uses: ["CarillonABI", "CIsolation", "CSpawn", "PluginProtocol", logging],
+        tests: ["CommandTestSupport"]
+    ),
+    [
+        .executableTarget(name: "CarillonPluginHost", dependencies: ["CarillonABI", "CIsolation", "PluginProtocol"]),
+        .testTarget(
+            name: "CarillonPluginHostTests",
+            dependencies: ["CarillonABI", "CIsolation", "CSpawn", "CommandTestSupport", "PluginProtocol"]
+        ),
+    ],
     module(
         "PluginHost",
-        uses: ["CarillonABI", "Cipher", "Notifications", "Platforms", "HTTPLanes", logging],
+        uses: [
+            "CarillonABI", "Cipher", "Notifications", "Platforms", "HTTPLanes", "PluginIsolation", "PluginProtocol",
+            logging,
+        ],
         tests: ["CommandTestSupport", "PluginKit"],
         exclude: ["Fixtures"]
     ),
@@ -438,6 +457,7 @@ let package = Package(
         .executable(name: "carillon", targets: ["CarillonCLI"]),
         .executable(name: "carillon-lab", targets: ["CarillonLabCLI"]),
         .executable(name: "carillon-demo", targets: ["CarillonDemo"]),
+        .executable(name: "carillon-plugin-host", targets: ["CarillonPluginHost"]),
         .library(name: "CarillonLab", targets: ["CarillonLab"]),
         .library(name: "PluginKit", targets: ["PluginKit"]),
     ]
@@ -460,10 +480,11 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.type != .system && target.name != "CarillonABI" && target.name != "CCurl" {
+let inC: Set = ["CarillonABI", "CCurl", "CPrivileges", "CSpawn", "CIsolation"]
+for target in package.targets where target.type != .system && !inC.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings
     // Times and sizes have the same types everywhere, and tests write them as literals.
-    if target.name != "Units" && target.name != "CPrivileges" { target.dependencies.append("Units") }
+    if !target.name.hasPrefix("Units") { target.dependencies.append("Units") }
     if target.type == .test || target.name.hasSuffix("TestSupport") && target.name != "TimeTestSupport" {
         target.dependencies.append("TimeTestSupport")
     }

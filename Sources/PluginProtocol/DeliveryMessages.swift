@@ -1,0 +1,184 @@
+import CarillonABI
+
+// The bodies of frames that deliveries are made of, as structs of the ABI on both sides. What is read points into the
+// frame: nothing is copied but arrays.
+
+/// `deliver`: instance, registration, notification. The frame's id is the ticket.
+package enum DeliverMessage {
+    package static func write(
+        instance: UInt32,
+        _ registration: carillon_registration,
+        _ notification: carillon_notification,
+        to writer: inout FrameWriter
+    ) {
+        writer.number(instance)
+        RegistrationMessage.write(registration, to: &writer)
+        NotificationMessage.write(notification, to: &writer)
+    }
+
+    /// Lends what the frame says to `body`.
+    package static func read<Result>(
+        _ frame: Frame,
+        _ body: (UInt32, UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
+    ) throws(ProtocolError) -> Result {
+        var fields = frame.fields
+        let instance = try fields.number32()
+        let registration = try RegistrationMessage(reading: &fields)
+        let notification = try NotificationMessage(reading: &fields)
+        try fields.end(frame.kind)
+        return registration.lend { registration in
+            notification.lend { body(instance, registration, $0) }
+        }
+    }
+}
+
+/// A registration: token, when it was made, fields.
+package struct RegistrationMessage {
+    private static let fieldLimit = 256
+
+    private var registration = carillon_registration()
+    private let fields: [carillon_field]
+
+    package static func write(_ registration: carillon_registration, to writer: inout FrameWriter) {
+        writer.text(registration.token)
+        writer.number(registration.registered_unix_ms)
+        writer.pairs(registration.fields, count: registration.field_count)
+    }
+
+    package init(reading reader: inout FieldReader) throws(ProtocolError) {
+        registration.struct_size = UInt32(MemoryLayout<carillon_registration>.size)
+        registration.token = try reader.text()
+        registration.registered_unix_ms = try reader.number64()
+        fields = try reader.pairs(limit: Self.fieldLimit)
+    }
+
+    /// Lends the struct for the time of `body`.
+    package func lend<Result>(_ body: (UnsafePointer<carillon_registration>) -> Result) -> Result {
+        fields.withUnsafeBufferPointer { fields in
+            var registration = registration
+            registration.fields = fields.isEmpty ? nil : fields.baseAddress
+            registration.field_count = fields.count
+            return withUnsafePointer(to: registration, body)
+        }
+    }
+}
+
+/// A notification: mode, urgency, count, when it expires, its texts in the header's order, its actions.
+package struct NotificationMessage {
+    private static let actionLimit = 64
+
+    private var notification = carillon_notification()
+    private var actions: [carillon_action] = []
+
+    package static func write(_ notification: carillon_notification, to writer: inout FrameWriter) {
+        writer.number(UInt32(bitPattern: notification.mode.rawValue))
+        writer.number(UInt32(bitPattern: notification.urgency.rawValue))
+        writer.number(notification.count)
+        writer.number(notification.expires_unix_ms)
+        writer.text(notification.id)
+        writer.text(notification.signal)
+        writer.text(notification.title)
+        writer.text(notification.subtitle)
+        writer.text(notification.body)
+        writer.text(notification.category)
+        writer.text(notification.thread)
+        writer.text(notification.collapse_key)
+        writer.text(notification.url)
+        writer.text(notification.data)
+        writer.text(notification.native)
+        writer.text(notification.sealed)
+        let actions = UnsafeBufferPointer(start: notification.actions, count: notification.action_count)
+        let all = actions.compactMap { $0?.pointee }
+        writer.number(UInt32(clamping: all.count))
+        for action in all {
+            writer.text(action.id)
+            writer.text(action.label)
+            writer.text(action.url)
+            writer.text(action.icon)
+        }
+    }
+
+    package init(reading reader: inout FieldReader) throws(ProtocolError) {
+        notification.struct_size = UInt32(MemoryLayout<carillon_notification>.size)
+        guard let mode = carillon_mode(rawValue: Int32(bitPattern: try reader.number32())),
+            let urgency = carillon_urgency(rawValue: Int32(bitPattern: try reader.number32()))
+        else { throw .unknownValue }
+        notification.mode = mode
+        notification.urgency = urgency
+        notification.count = try reader.number32()
+        notification.expires_unix_ms = try reader.number64()
+        notification.id = try reader.text()
+        notification.signal = try reader.text()
+        notification.title = try reader.text()
+        notification.subtitle = try reader.text()
+        notification.body = try reader.text()
+        notification.category = try reader.text()
+        notification.thread = try reader.text()
+        notification.collapse_key = try reader.text()
+        notification.url = try reader.text()
+        notification.data = try reader.text()
+        notification.native = try reader.text()
+        notification.sealed = try reader.text()
+        for _ in 0..<(try reader.count(limit: Self.actionLimit)) {
+            actions.append(
+                carillon_action(
+                    struct_size: UInt32(MemoryLayout<carillon_action>.size),
+                    reserved: 0,
+                    id: try reader.text(),
+                    label: try reader.text(),
+                    url: try reader.text(),
+                    icon: try reader.text()
+                )
+            )
+        }
+    }
+
+    /// Lends the struct for the time of `body`.
+    package func lend<Result>(_ body: (UnsafePointer<carillon_notification>) -> Result) -> Result {
+        guard !actions.isEmpty else { return withUnsafePointer(to: notification, body) }
+        return actions.withUnsafeBufferPointer { actions in
+            let pointers = actions.indices.map { index in actions.baseAddress.map { $0 + index } }
+            return pointers.withUnsafeBufferPointer { pointers in
+                var notification = notification
+                notification.actions = pointers.baseAddress
+                notification.action_count = pointers.count
+                return withUnsafePointer(to: notification, body)
+            }
+        }
+    }
+}
+
+/// `completed`: what became of a delivery. The frame's id is the ticket.
+package struct OutcomeMessage {
+    /// The outcome; its reason points into the frame.
+    package private(set) var outcome = carillon_outcome()
+    package let instance: UInt32
+
+    package static func write(instance: UInt32, _ outcome: carillon_outcome, to writer: inout FrameWriter) {
+        writer.number(instance)
+        writer.number(UInt32(bitPattern: outcome.kind.rawValue))
+        writer.number(outcome.provider_status)
+        writer.number(outcome.retry_after_ms)
+        writer.number(UInt32(bitPattern: outcome.scope.rawValue))
+        // A reason of more than 40 bytes reads "other"; no more than what shows that it is too long has to travel.
+        writer.text(carillon_str(ptr: outcome.reason.ptr, len: min(max(0, outcome.reason.len), 64)))
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        outcome.struct_size = UInt32(MemoryLayout<carillon_outcome>.size)
+        instance = try fields.number32()
+        guard let kind = carillon_outcome_kind(rawValue: Int32(bitPattern: try fields.number32())) else {
+            throw .unknownValue
+        }
+        outcome.kind = kind
+        outcome.provider_status = try fields.number32()
+        outcome.retry_after_ms = try fields.number32()
+        guard let scope = carillon_scope(rawValue: Int32(bitPattern: try fields.number32())) else {
+            throw .unknownValue
+        }
+        outcome.scope = scope
+        outcome.reason = try fields.text()
+        try fields.end(frame.kind)
+    }
+}

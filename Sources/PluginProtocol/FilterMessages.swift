@@ -1,0 +1,102 @@
+import CarillonABI
+
+/// `decide`: instance, and the question but for `edit` and `set`, which the child has its own of.
+package struct DecideMessage {
+    private static let eventLimit = 64
+
+    package let instance: UInt32
+    private var call = carillon_filter_call()
+    private var events: [carillon_str] = []
+    private let notification: NotificationMessage?
+
+    package static func write(instance: UInt32, _ call: carillon_filter_call, to writer: inout FrameWriter) {
+        writer.number(instance)
+        writer.number(call.zap_millisats)
+        writer.number(call.now_unix_ms)
+        writer.number(UInt32(bitPattern: call.follow_distance.rawValue))
+        writer.text(call.event)
+        writer.text(call.recipient)
+        writer.text(call.signal)
+        writer.text(call.author)
+        writer.text(call.relation)
+        writer.number(UInt32(clamping: call.recipient_event_count))
+        for event in UnsafeBufferPointer(start: call.recipient_events, count: call.recipient_event_count) {
+            writer.text(event)
+        }
+        writer.number(call.notification == nil ? UInt32(0) : 1)
+        if let notification = call.notification?.pointee { NotificationMessage.write(notification, to: &writer) }
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        instance = try fields.number32()
+        call.struct_size = UInt32(MemoryLayout<carillon_filter_call>.size)
+        call.zap_millisats = try fields.number64()
+        call.now_unix_ms = try fields.number64()
+        guard let distance = carillon_follow_distance(rawValue: Int32(bitPattern: try fields.number32())) else {
+            throw .unknownValue
+        }
+        call.follow_distance = distance
+        call.event = try fields.text()
+        call.recipient = try fields.text()
+        call.signal = try fields.text()
+        call.author = try fields.text()
+        call.relation = try fields.text()
+        for _ in 0..<(try fields.count(limit: Self.eventLimit)) { events.append(try fields.text()) }
+        notification = try fields.number32() == 0 ? nil : try NotificationMessage(reading: &fields)
+        try fields.end(frame.kind)
+    }
+
+    /// Lends the struct for the time of `body`, with `edit` and `set` as given.
+    package func lend<Result>(
+        edit: OpaquePointer?,
+        set: @escaping @convention(c) (OpaquePointer?, carillon_str, carillon_bytes) -> carillon_status,
+        _ body: (UnsafePointer<carillon_filter_call>) -> Result
+    ) -> Result {
+        events.withUnsafeBufferPointer { events in
+            var call = call
+            call.edit = edit
+            call.set = set
+            call.recipient_events = events.isEmpty ? nil : events.baseAddress
+            call.recipient_event_count = events.count
+            guard let notification else { return withUnsafePointer(to: call, body) }
+            return notification.lend { notification in
+                call.notification = notification
+                return withUnsafePointer(to: call, body)
+            }
+        }
+    }
+}
+
+/// `decided`: status, verdict, what the filter set, in order. The frame's id is the question's.
+package struct DecidedMessage {
+    private static let editLimit = 256
+
+    package let status: carillon_status
+    package let verdict: carillon_verdict
+    /// Fields and values; they point into the frame.
+    package let edits: [carillon_field]
+
+    /// A verdict that means nothing, as it stands in a plugin's memory, is a failure: `verdict` comes as a number.
+    package static func write(
+        _ status: carillon_status,
+        verdict: Int32,
+        edits: [carillon_field],
+        to writer: inout FrameWriter
+    ) {
+        writer.number(UInt32(bitPattern: status.rawValue))
+        writer.number(UInt32(bitPattern: verdict))
+        edits.withUnsafeBufferPointer { writer.pairs($0.baseAddress, count: $0.count) }
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        guard let status = carillon_status(rawValue: Int32(bitPattern: try fields.number32())),
+            let verdict = carillon_verdict(rawValue: Int32(bitPattern: try fields.number32()))
+        else { throw .unknownValue }
+        self.status = status
+        self.verdict = verdict
+        edits = try fields.pairs(limit: Self.editLimit)
+        try fields.end(frame.kind)
+    }
+}

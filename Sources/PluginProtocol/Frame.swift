@@ -1,0 +1,96 @@
+import CarillonABI
+
+/// What a frame says. `contrib/docs/plugin-protocol.md` has the bodies.
+package enum FrameKind: UInt16, CaseIterable, Sendable {
+    // From the router to the child, over the socket of questions.
+    case load = 1
+    case create = 2
+    case destroy = 3
+    case validate = 4
+    case check = 5
+    case decide = 6
+    case command = 7
+    case ping = 8
+    /// The answer to a question of the child.
+    case reply = 9
+
+    // From the router to the child, over the socket of deliveries.
+    case deliver = 32
+    case cancel = 33
+    case response = 34
+
+    // From the child to the router, over the socket of questions.
+    case hello = 64
+    case loaded = 65
+    case unloadable = 66
+    case answered = 67
+    case decided = 68
+    case pong = 69
+    /// A question of the child: may it present this client certificate?
+    case present = 70
+
+    // From the child to the router, over the socket of deliveries.
+    case refused = 96
+    case completed = 97
+    case request = 98
+    case log = 99
+
+    /// The longest body, in bytes. Whoever receives more ends the connection before it waits for the rest.
+    package var limit: Int {
+        switch self {
+        case .loaded, .decide, .decided, .deliver, .create: 4 << 20
+        case .request, .response: (1 << 20) + (44 << 10)
+        case .answered, .command: (1 << 20) + 64
+        case .validate, .check, .present, .reply: 256 << 10
+        case .load, .unloadable: 16 << 10
+        case .log: 4 << 10
+        case .hello, .pong, .completed: 512
+        case .destroy, .ping, .cancel, .refused: 16
+        }
+    }
+}
+
+/// One message between router and child.
+package struct Frame {
+    package let kind: FrameKind
+    /// The question, delivery or request that it is about.
+    package let id: UInt64
+    /// What it says, valid as long as the buffer that it was taken from is not changed.
+    package let body: UnsafeRawBufferPointer
+
+    package static let headerSize = 16
+
+    /// A reader of the body.
+    package var fields: FieldReader { FieldReader(body) }
+}
+
+/// A frame, or a field of one, that the other side cannot have meant: it is broken or hostile, and is to be ended.
+package enum ProtocolError: Error, Equatable {
+    case unknownKind(UInt16)
+    case tooLong(FrameKind, bytes: Int)
+    /// A kind that this side does not take, or not now.
+    case unexpected(FrameKind)
+    /// A body that ends before its last field, or goes on behind it.
+    case malformed(FrameKind)
+    /// A body that a field would reach beyond.
+    case cutShort
+    /// More elements than a list may have.
+    case tooMany
+    /// A number that means nothing.
+    case unknownValue
+}
+
+extension ProtocolError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .unknownKind(let kind): "it sent a frame of the unknown kind \(kind)"
+        case .tooLong(let kind, let bytes):
+            "it sent a frame \(kind) of \(bytes) bytes, more than the \(kind.limit) that one may have"
+        case .unexpected(let kind): "it sent a frame \(kind), which nobody waits for"
+        case .malformed(let kind): "it sent a frame \(kind) with more or fewer fields than it has"
+        case .cutShort: "it sent a frame with a field that goes beyond its end"
+        case .tooMany: "it sent a list with more elements than are allowed"
+        case .unknownValue: "it sent a number that means nothing"
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/* What the process that runs plugins does to itself: it gives up rights, and it says where it crashed. */
+#ifndef CARILLON_ISOLATION_H
+#define CARILLON_ISOLATION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CARILLON_CRASH_FRAMES 16
+#define CARILLON_CRASH_MAGIC 0x68637263u /* "crch" */
+
+/* What a signal handler writes to the pipe of crashes, in one write: a hint for people, sent by a process that is broken. */
+typedef struct carillon_crash_report {
+    uint32_t magic;
+    int32_t signal;
+    uint64_t address;     /* that the signal is about, or 0 */
+    uint64_t counter;     /* program counter */
+    uint64_t id;          /* of the frame that the crashed thread was handling, or 0 */
+    uint32_t kind;        /* of that frame, or 0 */
+    uint32_t frame_count;
+    uint64_t frames[CARILLON_CRASH_FRAMES]; /* return addresses, the innermost first */
+} carillon_crash_report;
+
+/* From now on a crash of any thread is reported to `fd`, and then ends the process as it would have. 0, or an errno.
+ * Not safe on more than one thread; call it before others start. */
+int carillon_report_crashes(int fd);
+/* Gives the calling thread a stack for signal handlers, so that a stack overflow is reported too. 0, or an errno. */
+int carillon_report_crashes_of_this_thread(void);
+/* What the calling thread handles from now on: a frame's id and kind; 0 and 0 for none. */
+void carillon_note_call(uint64_t id, uint32_t kind);
+
+/* What confinement holds, as bits. */
+#define CARILLON_CONFINED_FILES 1 /* Landlock */
+#define CARILLON_CONFINED_CALLS 2 /* seccomp */
+
+/* Stage 1, before a library is loaded: no network, no program started, no file but those below or named `readable`. The
+ * bits of what the kernel did; what it cannot do is left out. One thread only. */
+int carillon_confine_loading(const char *const *readable, size_t count);
+/* Stage 2, once all is loaded: no file is opened any more, and only the system calls that plugins need are left. It holds
+ * for all threads. The bits of what the kernel did. */
+int carillon_confine_running(void);
+
+/* Limits of the process: bytes of data memory (0: none), threads' stacks of 1 MiB, no core file. 0, or an errno. */
+int carillon_limit_memory(uint64_t bytes);
+
+#endif

@@ -15,7 +15,9 @@ struct VAPIDTokenTests {
         #expect(theirs.isSigned)
         #expect(theirs.claims == example.jwt_claims)
         let token = VAPIDToken(key: P256PrivateKey(), subject: "mailto:push@example.com")
-        let ours = try ReadAuthorization(token.authorization(for: "https://push.example.net", expiry: Timestamp(seconds: 1_453_523_768)))
+        let ours = try ReadAuthorization(
+            token.authorization(for: "https://push.example.net", expiry: Timestamp(seconds: 1_453_523_768))
+        )
         #expect(ours.signed == theirs.signed)
         #expect(ours.isSigned)
         #expect(ours.publicKey == token.publicKey)

@@ -3,7 +3,8 @@
 import PackageDescription
 
 // What `contrib/fuzz/run` builds: the modules that parse strangers' input, without those of their files that need a
-// database or a network, all of them with the fuzzer's counters. `modules` and `plugins` are links to their sources.
+// database or a network, all of them with the fuzzer's counters. `modules` and `plugins` are links to their sources,
+// which `run` makes.
 
 /// A module of Carillon, or those of its files that parse.
 func parser(

@@ -37,7 +37,7 @@ let package = Package(
 
         parser("Units"),
         parser("ASCII"),
-        parser("Cipher", uses: ["COpenSSL"]),
+        parser("Cipher", uses: ["ASCII", "COpenSSL"]),
         parser("Schnorr", uses: ["Cipher", "CSecp256k1"]),
         parser("JSON"),
         parser("Nostr", uses: ["ASCII", "Cipher", "JSON", "Schnorr", "Units"]),

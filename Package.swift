@@ -359,7 +359,7 @@ let plugins: [[Target]] = [
     module(
         "PluginKit",
         path: "Plugins/PluginKit",
-        uses: ["CarillonABI", "ASCII", "Caching"],
+        uses: ["CarillonABI", "ASCII", "Caching", "JSON"],
         tests: ["PluginTestSupport"]
     ),
     [

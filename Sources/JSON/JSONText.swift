@@ -66,15 +66,18 @@ public enum JSONSpelling {
     /// Appends the text of a whole string, without its quotation marks.
     public func append(_ string: String, to text: inout [UInt8]) {
         var string = string
-        string.withUTF8 { bytes in
-            var run = 0
-            for (index, byte) in bytes.enumerated() where Self.mayNeedEscape(byte) {
-                text.append(contentsOf: bytes[run..<index])
-                if !appendEscape(of: byte, to: &text) { text.append(byte) }
-                run = index + 1
-            }
-            text.append(contentsOf: bytes[run...])
+        string.withUTF8 { append($0, to: &text) }
+    }
+
+    /// Appends a whole string that is given as UTF-8, without its quotation marks.
+    public func append(_ string: UnsafeBufferPointer<UInt8>, to text: inout [UInt8]) {
+        var run = 0
+        for (index, byte) in string.enumerated() where Self.mayNeedEscape(byte) {
+            text.append(contentsOf: string[run..<index])
+            if !appendEscape(of: byte, to: &text) { text.append(byte) }
+            run = index + 1
         }
+        text.append(contentsOf: string[run...])
     }
 
     private static func mayNeedEscape(_ byte: UInt8) -> Bool {

@@ -1,8 +1,10 @@
 import Glibc
+import JSON
 
 /// A JSON object that was checked from end to end and split into its members; values are decoded when asked for.
 ///
-/// Strict: RFC 8259 and nothing else, UTF-8, no two members of one name, at most 64 levels and ``memberLimit`` members.
+/// Strict: RFC 8259 and nothing else, UTF-8, no two members of one name, at most 64 levels in a value, and
+/// ``memberLimit`` members.
 public struct JSONObject: Sendable {
     /// More members at the top level are refused: finding duplicates takes time squared.
     public static let memberLimit = 256
@@ -43,9 +45,6 @@ public struct JSONObject: Sendable {
     }
 
     init(bytes: [UInt8]) throws(JSONError) {
-        guard (try? UTF8Span(validating: bytes.span)) != nil else {
-            throw JSONError(expected: "UTF-8", position: 0)
-        }
         self.bytes = bytes
         slots = try bytes.withUnsafeBytes { JSONObject.split($0) }.get()
     }
@@ -94,7 +93,7 @@ public struct JSONObject: Sendable {
     public func contains(nameOf member: JSONMember) -> Bool {
         guard !slots.isEmpty else { return false }
         if member.rawKey.contains(UInt8(ascii: "\\")) {
-            return JSONString.unescape(member.rawKey).withUnsafeBytes { firstIndex(of: $0) != nil }
+            return member.rawKey.unescaped.withUnsafeBytes { firstIndex(of: $0) != nil }
         }
         return member.rawKey.dropFirst().dropLast().withUnsafeBytes { firstIndex(of: $0) != nil }
     }
@@ -145,44 +144,36 @@ public struct JSONObject: Sendable {
     }
 
     private static func checkedSlots(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> [Slot] {
+        guard !bytes.isEmpty else { throw JSONError(JSONSyntaxError(expectation: .object, offset: 0)) }
         var slots: [Slot] = []
-        var scanner = JSONScanner(bytes)
-        scanner.skipBlanks()
-        try scanner.require(UInt8(ascii: "{"), "an object")
-        scanner.skipBlanks()
-        if !scanner.skip(UInt8(ascii: "}")) {
+        var reader = try JSONReader<JSONError>(bytes)
+        reader.skipWhitespace()
+        try reader.expect("{", .object)
+        reader.skipWhitespace()
+        if !reader.take("}") {
             slots.reserveCapacity(8)
             repeat {
-                let slot = try slot(&scanner, bytes)
-                guard slots.count < memberLimit else { throw scanner.failure("at most \(memberLimit) members") }
+                let key = try reader.key()
+                let start = reader.position
+                try reader.skipValue()
+                let slot = Slot(
+                    key: key.range,
+                    unescapedKey: key.traits.contains(.escaped) ? reader.bytes(key) : nil,
+                    value: start..<reader.position
+                )
+                reader.skipWhitespace()
+                guard slots.count < memberLimit else {
+                    throw JSONError(expected: "at most \(memberLimit) members", position: reader.position)
+                }
                 guard !slots.contains(where: { isSameName($0, slot, in: bytes) }) else {
-                    throw scanner.failure("no two members of one name")
+                    throw reader.fault(.distinctNames)
                 }
                 slots.append(slot)
-            } while scanner.skip(UInt8(ascii: ","))
-            try scanner.require(UInt8(ascii: "}"), "a comma or the end of an object")
+            } while reader.take(",")
+            try reader.expect("}", .objectEnd)
         }
-        try scanner.requireEnd()
+        try reader.end()
         return slots
-    }
-
-    private static func slot(
-        _ scanner: inout JSONScanner,
-        _ bytes: UnsafeRawBufferPointer
-    ) throws(JSONError) -> Slot {
-        scanner.skipBlanks()
-        let start = scanner.position
-        let hasEscapes = try scanner.string()
-        let end = scanner.position
-        scanner.skipBlanks()
-        try scanner.require(UInt8(ascii: ":"), "a colon")
-        let value = try scanner.value(depth: 2)
-        scanner.skipBlanks()
-        return Slot(
-            key: start + 1..<end - 1,
-            unescapedKey: hasEscapes ? JSONString.unescape([UInt8](bytes[start..<end])[...]) : nil,
-            value: value
-        )
     }
 
     private static func isSameName(_ slot: Slot, _ other: Slot, in bytes: UnsafeRawBufferPointer) -> Bool {

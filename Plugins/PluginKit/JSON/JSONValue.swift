@@ -1,3 +1,5 @@
+import JSON
+
 /// A value of a checked JSON text, decoded when it is read.
 public struct JSONValue: Sendable {
     /// As it stands in the text, without blanks around it.
@@ -30,7 +32,7 @@ public struct JSONValue: Sendable {
     /// The text of a string, with escapes resolved; nil for other values.
     public var string: String? {
         guard isString else { return nil }
-        return String(decoding: JSONString.unescape(raw), as: UTF8.self)
+        return String(decoding: raw.unescaped, as: UTF8.self)
     }
 
     /// The value of `true` and `false`; nil for other values.
@@ -69,58 +71,28 @@ public struct JSONValue: Sendable {
     }
 
     private static func elements(in list: UnsafeRawBufferPointer) throws(JSONError) -> [Range<Int>] {
-        var scanner = JSONScanner(list, from: 1)
+        var reader = try JSONReader<JSONError>(list, at: 1)
         var elements: [Range<Int>] = []
-        scanner.skipBlanks()
-        if scanner.skip(UInt8(ascii: "]")) { return elements }
+        reader.skipWhitespace()
+        if reader.take("]") { return elements }
         repeat {
-            elements.append(try scanner.value(depth: 2))
-            scanner.skipBlanks()
-        } while scanner.skip(UInt8(ascii: ","))
+            reader.skipWhitespace()
+            let start = reader.position
+            try reader.skipValue()
+            elements.append(start..<reader.position)
+            reader.skipWhitespace()
+        } while reader.take(",")
         return elements
     }
 }
 
-/// The inside of JSON strings that were checked before.
-enum JSONString {
-    /// What a string that is given with its quotes says, as UTF-8.
-    static func unescape(_ raw: ArraySlice<UInt8>) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity(raw.count)
-        var rest = raw.dropFirst().dropLast()
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "\\"), let kind = rest.popFirst() else {
-                text.append(byte)
-                continue
-            }
-            switch kind {
-            case UInt8(ascii: "b"): text.append(0x08)
-            case UInt8(ascii: "f"): text.append(0x0C)
-            case UInt8(ascii: "n"): text.append(0x0A)
-            case UInt8(ascii: "r"): text.append(0x0D)
-            case UInt8(ascii: "t"): text.append(0x09)
-            case UInt8(ascii: "u"): text.append(contentsOf: scalar(&rest).utf8)
-            default: text.append(kind)
-            }
+extension ArraySlice<UInt8> {
+    /// What a JSON string with its quotes says, as UTF-8.
+    var unescaped: [UInt8] {
+        withUnsafeBytes { text in
+            guard var reader = try? JSONReader<JSONError>(text), let string = try? reader.string() else { return [] }
+            return reader.bytes(string)
         }
-        return text
-    }
-
-    /// The character behind `\u`, of one or two units.
-    private static func scalar(_ rest: inout ArraySlice<UInt8>) -> String {
-        let first = unit(&rest)
-        guard (0xD800...0xDBFF).contains(first) else { return String(decoding: [first], as: UTF16.self) }
-        rest = rest.dropFirst(2)
-        return String(decoding: [first, unit(&rest)], as: UTF16.self)
-    }
-
-    private static func unit(_ rest: inout ArraySlice<UInt8>) -> UInt16 {
-        var value: UInt16 = 0
-        for byte in rest.prefix(4) {
-            value = value << 4 | UInt16(byte.hexDigitValue ?? 0)
-        }
-        rest = rest.dropFirst(4)
-        return value
     }
 }
 
@@ -132,7 +104,7 @@ public struct JSONMember: Sendable {
     public let value: JSONValue
 
     /// The name.
-    public var key: String { String(decoding: JSONString.unescape(rawKey), as: UTF8.self) }
+    public var key: String { String(decoding: rawKey.unescaped, as: UTF8.self) }
 }
 
 /// Why a text is not the JSON that was expected, and where. It never quotes the text.
@@ -142,6 +114,18 @@ public struct JSONError: Error, CustomStringConvertible, Sendable, Hashable {
     /// Bytes from the start of the text.
     public let position: Int
 
+    init(expected: String, position: Int) {
+        self.expected = expected
+        self.position = position
+    }
+
     /// What was expected, and at which byte of the text.
     public var description: String { "expected \(expected) at byte \(position)" }
+}
+
+extension JSONError: JSONSyntaxErrorConvertible {
+    /// The same mistake as the reader's.
+    public init(_ fault: JSONSyntaxError) {
+        self.init(expected: fault.expectation.rawValue, position: fault.offset)
+    }
 }

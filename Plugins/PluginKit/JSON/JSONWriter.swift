@@ -1,3 +1,5 @@
+import JSON
+
 /// Writes compact JSON in one pass. Commas come by themselves; that objects and arrays are closed is up to the caller.
 public struct JSONWriter {
     /// The text so far, in UTF-8.
@@ -71,7 +73,7 @@ public struct JSONWriter {
             return string(text.string)
         }
         return quoted { writer in
-            valid.span.withUnsafeBufferPointer { writer.appendEscaped($0) }
+            valid.span.withUnsafeBufferPointer { JSONSpelling.escaped.append($0, to: &writer.bytes) }
         }
     }
 
@@ -80,7 +82,7 @@ public struct JSONWriter {
     public mutating func string(_ text: String) -> Int {
         var text = text
         return quoted { writer in
-            text.withUTF8 { writer.appendEscaped($0) }
+            text.withUTF8 { JSONSpelling.escaped.append($0, to: &writer.bytes) }
         }
     }
 
@@ -151,41 +153,6 @@ public struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
         needsComma = true
         return count
-    }
-
-    /// Appends UTF-8 with what RFC 8259 section 7 wants escaped, in runs of bytes that need nothing.
-    private mutating func appendEscaped(_ text: UnsafeBufferPointer<UInt8>) {
-        var start = 0
-        var index = 0
-        while index < text.count {
-            let byte = text[index]
-            if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-                index += 1
-                continue
-            }
-            bytes.append(contentsOf: text[start..<index])
-            appendEscape(of: byte)
-            index += 1
-            start = index
-        }
-        bytes.append(contentsOf: text[start...])
-    }
-
-    private mutating func appendEscape(of byte: UInt8) {
-        bytes.append(UInt8(ascii: "\\"))
-        switch byte {
-        case 0x08: bytes.append(UInt8(ascii: "b"))
-        case 0x09: bytes.append(UInt8(ascii: "t"))
-        case 0x0A: bytes.append(UInt8(ascii: "n"))
-        case 0x0C: bytes.append(UInt8(ascii: "f"))
-        case 0x0D: bytes.append(UInt8(ascii: "r"))
-        case 0..<0x20:
-            let digits: StaticString = "0123456789abcdef"
-            bytes.append(contentsOf: "u00".utf8)
-            bytes.append(digits.utf8Start[Int(byte >> 4)])
-            bytes.append(digits.utf8Start[Int(byte & 15)])
-        default: bytes.append(byte)
-        }
     }
 
     /// As much of `text` as becomes at most `limit` bytes of JSON, `…` at the end included if anything had to go;

@@ -47,8 +47,8 @@ struct JSONObjectTests {
         let deep = { (levels: Int) in
             #"{"a":"# + String(repeating: "[", count: levels) + String(repeating: "]", count: levels) + "}"
         }
-        _ = try JSONObject(parsing: deep(63))
-        #expect(throws: JSONError.self) { try JSONObject(parsing: deep(64)) }
+        _ = try JSONObject(parsing: deep(64))
+        #expect(throws: JSONError.self) { try JSONObject(parsing: deep(65)) }
         #expect(throws: JSONError.self) { try JSONObject(parsing: deep(1_000_000)) }
     }
 

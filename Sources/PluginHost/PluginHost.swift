@@ -1,5 +1,6 @@
 import Logging
 import Platforms
+import PluginIsolation
 import Synchronization
 import Units
 
@@ -12,7 +13,12 @@ package final class PluginHost: Sendable {
     /// Loads every plugin that `search` finds. A bad one is refused, in the log and the catalog, and the rest goes on.
     ///
     /// Loading runs the plugins' code; libraries stay in the process until it ends.
-    package init(loading search: PluginSearch, log: Logger) {
+    package convenience init(loading search: PluginSearch, log: Logger) {
+        self.init(loading: search, isolation: nil, log: log)
+    }
+
+    /// The same, with plugins in processes of their own as `isolation` says; nil: all run in this one.
+    package init(loading search: PluginSearch, isolation: IsolationSettings?, log: Logger) {
         var assembly = PluginAssembly()
         assembly.load(search)
         let catalog = assembly.catalog
@@ -39,6 +45,9 @@ package final class PluginHost: Sendable {
             catalog.refusals.filter { !refused.contains($0) }
         )
     }
+
+    /// How the processes are doing that plugins run in; empty when all run in this one.
+    package var processReports: [PluginProcessReport] { [] }
 
     private func logChanges(_ plugins: some Sequence<LoadedPlugin>, _ refusals: [PluginRefusal]) {
         for plugin in plugins {

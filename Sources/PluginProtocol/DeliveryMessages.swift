@@ -160,8 +160,17 @@ package struct OutcomeMessage {
         writer.number(outcome.provider_status)
         writer.number(outcome.retry_after_ms)
         writer.number(UInt32(bitPattern: outcome.scope.rawValue))
-        // A reason of more than 40 bytes reads "other"; no more than what shows that it is too long has to travel.
-        writer.text(carillon_str(ptr: outcome.reason.ptr, len: min(max(0, outcome.reason.len), 64)))
+        // A reason of more than 40 bytes, or NULL with a length, reads "other", which "?" does as well. A length of more
+        // than half the address space is a negative one here.
+        let isTaken = outcome.reason.len == 0 || (1...40).contains(outcome.reason.len) && outcome.reason.ptr != nil
+        if isTaken { writer.text(outcome.reason) } else { writer.text("?") }
+    }
+
+    /// Instead of an outcome that cannot be read: one of a kind that there is not.
+    package static func writeMalformed(instance: UInt32, to writer: inout FrameWriter) {
+        var outcome = carillon_outcome()
+        outcome.kind = carillon_outcome_kind(rawValue: -1) ?? .CARILLON_RETRY
+        write(instance: instance, outcome, to: &writer)
     }
 
     package init(reading frame: Frame) throws(ProtocolError) {
@@ -179,6 +188,95 @@ package struct OutcomeMessage {
         }
         outcome.scope = scope
         outcome.reason = try fields.text()
+        try fields.end(frame.kind)
+    }
+}
+
+/// `refused`: the plugin did not take the delivery on. The frame's id is the ticket.
+package struct RefusedMessage {
+    package let instance: UInt32
+    package let status: carillon_status
+
+    package static func write(instance: UInt32, _ status: carillon_status, to writer: inout FrameWriter) {
+        writer.number(instance)
+        writer.status(status)
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        instance = try fields.number32()
+        status = try fields.status()
+        try fields.end(frame.kind)
+    }
+}
+
+/// `log`: a line of the plugin's. The frame's id is 0.
+package struct LogMessage {
+    /// The most bytes of a line; the rest is cut off.
+    package static let textLimit = 4000
+
+    package let instance: UInt32
+    package let level: carillon_log_level
+    /// Points into the frame.
+    package let text: carillon_str
+
+    package static func write(
+        instance: UInt32,
+        _ level: carillon_log_level,
+        _ text: carillon_str,
+        to writer: inout FrameWriter
+    ) {
+        writer.number(instance)
+        writer.number(UInt32(bitPattern: level.rawValue))
+        writer.text(carillon_str(ptr: text.ptr, len: min(max(0, text.len), textLimit)))
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        instance = try fields.number32()
+        guard let level = carillon_log_level(rawValue: Int32(bitPattern: try fields.number32())) else {
+            throw .unknownValue
+        }
+        self.level = level
+        text = try fields.text()
+        try fields.end(frame.kind)
+    }
+}
+
+/// `mistake`: the plugin broke a rule; the child answered it with a status. The frame's id is 0.
+package struct MistakeMessage: Equatable {
+    package enum Rule: UInt32, Sendable, CaseIterable {
+        /// It asked for a request that cannot be sent.
+        case request = 1
+        /// It set what cannot be taken, or after its call had returned.
+        case edit = 2
+    }
+
+    private static let textLimit = 256
+
+    package var instance: UInt32
+    package var rule: Rule
+    /// What is wrong, without any value.
+    package var text: String
+
+    package init(instance: UInt32, _ rule: Rule, text: String) {
+        self.instance = instance
+        self.rule = rule
+        self.text = text
+    }
+
+    package func write(to writer: inout FrameWriter) {
+        writer.number(instance)
+        writer.number(rule.rawValue)
+        writer.text(String(decoding: text.utf8.prefix(Self.textLimit), as: UTF8.self))
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        instance = try fields.number32()
+        guard let rule = Rule(rawValue: try fields.number32()) else { throw .unknownValue }
+        self.rule = rule
+        text = try fields.string()
         try fields.end(frame.kind)
     }
 }

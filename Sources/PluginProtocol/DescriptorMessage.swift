@@ -70,6 +70,8 @@ package struct DescriptorMessage: Equatable {
     package var transports: [Transport]
     package var filters: [Filter]
     package var modules: [Module]
+    /// What confines the process by now, as bits of `CARILLON_CONFINED_FILES` and `CARILLON_CONFINED_CALLS`.
+    package var confinement: UInt32
 
     package init(
         id: String,
@@ -77,7 +79,8 @@ package struct DescriptorMessage: Equatable {
         abiMinor: UInt32,
         transports: [Transport],
         filters: [Filter],
-        modules: [Module]
+        modules: [Module],
+        confinement: UInt32
     ) {
         self.id = id
         self.version = version
@@ -85,12 +88,14 @@ package struct DescriptorMessage: Equatable {
         self.transports = transports
         self.filters = filters
         self.modules = modules
+        self.confinement = confinement
     }
 
     package func write(to writer: inout FrameWriter) {
         writer.text(id)
         writer.text(version)
         writer.number(abiMinor)
+        writer.number(confinement)
         writer.number(UInt32(clamping: transports.count))
         for transport in transports {
             writer.number(transport.flags)
@@ -119,6 +124,7 @@ package struct DescriptorMessage: Equatable {
         id = try fields.string()
         version = try fields.string()
         abiMinor = try fields.number32()
+        confinement = try fields.number32()
         transports = []
         for _ in 0..<(try fields.count(limit: Self.entryLimit)) {
             transports.append(
@@ -151,6 +157,54 @@ package struct DescriptorMessage: Equatable {
                 Module(name: try fields.string(), start: try fields.number64(), size: try fields.number64())
             )
         }
+        try fields.end(frame.kind)
+    }
+}
+
+/// `unloadable`: why a library was not loaded.
+package struct UnloadableMessage: Equatable {
+    package enum Reason: UInt32, Sendable, CaseIterable {
+        /// `text` is what the dynamic linker says.
+        case linker = 1
+        /// It does not export `carillon_plugin_entry_v1`.
+        case noEntry = 2
+        /// It exports the entry of the major version `number`.
+        case otherMajor = 3
+        /// Its entry returned NULL.
+        case refusedItself = 4
+        /// `text` says what is wrong with the descriptor.
+        case malformedDescriptor = 5
+    }
+
+    private static let textLimit = 4 << 10
+
+    package var reason: Reason
+    package var number: UInt32
+    package var text: String
+    /// As in ``DescriptorMessage/confinement``.
+    package var confinement: UInt32
+
+    package init(_ reason: Reason, number: UInt32 = 0, text: String = "", confinement: UInt32) {
+        self.reason = reason
+        self.number = number
+        self.text = text
+        self.confinement = confinement
+    }
+
+    package func write(to writer: inout FrameWriter) {
+        writer.number(reason.rawValue)
+        writer.number(number)
+        writer.number(confinement)
+        writer.text(String(decoding: text.utf8.prefix(Self.textLimit), as: UTF8.self))
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        guard let reason = Reason(rawValue: try fields.number32()) else { throw .unknownValue }
+        self.reason = reason
+        number = try fields.number32()
+        confinement = try fields.number32()
+        text = try fields.string()
         try fields.end(frame.kind)
     }
 }

@@ -4,7 +4,6 @@ import CarillonABI
 package struct FrameWriter {
     /// The frames so far.
     package private(set) var bytes: [UInt8] = []
-    private var start = 0
 
     package init() {}
 
@@ -20,33 +19,47 @@ package struct FrameWriter {
     /// Adds frames that are whole.
     package mutating func append(_ frames: [UInt8]) { bytes += frames }
 
-    /// Adds a frame whose body `body` writes.
-    package mutating func frame(_ kind: FrameKind, id: UInt64, _ body: (inout FrameWriter) -> Void = { _ in }) {
-        start = bytes.count
+    /// Adds a frame whose body `body` writes. False: the body is longer than its kind may be, and nothing is added.
+    @discardableResult
+    package mutating func frame(
+        _ kind: FrameKind,
+        id: UInt64,
+        _ body: (inout FrameWriter) -> Void = { _ in }
+    ) -> Bool {
+        let start = bytes.count
         number(UInt32(0))
         number(UInt32(kind.rawValue))
         number(id)
         body(&self)
-        let length = UInt32(clamping: bytes.count - start - Frame.headerSize).littleEndian
-        withUnsafeBytes(of: length) { length in
+        let length = bytes.count - start - Frame.headerSize
+        guard length <= kind.limit else {
+            bytes.removeSubrange(start...)
+            return false
+        }
+        withUnsafeBytes(of: UInt32(length).littleEndian) { length in
             for (offset, byte) in length.enumerated() { bytes[start + offset] = byte }
         }
+        return true
     }
 
+    /// Adds a number of 32 bits.
     package mutating func number(_ value: UInt32) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
+    /// Adds a number of 64 bits.
     package mutating func number(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
+    /// Adds a text or bytes behind their length; NULL is an empty text.
     package mutating func text(_ text: carillon_bytes) {
         let length = text.ptr == nil ? 0 : max(0, text.len)
         number(UInt32(clamping: length))
         bytes.append(contentsOf: UnsafeRawBufferPointer(start: text.ptr, count: length))
     }
 
+    /// Adds a text behind its length.
     package mutating func text(_ text: String) {
         var text = text
         text.withUTF8 { utf8 in
@@ -54,6 +67,16 @@ package struct FrameWriter {
             bytes.append(contentsOf: utf8)
         }
     }
+
+    /// A list of texts.
+    package mutating func texts(_ start: UnsafePointer<carillon_str>?, count: Int) {
+        let texts = UnsafeBufferPointer(start: start, count: start == nil ? 0 : max(0, count))
+        number(UInt32(clamping: texts.count))
+        for text in texts { self.text(text) }
+    }
+
+    /// A status of the ABI.
+    package mutating func status(_ status: carillon_status) { number(UInt32(bitPattern: status.rawValue)) }
 
     /// A list of texts in pairs: names and values.
     package mutating func pairs(_ start: UnsafePointer<carillon_field>?, count: Int) {
@@ -71,6 +94,7 @@ package struct FrameWriter {
 package struct FieldReader {
     private var rest: UnsafeRawBufferPointer.SubSequence
 
+    /// A reader of `body`, whose memory must outlive what is read.
     package init(_ body: UnsafeRawBufferPointer) { rest = body[...] }
 
     private mutating func bytes(_ count: Int) throws(ProtocolError) -> UnsafeRawBufferPointer {
@@ -79,10 +103,12 @@ package struct FieldReader {
         return UnsafeRawBufferPointer(rebasing: rest.prefix(count))
     }
 
+    /// A number of 32 bits.
     package mutating func number32() throws(ProtocolError) -> UInt32 {
         UInt32(littleEndian: try bytes(4).loadUnaligned(as: UInt32.self))
     }
 
+    /// A number of 64 bits.
     package mutating func number64() throws(ProtocolError) -> UInt64 {
         UInt64(littleEndian: try bytes(8).loadUnaligned(as: UInt64.self))
     }
@@ -104,6 +130,21 @@ package struct FieldReader {
     package mutating func string() throws(ProtocolError) -> String {
         let text = try text()
         return String(decoding: UnsafeRawBufferPointer(start: text.ptr, count: text.len), as: UTF8.self)
+    }
+
+    /// A list of at most `limit` texts, where they lie.
+    package mutating func texts(limit: Int) throws(ProtocolError) -> [carillon_str] {
+        let count = try count(limit: limit)
+        var texts: [carillon_str] = []
+        texts.reserveCapacity(count)
+        for _ in 0..<count { texts.append(try text()) }
+        return texts
+    }
+
+    /// A status of the ABI.
+    package mutating func status() throws(ProtocolError) -> carillon_status {
+        guard let status = carillon_status(rawValue: Int32(bitPattern: try number32())) else { throw .unknownValue }
+        return status
     }
 
     /// A list of at most `limit` names and values.

@@ -6,7 +6,7 @@ package struct DecideMessage {
 
     package let instance: UInt32
     private var call = carillon_filter_call()
-    private var events: [carillon_str] = []
+    private let events: [carillon_str]
     private let notification: NotificationMessage?
 
     package static func write(instance: UInt32, _ call: carillon_filter_call, to writer: inout FrameWriter) {
@@ -19,10 +19,7 @@ package struct DecideMessage {
         writer.text(call.signal)
         writer.text(call.author)
         writer.text(call.relation)
-        writer.number(UInt32(clamping: call.recipient_event_count))
-        for event in UnsafeBufferPointer(start: call.recipient_events, count: call.recipient_event_count) {
-            writer.text(event)
-        }
+        writer.texts(call.recipient_events, count: call.recipient_event_count)
         writer.number(call.notification == nil ? UInt32(0) : 1)
         if let notification = call.notification?.pointee { NotificationMessage.write(notification, to: &writer) }
     }
@@ -42,7 +39,7 @@ package struct DecideMessage {
         call.signal = try fields.text()
         call.author = try fields.text()
         call.relation = try fields.text()
-        for _ in 0..<(try fields.count(limit: Self.eventLimit)) { events.append(try fields.text()) }
+        events = try fields.texts(limit: Self.eventLimit)
         notification = try fields.number32() == 0 ? nil : try NotificationMessage(reading: &fields)
         try fields.end(frame.kind)
     }
@@ -70,7 +67,8 @@ package struct DecideMessage {
 
 /// `decided`: status, verdict, what the filter set, in order. The frame's id is the question's.
 package struct DecidedMessage {
-    private static let editLimit = 256
+    /// The most edits of a call.
+    package static let editLimit = 256
 
     package let status: carillon_status
     package let verdict: carillon_verdict
@@ -84,17 +82,17 @@ package struct DecidedMessage {
         edits: [carillon_field],
         to writer: inout FrameWriter
     ) {
-        writer.number(UInt32(bitPattern: status.rawValue))
+        writer.status(status)
         writer.number(UInt32(bitPattern: verdict))
         edits.withUnsafeBufferPointer { writer.pairs($0.baseAddress, count: $0.count) }
     }
 
     package init(reading frame: Frame) throws(ProtocolError) {
         var fields = frame.fields
-        guard let status = carillon_status(rawValue: Int32(bitPattern: try fields.number32())),
-            let verdict = carillon_verdict(rawValue: Int32(bitPattern: try fields.number32()))
-        else { throw .unknownValue }
-        self.status = status
+        status = try fields.status()
+        guard let verdict = carillon_verdict(rawValue: Int32(bitPattern: try fields.number32())) else {
+            throw .unknownValue
+        }
         self.verdict = verdict
         edits = try fields.pairs(limit: Self.editLimit)
         try fields.end(frame.kind)

@@ -34,20 +34,37 @@ package enum FrameKind: UInt16, CaseIterable, Sendable {
     case completed = 97
     case request = 98
     case log = 99
+    /// The plugin broke a rule, which the child has already answered; the router counts it.
+    case mistake = 100
 
     /// The longest body, in bytes. Whoever receives more ends the connection before it waits for the rest.
     package var limit: Int {
         switch self {
         case .loaded, .decide, .decided, .deliver, .create: 4 << 20
-        case .request, .response: (1 << 20) + (44 << 10)
+        case .response: (1 << 20) + (256 << 10)
+        case .request: (1 << 20) + (44 << 10)
         case .answered, .command: (1 << 20) + 64
-        case .validate, .check, .present, .reply: 256 << 10
+        case .present: (256 << 10) + (64 << 10) + 256
+        case .validate, .check: 256 << 10
         case .load, .unloadable: 16 << 10
-        case .log: 4 << 10
-        case .hello, .pong, .completed: 512
+        case .log, .reply: 4 << 10
+        case .hello, .pong, .completed, .mistake: 512
         case .destroy, .ping, .cancel, .refused: 16
         }
     }
+
+    /// Kinds that the router sends over the socket of questions.
+    package static let questions: Set<FrameKind> = [
+        .load, .create, .destroy, .validate, .check, .decide, .command, .ping, .reply,
+    ]
+    /// Kinds that the router sends over the socket of deliveries.
+    package static let deliveries: Set<FrameKind> = [.deliver, .cancel, .response]
+    /// Kinds that the child sends over the socket of questions.
+    package static let answers: Set<FrameKind> = [
+        .hello, .loaded, .unloadable, .answered, .decided, .pong, .present,
+    ]
+    /// Kinds that the child sends over the socket of deliveries.
+    package static let results: Set<FrameKind> = [.refused, .completed, .request, .log, .mistake]
 }
 
 /// One message between router and child.
@@ -66,7 +83,7 @@ package struct Frame {
 
 /// A frame, or a field of one, that the other side cannot have meant: it is broken or hostile, and is to be ended.
 package enum ProtocolError: Error, Equatable {
-    case unknownKind(UInt16)
+    case unknownKind(UInt32)
     case tooLong(FrameKind, bytes: Int)
     /// A kind that this side does not take, or not now.
     case unexpected(FrameKind)
@@ -78,6 +95,8 @@ package enum ProtocolError: Error, Equatable {
     case tooMany
     /// A number that means nothing.
     case unknownValue
+    /// The child speaks another version of the protocol than ``HelloMessage/version``.
+    case otherVersion(UInt32)
 }
 
 extension ProtocolError: CustomStringConvertible {
@@ -91,6 +110,9 @@ extension ProtocolError: CustomStringConvertible {
         case .cutShort: "it sent a frame with a field that goes beyond its end"
         case .tooMany: "it sent a list with more elements than are allowed"
         case .unknownValue: "it sent a number that means nothing"
+        case .otherVersion(let version):
+            "it speaks version \(version) of the protocol, not \(HelloMessage.version): both sides must come from the "
+                + "same release"
         }
     }
 }

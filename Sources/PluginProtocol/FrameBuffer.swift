@@ -2,16 +2,26 @@
 package struct FrameBuffer {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// The kinds that this side takes.
-    private let kinds: Set<FrameKind>
+    /// By number: whether this side takes the kind.
+    private let isTaken: [Bool]
+    /// Room beyond this is given back once it is not needed.
+    private static let keptCapacity = 512 << 10
 
-    package init(taking kinds: Set<FrameKind>) { self.kinds = kinds }
+    /// A buffer for frames of `kinds`; every other kind is an error.
+    package init(taking kinds: Set<FrameKind>) {
+        let last = kinds.map(\.rawValue).max() ?? 0
+        isTaken = (0...last).map { number in FrameKind(rawValue: number).map(kinds.contains) ?? false }
+    }
 
     /// Bytes that belong to no whole frame yet.
     package var pending: Int { bytes.count - start }
 
+    /// Adds what has been received.
     package mutating func append(_ received: UnsafeRawBufferPointer) {
-        if start > 0 {
+        if start == bytes.count {
+            bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptCapacity)
+            start = 0
+        } else if start > 0 {
             bytes.removeFirst(start)
             start = 0
         }
@@ -41,12 +51,14 @@ package struct FrameBuffer {
         let (length, number, id) = bytes.withUnsafeBytes { bytes in
             (
                 UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self)),
-                UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt16.self)),
+                UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self)),
                 UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 8, as: UInt64.self))
             )
         }
-        guard let kind = FrameKind(rawValue: number) else { throw .unknownKind(number) }
-        guard kinds.contains(kind) else { throw .unexpected(kind) }
+        guard let word = UInt16(exactly: number), let kind = FrameKind(rawValue: word) else {
+            throw .unknownKind(number)
+        }
+        guard Int(word) < isTaken.count, isTaken[Int(word)] else { throw .unexpected(kind) }
         guard length <= kind.limit else { throw .tooLong(kind, bytes: Int(length)) }
         return (kind, id, Int(length))
     }

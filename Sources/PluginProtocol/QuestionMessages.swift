@@ -77,7 +77,8 @@ package struct CreateMessage: Equatable {
     }
 }
 
-/// `answered`: status, a number (what a filter needs, after `create`), a text (what is wrong, or a command's answer).
+/// `answered` and `reply`: status, a number (what a filter needs, after `create`), a text (what is wrong, or a command's
+/// answer).
 package struct AnswerMessage {
     package let status: carillon_status
     package let number: UInt32
@@ -90,73 +91,131 @@ package struct AnswerMessage {
         _ text: carillon_str,
         to writer: inout FrameWriter
     ) {
-        writer.number(UInt32(bitPattern: status.rawValue))
+        writer.status(status)
         writer.number(number)
         writer.text(text)
     }
 
     package init(reading frame: Frame) throws(ProtocolError) {
         var fields = frame.fields
-        guard let status = carillon_status(rawValue: Int32(bitPattern: try fields.number32())) else {
-            throw .unknownValue
-        }
-        self.status = status
+        status = try fields.status()
         number = try fields.number32()
         text = try fields.text()
         try fields.end(frame.kind)
     }
 }
 
-/// `pong`: what the process's two callers of plugins are inside of.
-package struct PongMessage: Equatable {
-    /// A call to a plugin.
-    package struct Call: Equatable, Sendable {
-        /// The thread that is inside, by the kernel's number.
-        package var thread: UInt32
-        /// The frame that the call is for; 0: it is in no call.
-        package var kind: UInt32
-        package var id: UInt64
-        /// How long it has been inside, in milliseconds.
-        package var milliseconds: UInt64
+/// `destroy` and `cancel`: the instance. For `cancel` the frame's id is the ticket.
+package struct InstanceMessage: Equatable {
+    package var instance: UInt32
 
-        package init(thread: UInt32, kind: UInt32, id: UInt64, milliseconds: UInt64) {
-            self.thread = thread
-            self.kind = kind
-            self.id = id
-            self.milliseconds = milliseconds
-        }
+    package init(instance: UInt32) { self.instance = instance }
+
+    package func write(to writer: inout FrameWriter) { writer.number(instance) }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        instance = try fields.number32()
+        try fields.end(frame.kind)
+    }
+}
+
+/// `validate`: instance, registration.
+package enum ValidateMessage {
+    package static func write(instance: UInt32, _ registration: carillon_registration, to writer: inout FrameWriter) {
+        writer.number(instance)
+        RegistrationMessage.write(registration, to: &writer)
     }
 
-    package var deliveries: Call
-    package var questions: Call
-
-    package init(deliveries: Call, questions: Call) {
-        self.deliveries = deliveries
-        self.questions = questions
+    /// Lends what the frame says to `body`.
+    package static func read<Result>(
+        _ frame: Frame,
+        _ body: (UInt32, UnsafePointer<carillon_registration>) -> Result
+    ) throws(ProtocolError) -> Result {
+        var fields = frame.fields
+        let instance = try fields.number32()
+        let registration = try RegistrationMessage(reading: &fields)
+        try fields.end(frame.kind)
+        return registration.lend { body(instance, $0) }
     }
+}
 
-    package func write(to writer: inout FrameWriter) {
-        for call in [deliveries, questions] {
-            writer.number(call.thread)
-            writer.number(call.kind)
-            writer.number(call.id)
-            writer.number(call.milliseconds)
-        }
+/// `check`: library and transport by their places, a rule's block as JSON.
+package struct CheckMessage {
+    package let library: UInt32
+    package let index: UInt32
+    /// Points into the frame.
+    package let block: carillon_str
+
+    package static func write(library: UInt32, index: UInt32, _ block: carillon_str, to writer: inout FrameWriter) {
+        writer.number(library)
+        writer.number(index)
+        writer.text(block)
     }
 
     package init(reading frame: Frame) throws(ProtocolError) {
         var fields = frame.fields
-        deliveries = try Self.call(&fields)
-        questions = try Self.call(&fields)
+        library = try fields.number32()
+        index = try fields.number32()
+        block = try fields.text()
         try fields.end(frame.kind)
     }
+}
 
-    private static func call(_ fields: inout FieldReader) throws(ProtocolError) -> Call {
-        Call(
-            thread: try fields.number32(),
-            kind: try fields.number32(),
-            id: try fields.number64(),
-            milliseconds: try fields.number64()
-        )
+/// `command`: instance, the words.
+package struct CommandMessage {
+    private static let wordLimit = 1024
+
+    package let instance: UInt32
+    /// They point into the frame.
+    package let words: [carillon_str]
+
+    package static func write(
+        instance: UInt32,
+        _ words: UnsafePointer<carillon_str>?,
+        count: Int,
+        to writer: inout FrameWriter
+    ) {
+        writer.number(instance)
+        writer.texts(words, count: count)
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        instance = try fields.number32()
+        words = try fields.texts(limit: Self.wordLimit)
+        try fields.end(frame.kind)
+    }
+}
+
+/// `present`: instance, the connections' word, certificates, key. The frame's id is the child's number of the question,
+/// which `reply` carries.
+package struct PresentMessage {
+    package let instance: UInt32
+    /// They point into the frame.
+    package let connection: carillon_str
+    package let certificates: carillon_str
+    package let key: carillon_str
+
+    package static func write(
+        instance: UInt32,
+        connection: carillon_str,
+        certificates: carillon_str,
+        key: carillon_str,
+        to writer: inout FrameWriter
+    ) {
+        writer.number(instance)
+        writer.text(connection)
+        writer.text(certificates)
+        writer.text(key)
+    }
+
+    package init(reading frame: Frame) throws(ProtocolError) {
+        var fields = frame.fields
+        instance = try fields.number32()
+        connection = try fields.text()
+        certificates = try fields.text()
+        key = try fields.text()
+        try fields.end(frame.kind)
     }
 }

@@ -45,8 +45,8 @@ package enum FrameKind: UInt16, CaseIterable, Sendable {
         case .request: (1 << 20) + (44 << 10)
         case .answered, .command: (1 << 20) + 64
         case .present: (256 << 10) + (64 << 10) + 256
-        case .validate, .check: 256 << 10
-        case .load, .unloadable: 16 << 10
+        case .validate, .check, .load: 256 << 10
+        case .unloadable: 16 << 10
         case .log, .reply: 4 << 10
         case .hello, .pong, .completed, .mistake: 512
         case .destroy, .ping, .cancel, .refused: 16

@@ -2,8 +2,13 @@ import CarillonABI
 
 /// `load`: the library, and what its process may use. The first question, and asked once for each library.
 package struct LoadMessage: Equatable {
+    private static let libraryLimit = 64
+
     /// Absolute path of the library.
     package var path: String
+    /// Absolute paths of all libraries that this process will be asked to load, the same in each question. A process
+    /// that gives up its rights keeps that of reading these files; it cannot get it back for another.
+    package var libraries: [String]
     /// Most bytes of data memory (`RLIMIT_DATA`); 0: no limit.
     package var memoryLimit: UInt64
     /// Whether the process gives up its rights before it loads the library.
@@ -11,8 +16,9 @@ package struct LoadMessage: Equatable {
     /// Whether no more libraries follow: after this one the second stage of the sandbox closes.
     package var isLast: Bool
 
-    package init(path: String, memoryLimit: UInt64, isSandboxed: Bool, isLast: Bool) {
+    package init(path: String, libraries: [String], memoryLimit: UInt64, isSandboxed: Bool, isLast: Bool) {
         self.path = path
+        self.libraries = libraries
         self.memoryLimit = memoryLimit
         self.isSandboxed = isSandboxed
         self.isLast = isLast
@@ -20,6 +26,8 @@ package struct LoadMessage: Equatable {
 
     package func write(to writer: inout FrameWriter) {
         writer.text(path)
+        writer.number(UInt32(clamping: libraries.count))
+        for library in libraries { writer.text(library) }
         writer.number(memoryLimit)
         writer.number(isSandboxed ? UInt32(1) : 0)
         writer.number(isLast ? UInt32(1) : 0)
@@ -28,6 +36,8 @@ package struct LoadMessage: Equatable {
     package init(reading frame: Frame) throws(ProtocolError) {
         var fields = frame.fields
         path = try fields.string()
+        libraries = []
+        for _ in 0..<(try fields.count(limit: Self.libraryLimit)) { libraries.append(try fields.string()) }
         memoryLimit = try fields.number64()
         isSandboxed = try fields.number32() != 0
         isLast = try fields.number32() != 0

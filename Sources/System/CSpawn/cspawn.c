@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,3 +86,10 @@ int carillon_signal_process(int handle, int signal) {
 int carillon_signal_thread(pid_t process, pid_t thread, int signal) {
     return syscall(SYS_tgkill, process, thread, signal) == 0 ? 0 : errno;
 }
+
+int carillon_pipe(int ends[2]) {
+    if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? 0 : errno;
+}
+
+int carillon_wakeup(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

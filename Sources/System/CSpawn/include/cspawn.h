@@ -17,5 +17,9 @@ int carillon_reap(int handle, int *signal, int *status);
 int carillon_signal_process(int handle, int signal);
 /* Sends `signal` to one thread of a process that is not reaped yet. 0, or an errno. */
 int carillon_signal_thread(pid_t process, pid_t thread, int signal);
+/* A pipe that exec closes: ends[0] is for reading and never waits. 0, or an errno. */
+int carillon_pipe(int ends[2]);
+/* A counter that exec closes and that never waits, for waking a thread that polls; -1: there is none. */
+int carillon_wakeup(void);
 
 #endif

@@ -1,0 +1,72 @@
+import PluginProtocol
+import Units
+
+/// Notices that a process hangs: it is asked what it is inside of, and a call may only take so long. Pure.
+package struct CallWatch: Sendable {
+    package enum Action: Sendable, Equatable {
+        case nothing
+        /// Ask the process what it is inside of.
+        case ping
+        /// Abort this thread of the process, so that it reports its stack; `reason` says what for.
+        case abort(thread: UInt32, reason: String)
+        case kill(reason: String)
+    }
+
+    /// How long an aborted process may take to report its stack.
+    private static var grace: Duration { .milliseconds(300) }
+
+    private let deadline: Duration
+    private let questionDeadline: Duration
+    private let interval: Duration
+    private var pingedAt: Deadline?
+    private var askedAt = Deadline.distantPast
+    private var aborted: (at: Deadline, reason: String)?
+
+    package init(deadline: Duration, questionDeadline: Duration) {
+        self.deadline = deadline
+        self.questionDeadline = questionDeadline
+        interval = min(.seconds(1), min(deadline, questionDeadline) / 3)
+    }
+
+    /// How often ``tick(now:isBusy:)`` is to be called.
+    package var pace: Duration { aborted == nil ? interval : Self.grace / 3 }
+
+    /// Time has passed. `isBusy`: the process has something to do.
+    package mutating func tick(now: Deadline, isBusy: Bool) -> Action {
+        if let aborted { return now - aborted.at >= Self.grace ? .kill(reason: aborted.reason) : .nothing }
+        if let pingedAt {
+            return now - pingedAt > deadline ? .kill(reason: "did not answer within \(Self.text(deadline))") : .nothing
+        }
+        guard isBusy, now - askedAt >= interval else { return .nothing }
+        pingedAt = now
+        askedAt = now
+        return .ping
+    }
+
+    /// The process says what it is inside of.
+    package mutating func receive(_ pong: PongMessage, now: Deadline) -> Action {
+        pingedAt = nil
+        guard aborted == nil else { return .nothing }
+        for call in [pong.deliveries, pong.questions] where call.kind != 0 {
+            let kind = UInt16(exactly: call.kind).flatMap(FrameKind.init(rawValue:))
+            let limit = limit(of: kind)
+            guard call.milliseconds > UInt64(clamping: limit.milliseconds) else { continue }
+            let reason = "did not return from \(kind.map { "\($0)" } ?? "a call") within \(Self.text(limit))"
+            aborted = (now, reason)
+            return .abort(thread: call.thread, reason: reason)
+        }
+        return .nothing
+    }
+
+    /// How long a call for a frame of this kind may take.
+    package func limit(of kind: FrameKind?) -> Duration {
+        switch kind {
+        case .validate, .check, .decide: questionDeadline
+        default: deadline
+        }
+    }
+
+    private static func text(_ span: Duration) -> String {
+        span.milliseconds % 1_000 == 0 ? "\(span.seconds) s" : "\(span.milliseconds) ms"
+    }
+}

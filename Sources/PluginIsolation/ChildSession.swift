@@ -1,0 +1,322 @@
+import CIsolation
+import Foundation
+import Glibc
+import PluginProtocol
+import Synchronization
+import Units
+
+/// One process from its start to its end: its sockets, the questions it is asked, and the watch over it.
+///
+/// Two threads belong to it. One handles what comes over the socket of deliveries and sends what lingers there. The
+/// other handles answers, watches for hangs, and sees the process to its end.
+package final class ChildSession: Sendable {
+    /// What the session leads to. All are called on its threads.
+    package struct Handlers: Sendable {
+        /// A frame of the socket of deliveries.
+        package var result: @Sendable (Frame, ChildSession) throws(ProtocolError) -> Void
+        /// A question of the process.
+        package var question: @Sendable (Frame, ChildSession) throws(ProtocolError) -> Void
+        /// Whether the process has deliveries in hand.
+        package var isBusy: @Sendable () -> Bool
+        /// A line of its standard error.
+        package var line: @Sendable (String) -> Void
+        /// It has ended, and everything it sent has been handled. Its open questions fail after this.
+        package var ended: @Sendable (ProcessEnd, ChildSession) -> Void
+
+        package init(
+            result: @escaping @Sendable (Frame, ChildSession) throws(ProtocolError) -> Void,
+            question: @escaping @Sendable (Frame, ChildSession) throws(ProtocolError) -> Void,
+            isBusy: @escaping @Sendable () -> Bool,
+            line: @escaping @Sendable (String) -> Void,
+            ended: @escaping @Sendable (ProcessEnd, ChildSession) -> Void
+        ) {
+            self.result = result
+            self.question = question
+            self.isBusy = isBusy
+            self.line = line
+            self.ended = ended
+        }
+    }
+
+    private struct State {
+        /// Why the router ends it.
+        var reason: String?
+        /// Since when its end is awaited.
+        var endingSince: Deadline?
+        var watch: CallWatch
+    }
+
+    private static let deliveryBacklog = ByteCount.mebibytes(8)
+    /// How long a process may live on that has closed a connection, or has lost one.
+    private static let endingTime: Duration = .milliseconds(500)
+
+    private let process: StartedProcess
+    private let deliveries: FrameSocket
+    private let questions: FrameSocket
+    private let open = OpenQuestions()
+    private let greeting = Handover<Bool>()
+    private let handlers: Handlers
+    private let now: @Sendable () -> Deadline
+    private let state: Mutex<State>
+    private let processors: Double?
+    private let deliveriesEnded = DispatchSemaphore(value: 0)
+
+    /// The process's number.
+    package var id: Int32 { process.control.id }
+
+    /// Takes over the process and its connections; ``start()`` must follow.
+    package init(
+        _ process: StartedProcess,
+        watch: CallWatch,
+        processors: Double? = nil,
+        now: @escaping @Sendable () -> Deadline = Deadline.now,
+        handlers: Handlers
+    ) {
+        self.process = process
+        self.handlers = handlers
+        self.processors = processors
+        self.now = now
+        state = Mutex(State(watch: watch))
+        deliveries = FrameSocket(
+            process.deliveries,
+            taking: FrameKind.results,
+            lingers: true,
+            limit: Self.deliveryBacklog
+        )
+        questions = FrameSocket(
+            process.questions,
+            taking: FrameKind.answers,
+            lingers: false,
+            limit: Self.deliveryBacklog
+        )
+    }
+
+    /// Begins to handle what the process sends.
+    package func start() {
+        Self.detach("plugin-deliveries") { self.handleDeliveries() }
+        Self.detach("plugin-questions") { self.handleQuestions() }
+    }
+
+    private static func detach(_ name: String, _ body: @escaping @Sendable () -> Void) {
+        let thread = Thread { body() }
+        thread.name = name
+        thread.start()
+    }
+
+    // MARK: Sending
+
+    /// Sends frames over the socket of deliveries. False: they are not sent, for the process has ended or, if
+    /// `mayRefuse`, it does not keep up.
+    package func send(_ frames: [UInt8], mayRefuse: Bool = false) -> Bool {
+        deliveries.send(frames, mayRefuse: mayRefuse, now: now())
+    }
+
+    /// Sends a frame over the socket of questions.
+    package func reply(_ frame: [UInt8]) { _ = questions.send(frame) }
+
+    /// Whether the process said hello within `span`.
+    package func isGreeted(within span: Duration) -> Bool { greeting.take(within: span) ?? false }
+
+    /// Asks a question and waits for its answer. What the process sent before the answer is handled by then.
+    package func ask(_ kind: FrameKind, within span: Duration, _ body: (inout FrameWriter) -> Void) -> Answer {
+        let handover = Handover<Answer>()
+        guard let number = ask(kind, body, then: { handover.give($0) }) else { return .unaskable }
+        guard let answer = handover.take(within: span) else {
+            _ = open.withdraw(number)
+            return .late
+        }
+        if case .frame = answer { receiveResults() }
+        return answer
+    }
+
+    /// Asks a question, and calls `completion` once, perhaps before this returns, unless this is nil.
+    package func ask(
+        _ kind: FrameKind,
+        _ body: (inout FrameWriter) -> Void,
+        then completion: @escaping OpenQuestions.Completion
+    ) -> UInt64? {
+        guard let number = open.open(completion) else { return nil }
+        var writer = FrameWriter()
+        guard writer.frame(kind, id: number, body), questions.send(writer.take()) else {
+            return open.withdraw(number) ? nil : number
+        }
+        return number
+    }
+
+    // MARK: Ending
+
+    /// Ends the process at once. `reason` is the end of a sentence about it.
+    package func kill(reason: String) {
+        state.withLock { state in
+            if state.reason == nil { state.reason = reason }
+            if state.endingSince == nil { state.endingSince = now() }
+        }
+        process.control.kill()
+        questions.wake()
+    }
+
+    /// Lets the process end by itself, as its connections close.
+    package func close() {
+        beginEnd()
+        deliveries.shut()
+        questions.shut()
+    }
+
+    private func beginEnd() {
+        state.withLock { state in
+            if state.endingSince == nil { state.endingSince = now() }
+        }
+        questions.wake()
+    }
+
+    /// Handles what waits on a socket. False: nothing will come any more.
+    private func receive(
+        _ socket: FrameSocket,
+        _ handle: (Frame) throws(ProtocolError) -> Void
+    ) -> Bool {
+        do throws(ProtocolError) {
+            if case .open = try socket.receive(handle) { return true }
+            beginEnd()
+        } catch {
+            kill(reason: "was ended, because \(error)")
+        }
+        return false
+    }
+
+    // MARK: The thread of deliveries
+
+    private func handleDeliveries() {
+        defer { deliveriesEnded.signal() }
+        while true {
+            let (events, milliseconds) = deliveries.interest()
+            var polled = [
+                pollfd(fd: deliveries.descriptor, events: events, revents: 0),
+                pollfd(fd: deliveries.wakeup, events: Int16(POLLIN), revents: 0),
+            ]
+            guard poll(&polled, 2, milliseconds ?? -1) >= 0 || errno == EINTR else { return beginEnd() }
+            if polled[1].revents != 0 { deliveries.clearWakeup() }
+            deliveries.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
+            if polled[0].revents & ~Int16(POLLOUT) != 0, !receiveResults() { return }
+        }
+    }
+
+    @discardableResult
+    private func receiveResults() -> Bool {
+        receive(deliveries) { frame throws(ProtocolError) in try handlers.result(frame, self) }
+    }
+
+    // MARK: The thread of questions
+
+    private func handleQuestions() {
+        var lines = LineReader(process.errors)
+        var meter = ProcessorMeter(limit: processors)
+        var isOpen = true
+        var end: ProcessEnd?
+        while end == nil {
+            let pace = state.withLock { $0.endingSince == nil ? $0.watch.pace : .milliseconds(20) }
+            let (events, _) = questions.interest()
+            var polled = [
+                pollfd(fd: isOpen ? questions.descriptor : -1, events: events, revents: 0),
+                pollfd(fd: questions.wakeup, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: process.control.handle, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: lines.isOpen ? process.errors : -1, events: Int16(POLLIN), revents: 0),
+            ]
+            _ = poll(&polled, 4, Int32(clamping: max(1, pace.milliseconds)))
+            if polled[1].revents != 0 { questions.clearWakeup() }
+            questions.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
+            if polled[0].revents & ~Int16(POLLOUT) != 0 { isOpen = receive(questions, handleQuestion) }
+            if polled[3].revents != 0 { lines.read(handlers.line) }
+            if polled[2].revents != 0 { end = process.control.reap() }
+            watch(&meter)
+        }
+        finish(end ?? ProcessEnd(signal: 0, status: 0), &lines)
+    }
+
+    private func handleQuestion(_ frame: Frame) throws(ProtocolError) {
+        switch frame.kind {
+        case .hello:
+            _ = try HelloMessage(reading: frame)
+            greeting.give(true)
+        case .pong:
+            let pong = try PongMessage(reading: frame)
+            act(on: state.withLock { $0.watch.receive(pong, now: now()) })
+        case .present: try handlers.question(frame, self)
+        default: try open.answer(frame)
+        }
+    }
+
+    private func watch(_ meter: inout ProcessorMeter) {
+        let now = now()
+        let isEndless = state.withLock { $0.endingSince.map { now - $0 >= Self.endingTime } ?? false }
+        if isEndless { return kill(reason: "closed its connection to the router") }
+        if let used = process.control.processorTime(), meter.isExceeded(used: used, now: now) {
+            return kill(reason: "took more processor time than it may")
+        }
+        let isBusy = !open.isEmpty || handlers.isBusy()
+        act(on: state.withLock { $0.watch.tick(now: now, isBusy: isBusy) })
+    }
+
+    private func act(on action: CallWatch.Action) {
+        switch action {
+        case .nothing: break
+        case .ping:
+            var writer = FrameWriter()
+            writer.frame(.ping, id: 0)
+            _ = questions.send(writer.take())
+        case .abort(let thread, let reason):
+            state.withLock { state in
+                if state.reason == nil { state.reason = reason }
+            }
+            process.control.abort(thread: thread)
+        case .kill(let reason): kill(reason: reason)
+        }
+    }
+
+    /// The process is gone: what it has sent still counts.
+    private func finish(_ end: ProcessEnd, _ lines: inout LineReader) {
+        receiveResults()
+        _ = receive(questions, handleQuestion)
+        deliveries.shut()
+        questions.shut()
+        deliveriesEnded.wait()
+        lines.read(handlers.line)
+        var end = end
+        end.reason = state.withLock(\.reason)
+        end.crash = crashReport()
+        for descriptor in [process.errors, process.crashes, process.control.handle] { Glibc.close(descriptor) }
+        greeting.give(false)
+        handlers.ended(end, self)
+        open.close()
+    }
+
+    private func crashReport() -> CrashReport? {
+        var bytes = [UInt8](repeating: 0, count: 16 * MemoryLayout<carillon_crash_report>.size)
+        let count = read(process.crashes, &bytes, bytes.count)
+        return count > 0 ? CrashReport(reading: Array(bytes.prefix(count))) : nil
+    }
+}
+
+/// Splits what a process writes to its standard error into lines, a bounded number of bounded length.
+private struct LineReader {
+    private static let lengthLimit = 1024
+    private static let perRead = 20
+
+    private let descriptor: Int32
+    private var rest: [UInt8] = []
+    private(set) var isOpen = true
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Reads what is there, and hands on its first lines.
+    mutating func read(_ handle: (String) -> Void) {
+        var room = [UInt8](repeating: 0, count: 16 << 10)
+        let count = Glibc.read(descriptor, &room, room.count)
+        if count == 0 || count < 0 && errno != EAGAIN && errno != EINTR { isOpen = false }
+        rest += room.prefix(max(0, count))
+        var parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        rest = isOpen ? Array((parts.popLast() ?? []).prefix(Self.lengthLimit)) : []
+        for line in parts.filter({ !$0.isEmpty }).prefix(Self.perRead) {
+            handle(OutsideText.printable(String(decoding: line, as: UTF8.self), limit: Self.lengthLimit))
+        }
+    }
+}

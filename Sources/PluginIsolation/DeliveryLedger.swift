@@ -1,0 +1,164 @@
+import Units
+
+/// The deliveries that one process has in hand or is to get, across its restarts. Pure: its owner sends the frames that
+/// it returns.
+package struct DeliveryLedger: Sendable {
+    /// A delivery until it ends.
+    package struct Entry: Sendable, Equatable {
+        package let instance: UInt32
+        /// The host's number of the delivery, unique in the instance.
+        package let ticket: UInt64
+        /// What hands it out. It is kept to be sent again after a death.
+        package let frame: [UInt8]
+        fileprivate(set) var state: State
+        /// HTTP requests of it that the router has not answered.
+        fileprivate(set) var openRequests = 0
+    }
+
+    package enum State: Sendable, Equatable {
+        /// It was never handed out.
+        case waiting
+        case inHand
+        /// It was in hand at a death.
+        case suspected
+    }
+
+    package enum Admission: Sendable, Equatable {
+        /// Send the frame.
+        case send
+        /// Its turn comes later.
+        case wait
+        /// There is no room: try again later.
+        case full
+    }
+
+    package enum Cancellation: Sendable, Equatable {
+        /// The process has it: forward the wish, under this number.
+        case forward(UInt64)
+        /// It was not handed out, and has ended now.
+        case ended
+        case unknown
+    }
+
+    private struct Key: Hashable {
+        let instance: UInt32
+        let ticket: UInt64
+    }
+
+    /// The most bytes of deliveries that wait for their turn.
+    package static let waitingLimit = ByteCount.mebibytes(8)
+    /// The most bytes of deliveries altogether.
+    package static let totalLimit = ByteCount.mebibytes(256)
+
+    private var entries: [UInt64: Entry] = [:]
+    private var numbers: [Key: UInt64] = [:]
+    /// What waits, oldest first; ended ones are skipped.
+    private var queue: [UInt64] = []
+    private var waitingBytes = 0
+    private var totalBytes = 0
+    private var suspects = SuspectsAlone<UInt64>()
+    private var isRunning = false
+
+    package init() {}
+
+    /// Deliveries that have not ended.
+    package var count: Int { entries.count }
+    /// Whether the process has something in hand.
+    package var hasHand: Bool { entries.values.contains { $0.state == .inHand } }
+
+    /// A new delivery under the number `id`, which was never used before.
+    package mutating func admit(_ id: UInt64, instance: UInt32, ticket: UInt64, frame: [UInt8]) -> Admission {
+        guard totalBytes + frame.count <= Self.totalLimit.bytes else { return .full }
+        let isNext = isRunning && suspects.isQuiet
+        if !isNext, waitingBytes + frame.count > Self.waitingLimit.bytes { return .full }
+        entries[id] = Entry(instance: instance, ticket: ticket, frame: frame, state: isNext ? .inHand : .waiting)
+        numbers[Key(instance: instance, ticket: ticket)] = id
+        totalBytes += frame.count
+        guard !isNext else { return .send }
+        queue.append(id)
+        waitingBytes += frame.count
+        return .wait
+    }
+
+    /// The delivery `id` of `instance` has ended. Nil when there is none.
+    package mutating func end(_ id: UInt64, of instance: UInt32) -> Entry? {
+        guard let entry = entries[id], entry.instance == instance, entry.state == .inHand else { return nil }
+        remove(id, entry)
+        return entry
+    }
+
+    /// The host wants the delivery to end soon.
+    package mutating func cancel(instance: UInt32, ticket: UInt64) -> Cancellation {
+        guard let id = numbers[Key(instance: instance, ticket: ticket)], let entry = entries[id] else { return .unknown }
+        guard entry.state != .inHand else { return .forward(id) }
+        remove(id, entry)
+        return .ended
+    }
+
+    /// Ends all deliveries of an instance.
+    package mutating func endAll(of instance: UInt32) -> [Entry] {
+        let ended = entries.filter { $0.value.instance == instance }.sorted { $0.key < $1.key }
+        for (id, entry) in ended { remove(id, entry) }
+        return ended.map(\.value)
+    }
+
+    /// The process is there, and so are its instances.
+    package mutating func started() { isRunning = true }
+
+    /// The process has died; `named` is the delivery that its crash report names. Returns what is set aside.
+    package mutating func died(named: UInt64? = nil) -> Entry? {
+        isRunning = false
+        let hand = entries.filter { $0.value.state == .inHand }.keys.sorted()
+        for id in hand { entries[id]?.state = .suspected }
+        guard let id = suspects.died(hand: hand, named: named), let entry = entries[id] else { return nil }
+        remove(id, entry)
+        return entry
+    }
+
+    /// The frames to send now.
+    package mutating func takeNext() -> [[UInt8]] {
+        guard isRunning else { return [] }
+        let turn = suspects.next { [entries] id in entries[id]?.openRequests == 0 }
+        switch turn {
+        case .nothing: return []
+        case .alone(let id):
+            guard let frame = entries[id]?.frame else { return [] }
+            entries[id]?.state = .inHand
+            return [frame]
+        case .anything: return takeWaiting()
+        }
+    }
+
+    private mutating func takeWaiting() -> [[UInt8]] {
+        guard !queue.isEmpty else { return [] }
+        var frames: [[UInt8]] = []
+        for id in queue {
+            guard let entry = entries[id] else { continue }
+            entries[id]?.state = .inHand
+            frames.append(entry.frame)
+        }
+        queue = []
+        waitingBytes = 0
+        return frames
+    }
+
+    /// Whether anything but the ordinary flow may have to be sent after a delivery or a request ended.
+    package var mayHaveNext: Bool { isRunning && (!suspects.isQuiet || !queue.isEmpty) }
+
+    /// A request of the delivery goes to the network.
+    package mutating func beginRequest(for id: UInt64) { entries[id]?.openRequests += 1 }
+
+    /// A request that was sent for the delivery has ended.
+    package mutating func endRequest(for id: UInt64) {
+        guard let count = entries[id]?.openRequests, count > 0 else { return }
+        entries[id]?.openRequests = count - 1
+    }
+
+    private mutating func remove(_ id: UInt64, _ entry: Entry) {
+        entries[id] = nil
+        numbers[Key(instance: entry.instance, ticket: entry.ticket)] = nil
+        totalBytes -= entry.frame.count
+        if entry.state == .waiting { waitingBytes -= entry.frame.count }
+        suspects.ended(id)
+    }
+}

@@ -1,0 +1,109 @@
+import Dispatch
+import PluginProtocol
+import Synchronization
+import Units
+
+/// A frame in memory of its own.
+package struct OwnedFrame: Sendable {
+    package let kind: FrameKind
+    private let id: UInt64
+    private let body: [UInt8]
+
+    init(_ frame: Frame) {
+        kind = frame.kind
+        id = frame.id
+        body = Array(frame.body)
+    }
+
+    /// Lends the frame for the time of `read`.
+    package func read<Result>(_ read: (Frame) throws(ProtocolError) -> Result) throws(ProtocolError) -> Result {
+        try body.withUnsafeBytes { bytes in
+            Swift.Result { () throws(ProtocolError) in try read(Frame(kind: kind, id: id, body: bytes)) }
+        }.get()
+    }
+}
+
+/// What a question came to.
+package enum Answer: Sendable {
+    case frame(OwnedFrame)
+    /// The process ended.
+    case ended
+    /// No answer came in time.
+    case late
+    /// It could not be asked: it is too long, or too many are open.
+    case unaskable
+}
+
+/// The questions that a process has not answered.
+package final class OpenQuestions: Sendable {
+    package typealias Completion = @Sendable (Answer) -> Void
+
+    private struct State {
+        var last: UInt64 = 0
+        var open: [UInt64: Completion] = [:]
+        var isClosed = false
+    }
+
+    private static let limit = 4096
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package var isEmpty: Bool { state.withLock { $0.open.isEmpty } }
+
+    /// The number of a new question; nil when the process has ended or too many are open.
+    package func open(_ completion: @escaping Completion) -> UInt64? {
+        state.withLock { state in
+            guard !state.isClosed, state.open.count < Self.limit else { return nil }
+            state.last += 1
+            state.open[state.last] = completion
+            return state.last
+        }
+    }
+
+    /// The answer to a question. One that comes too late is ignored.
+    package func answer(_ frame: Frame) throws(ProtocolError) {
+        let (completion, wasAsked) = state.withLock { state in
+            (state.open.removeValue(forKey: frame.id), (1...max(1, state.last)).contains(frame.id))
+        }
+        guard wasAsked else { throw .unexpected(frame.kind) }
+        completion?(.frame(OwnedFrame(frame)))
+    }
+
+    /// Stops waiting for the answer. False: it is there, or about to be.
+    package func withdraw(_ number: UInt64) -> Bool {
+        state.withLock { $0.open.removeValue(forKey: number) } != nil
+    }
+
+    /// Answers all questions: the process has ended.
+    package func close() {
+        let open = state.withLock { state in
+            state.isClosed = true
+            defer { state.open = [:] }
+            return state.open
+        }
+        for (_, completion) in open.sorted(by: { $0.key < $1.key }) { completion(.ended) }
+    }
+}
+
+/// A place where one thread waits for what another has.
+final class Handover<Value: Sendable>: Sendable {
+    private let value = Mutex<Value?>(nil)
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    /// The first counts.
+    func give(_ given: Value) {
+        let isFirst = value.withLock { value in
+            guard value == nil else { return false }
+            value = given
+            return true
+        }
+        if isFirst { semaphore.signal() }
+    }
+
+    /// Nil: it did not come in time.
+    func take(within span: Duration) -> Value? {
+        _ = semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: span.milliseconds)))
+        return value.withLock(\.self)
+    }
+}

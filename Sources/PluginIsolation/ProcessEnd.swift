@@ -1,0 +1,112 @@
+import CIsolation
+import Glibc
+import PluginProtocol
+
+/// How a process ended, and what is known about why.
+package struct ProcessEnd: Sendable, Equatable {
+    /// The signal that ended it; 0: it exited.
+    package var signal: Int32
+    /// What it exited with.
+    package var status: Int32
+    /// Why the router ended it, as the end of a sentence; nil: it ended by itself.
+    package var reason: String?
+    /// What it reported when it crashed.
+    package var crash: CrashReport?
+
+    package init(signal: Int32, status: Int32, reason: String? = nil, crash: CrashReport? = nil) {
+        self.signal = signal
+        self.status = status
+        self.reason = reason
+        self.crash = crash
+    }
+
+    /// What happened, as the end of a sentence, with names for addresses in `modules`.
+    package func text(_ modules: [DescriptorMessage.Module]) -> String {
+        let stack = crash.map { $0.stack(modules) } ?? ""
+        let place = stack.isEmpty ? "" : " in \(stack)"
+        if let reason { return reason + place }
+        guard signal != 0 else { return "exited with status \(status)" }
+        let call = crash?.call.map { ", called for \($0)" } ?? ""
+        return crash == nil
+            ? "was ended by \(CrashReport.name(ofSignal: signal))"
+            : "crashed with \(CrashReport.name(ofSignal: signal))\(place)\(call)"
+    }
+}
+
+/// What a crashing process says about itself: a hint for people, for a broken process wrote it.
+package struct CrashReport: Sendable, Equatable {
+    /// Innermost first.
+    package var addresses: [UInt64]
+    package var signal: Int32
+    /// The frame that the thread was handling; 0: none.
+    package var id: UInt64
+    /// The kind of that frame.
+    package var call: FrameKind?
+
+    /// The last whole report of those in `bytes`: a process writes one at first, and another with its stack.
+    package init?(reading bytes: [UInt8]) {
+        let size = MemoryLayout<carillon_crash_report>.size
+        let reports = stride(from: 0, through: bytes.count - size, by: size).compactMap { offset in
+            let report = bytes.withUnsafeBytes {
+                $0.loadUnaligned(fromByteOffset: offset, as: carillon_crash_report.self)
+            }
+            return report.magic == CARILLON_CRASH_MAGIC ? report : nil
+        }
+        guard var report = reports.last else { return nil }
+        let count = min(Int(report.frame_count), Int(CARILLON_CRASH_FRAMES))
+        let frames = withUnsafeBytes(of: &report.frames) { Array($0.bindMemory(to: UInt64.self).prefix(count)) }
+        addresses = frames.first == report.counter ? frames : [report.counter] + frames
+        signal = report.signal
+        id = report.id
+        call = UInt16(exactly: report.kind).flatMap(FrameKind.init(rawValue:))
+    }
+
+    /// The top of the stack in one line, such as `libx.so+0x12 < libx.so+0x40`.
+    func stack(_ modules: [DescriptorMessage.Module]) -> String {
+        addresses.prefix(6).map { Self.name(of: $0, modules) }.joined(separator: " < ")
+    }
+
+    private static func name(of address: UInt64, _ modules: [DescriptorMessage.Module]) -> String {
+        let module = modules.first { address >= $0.start && address - $0.start < $0.size }
+        guard let module else { return "0x" + String(address, radix: 16) }
+        let file = module.name.split(separator: "/").last.map(String.init) ?? module.name
+        return "\(OutsideText.printable(file, limit: 64))+0x\(String(address - module.start, radix: 16))"
+    }
+
+    static func name(ofSignal signal: Int32) -> String {
+        switch signal {
+        case SIGSEGV: "SIGSEGV"
+        case SIGBUS: "SIGBUS"
+        case SIGILL: "SIGILL"
+        case SIGFPE: "SIGFPE"
+        case SIGABRT: "SIGABRT"
+        case SIGTRAP: "SIGTRAP"
+        case SIGSYS: "SIGSYS"
+        case SIGKILL: "SIGKILL"
+        case SIGTERM: "SIGTERM"
+        case SIGXCPU: "SIGXCPU"
+        case SIGXFSZ: "SIGXFSZ"
+        case SIGPIPE: "SIGPIPE"
+        default: "signal \(signal)"
+        }
+    }
+}
+
+/// Text that a process sent, harmless for a log.
+package enum OutsideText {
+    /// The first `limit` bytes of `text` as one line: everything that is not printable becomes U+FFFD.
+    package static func printable(_ text: String, limit: Int) -> String {
+        let short = text.utf8.count <= limit ? text : String(decoding: text.utf8.prefix(limit), as: UTF8.self) + "…"
+        guard !short.unicodeScalars.allSatisfy(isPrintable) else { return short }
+        var scalars = String.UnicodeScalarView()
+        for scalar in short.unicodeScalars { scalars.append(isPrintable(scalar) ? scalar : "\u{FFFD}") }
+        return String(scalars)
+    }
+
+    private static func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7f..<0xa0, 0x2028, 0x2029, 0x200e, 0x200f, 0x202a...0x202e, 0x2066...0x2069: false
+        default: true
+        }
+    }
+}

@@ -8,7 +8,8 @@
 #define CARILLON_CRASH_FRAMES 16
 #define CARILLON_CRASH_MAGIC 0x68637263u /* "crch" */
 
-/* What a signal handler writes to the pipe of crashes, in one write: a hint for people, sent by a process that is broken. */
+/* What a signal handler writes to the pipe of crashes, in one write: a hint for people, sent by a process that is broken. A
+ * second one may follow with more frames; the last that is whole counts. */
 typedef struct carillon_crash_report {
     uint32_t magic;
     int32_t signal;
@@ -32,11 +33,12 @@ void carillon_note_call(uint64_t id, uint32_t kind);
 #define CARILLON_CONFINED_FILES 1 /* Landlock */
 #define CARILLON_CONFINED_CALLS 2 /* seccomp */
 
-/* Stage 1, before a library is loaded: no network, no program started, no file but those below or named `readable`. The
- * bits of what the kernel did; what it cannot do is left out. One thread only. */
+/* Stage 1, before a library is loaded: no network, no program started, no file but those of the dynamic linker or named
+ * `readable`. The bits of what the kernel did; what it cannot do is left out. It holds for the calling thread and those that
+ * it starts: call it on each. */
 int carillon_confine_loading(const char *const *readable, size_t count);
 /* Stage 2, once all is loaded: no file is opened any more, and only the system calls that plugins need are left. It holds
- * for all threads. The bits of what the kernel did. */
+ * for all threads. The bits of what the kernel did: both or none. The calling thread must be in stage 1. */
 int carillon_confine_running(void);
 
 /* Limits of the process: bytes of data memory (0: none), threads' stacks of 1 MiB, no core file. 0, or an errno. */

@@ -1,0 +1,44 @@
+#define _GNU_SOURCE
+#include "cisolation.h"
+#include "parts.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+
+/* Descriptors that are open by then keep working; so few are enough for what a plugin may still open. */
+#define DESCRIPTORS 64
+#define THREAD_STACK (1 << 20)
+
+int carillon_confine_loading(const char *const *readable, size_t count) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 0;
+    int bits = 0;
+    if (carillon_restrict_files(readable, count)) bits |= CARILLON_CONFINED_FILES;
+    if (carillon_restrict_calls_while_loading()) bits |= CARILLON_CONFINED_CALLS;
+    return bits;
+}
+
+int carillon_confine_running(void) {
+    /* Reads the zone while files can be read. */
+    tzset();
+    struct rlimit descriptors = {DESCRIPTORS, DESCRIPTORS};
+    setrlimit(RLIMIT_NOFILE, &descriptors);
+    return carillon_restrict_calls_while_running() ? CARILLON_CONFINED_FILES | CARILLON_CONFINED_CALLS : 0;
+}
+
+int carillon_limit_memory(uint64_t bytes) {
+    struct rlimit none = {0, 0};
+    if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;
+    pthread_attr_t attributes;
+    int failure = pthread_attr_init(&attributes);
+    if (failure == 0) failure = pthread_attr_setstacksize(&attributes, THREAD_STACK);
+    if (failure == 0) failure = pthread_setattr_default_np(&attributes);
+    if (failure != 0 || bytes == 0) return failure;
+    struct rlimit data = {bytes, bytes};
+    return setrlimit(RLIMIT_DATA, &data) == 0 ? 0 : errno;
+}

@@ -1,0 +1,179 @@
+/* Reports of crashes. Everything that runs inside the signal handler is async-signal-safe but for backtrace(), which is
+ * tried last, when the report is out. */
+#define _GNU_SOURCE
+#include "cisolation.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* Large enough for the unwinder. */
+#define SIGNAL_STACK (64 << 10)
+/* How far up a stack is walked that has no known end. */
+#define UNKNOWN_STACK (8 << 20)
+#define FEW_FRAMES 2
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+
+static int report_fd = -1;
+/* A pipe of our own: writing from an address that is not mapped fails with EFAULT, where reading it would crash. */
+static int probe[2] = {-1, -1};
+static volatile int is_reported;
+
+static __thread volatile uint64_t current_id;
+static __thread volatile uint32_t current_kind;
+/* The calling thread's stack, where it is known. */
+static __thread uintptr_t stack_low, stack_high;
+
+void carillon_note_call(uint64_t id, uint32_t kind) {
+    current_id = id;
+    current_kind = kind;
+}
+
+/* Copies `count` words from `address`, whatever lies there. */
+static bool peek(uintptr_t address, uintptr_t *words, size_t count) {
+    size_t size = count * sizeof *words;
+    if (write(probe[1], (const void *)address, size) != (ssize_t)size) return false;
+    return read(probe[0], words, size) == (ssize_t)size;
+}
+
+typedef struct registers { uintptr_t counter, stack, frame, link; } registers;
+
+static registers registers_of(const ucontext_t *context) {
+    registers result = {0, 0, 0, 0};
+#if defined(__x86_64__)
+    result.counter = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    result.stack = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+    result.frame = (uintptr_t)context->uc_mcontext.gregs[REG_RBP];
+#elif defined(__aarch64__)
+    result.counter = context->uc_mcontext.pc;
+    result.stack = context->uc_mcontext.sp;
+    result.frame = context->uc_mcontext.regs[29];
+    result.link = context->uc_mcontext.regs[30];
+#else
+    (void)context;
+#endif
+    return result;
+}
+
+static uint32_t walk(const registers *from, uint64_t *frames) {
+    uintptr_t low = from->stack, high = from->stack + UNKNOWN_STACK;
+    if (stack_low <= low && low < stack_high) high = stack_high;
+    uint32_t count = 0;
+    /* A call to NULL, or to what is no code: the return address is where the call has put it. */
+    if (from->link != 0) frames[count++] = from->link;
+    if (from->counter < 4096 && from->link == 0) {
+        uintptr_t word;
+        if (peek(from->stack, &word, 1)) frames[count++] = word;
+    }
+    uintptr_t frame = from->frame;
+    while (count < CARILLON_CRASH_FRAMES && frame >= low && frame <= high - 16 && frame % sizeof(uintptr_t) == 0) {
+        uintptr_t words[2];
+        if (!peek(frame, words, 2) || words[1] < 4096) break;
+        if (count == 0 || frames[count - 1] != words[1]) frames[count++] = words[1];
+        if (words[0] <= frame) break;
+        frame = words[0];
+    }
+    return count;
+}
+
+/* What the unwinder finds above the signal's frame; it reads tables that a broken process may have lost. */
+static uint32_t unwind(uintptr_t counter, uint64_t *frames) {
+    void *addresses[CARILLON_CRASH_FRAMES + 16];
+    int count = backtrace(addresses, (int)(sizeof addresses / sizeof *addresses)), start = 0;
+    while (start < count && (uintptr_t)addresses[start] != counter) start++;
+    uint32_t found = 0;
+    for (int i = start + 1; i < count && found < CARILLON_CRASH_FRAMES; i++) frames[found++] = (uintptr_t)addresses[i];
+    return found;
+}
+
+static void send_report(const carillon_crash_report *report) {
+    while (write(report_fd, report, sizeof *report) < 0 && errno == EINTR) {}
+}
+
+static void on_crash(int number, siginfo_t *info, void *context) {
+    if (__sync_lock_test_and_set(&is_reported, 1)) {
+        /* Another thread reports already and ends the process; this one must not end it before. */
+        struct timespec pause = {1, 0};
+        nanosleep(&pause, NULL);
+    } else {
+        carillon_crash_report report;
+        memset(&report, 0, sizeof report);
+        registers from = registers_of(context);
+        report.magic = CARILLON_CRASH_MAGIC;
+        report.signal = number;
+        /* A positive code comes from the kernel and is about an address. */
+        report.address = info->si_code > 0 && number != SIGSYS ? (uintptr_t)info->si_addr : 0;
+        report.counter = from.counter;
+        report.id = current_id;
+        report.kind = current_kind;
+        report.frame_count = walk(&from, report.frames);
+        send_report(&report);
+        bool is_overflow = report.address != 0 && report.address - (from.stack - 65536) < 2 * 65536;
+        if (report.frame_count < FEW_FRAMES && !is_overflow) {
+            uint64_t frames[CARILLON_CRASH_FRAMES] = {0};
+            uint32_t count = unwind(from.counter, frames);
+            if (count > report.frame_count) {
+                memcpy(report.frames, frames, sizeof frames);
+                report.frame_count = count;
+                send_report(&report);
+            }
+        }
+    }
+    struct sigaction usual;
+    memset(&usual, 0, sizeof usual);
+    usual.sa_handler = SIG_DFL;
+    sigaction(number, &usual, NULL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), number);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    _exit(128 + number);
+}
+
+int carillon_report_crashes(int fd) {
+    if (pipe2(probe, O_CLOEXEC | O_NONBLOCK) != 0) return errno;
+    report_fd = fd;
+    /* The unwinder's library is loaded at its first use, which must not be inside the handler or the sandbox. */
+    void *address;
+    (void)backtrace(&address, 1);
+    int failure = carillon_report_crashes_of_this_thread();
+    if (failure != 0) return failure;
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        if (sigaction(signals[i], &action, NULL) != 0) return errno;
+    }
+    return 0;
+}
+
+int carillon_report_crashes_of_this_thread(void) {
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        void *low;
+        size_t size;
+        if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+            stack_low = (uintptr_t)low;
+            stack_high = stack_low + size;
+        }
+        pthread_attr_destroy(&attributes);
+    }
+    stack_t own;
+    memset(&own, 0, sizeof own);
+    own.ss_size = SIGNAL_STACK;
+    own.ss_sp = mmap(NULL, SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (own.ss_sp == MAP_FAILED) return errno;
+    return sigaltstack(&own, NULL) == 0 ? 0 : errno;
+}

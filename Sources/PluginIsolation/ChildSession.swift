@@ -44,6 +44,8 @@ package final class ChildSession: Sendable {
         /// Since when its end is awaited.
         var endingSince: Deadline?
         var watch: CallWatch
+        /// Where its libraries lie.
+        var modules: [DescriptorMessage.Module] = []
     }
 
     private static let deliveryBacklog = ByteCount.mebibytes(8)
@@ -60,6 +62,7 @@ package final class ChildSession: Sendable {
     private let state: Mutex<State>
     private let processors: Double?
     private let deliveriesEnded = DispatchSemaphore(value: 0)
+    private let ending = Handover<ProcessEnd>()
 
     /// The process's number.
     package var id: Int32 { process.control.id }
@@ -143,7 +146,18 @@ package final class ChildSession: Sendable {
         return number
     }
 
+    /// Where the process has put its libraries, so that addresses in a crash report get names.
+    package var modules: [DescriptorMessage.Module] {
+        get { state.withLock(\.modules) }
+        set { state.withLock { $0.modules = newValue } }
+    }
+
     // MARK: Ending
+
+    /// How it ended; nil: it did not end within `span`.
+    package func end(within span: Duration) -> ProcessEnd? { ending.take(within: span) }
+
+    package var hasEnded: Bool { ending.isGiven }
 
     /// Ends the process at once. `reason` is the end of a sentence about it.
     package func kill(reason: String) {
@@ -285,6 +299,7 @@ package final class ChildSession: Sendable {
         end.crash = crashReport()
         for descriptor in [process.errors, process.crashes, process.control.handle] { Glibc.close(descriptor) }
         greeting.give(false)
+        ending.give(end)
         handlers.ended(end, self)
         open.close()
     }

@@ -63,8 +63,8 @@ package struct DeliveryLedger: Sendable {
 
     /// Deliveries that have not ended.
     package var count: Int { entries.count }
-    /// Whether the process has something in hand.
-    package var hasHand: Bool { entries.values.contains { $0.state == .inHand } }
+    /// Whether one suspect is at work, and nothing beside it.
+    package var isTryingSuspect: Bool { suspects.isTrying }
 
     /// A new delivery under the number `id`, which was never used before.
     package mutating func admit(_ id: UInt64, instance: UInt32, ticket: UInt64, frame: [UInt8]) -> Admission {

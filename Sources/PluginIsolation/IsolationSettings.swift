@@ -21,6 +21,9 @@ package struct IsolationSettings: Sendable, Equatable {
     package var deadline: Duration = .seconds(10)
     /// The same for `validate`, `check` and `decide`, which somebody waits for.
     package var questionDeadline: Duration = .seconds(1)
+    /// The second pause before a process that died is started again; the first is none, and later ones double. Zero:
+    /// it is always started at once, which is for tests.
+    package var pause: Duration = .seconds(1)
     /// The most data memory of a process; nil: no limit.
     package var memory: ByteCount? = .mebibytes(256)
     /// The most of one core that a process may take on average over ten seconds; 1 is a whole core, nil is no limit.

@@ -101,9 +101,14 @@ final class Handover<Value: Sendable>: Sendable {
         if isFirst { semaphore.signal() }
     }
 
-    /// Nil: it did not come in time.
+    /// Whether it is there.
+    var isGiven: Bool { value.withLock { $0 != nil } }
+
+    /// Nil: it did not come in time. Several may take it.
     func take(within span: Duration) -> Value? {
-        _ = semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: span.milliseconds)))
+        if semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: span.milliseconds))) == .success {
+            semaphore.signal()
+        }
         return value.withLock(\.self)
     }
 }

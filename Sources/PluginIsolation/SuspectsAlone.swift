@@ -25,6 +25,9 @@ package struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
     /// Whether no delivery is under suspicion, so that anything may be handed out.
     package var isQuiet: Bool { lone == nil && suspects.isEmpty }
 
+    /// Whether a suspect is at work.
+    package var isTrying: Bool { lone != nil }
+
     /// The process died with `hand` in hand. Returns the delivery that is to be set aside.
     ///
     /// - Parameter named: The delivery that the crash report names. It is a hint: it is tried first.

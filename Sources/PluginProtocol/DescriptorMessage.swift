@@ -2,7 +2,7 @@ import CarillonABI
 
 /// `loaded`: the plugin's descriptor, and where its process has put libraries, so that addresses in a crash report get
 /// names. Required functions that are absent are said so: the router judges descriptors, not the child.
-package struct DescriptorMessage: Equatable {
+package struct DescriptorMessage: Equatable, Sendable {
     package struct Transport: Equatable, Sendable {
         package var flags: UInt32
         package var platform: String
@@ -162,7 +162,7 @@ package struct DescriptorMessage: Equatable {
 }
 
 /// `unloadable`: why a library was not loaded.
-package struct UnloadableMessage: Equatable {
+package struct UnloadableMessage: Equatable, Sendable {
     package enum Reason: UInt32, Sendable, CaseIterable {
         /// `text` is what the dynamic linker says.
         case linker = 1

@@ -77,6 +77,13 @@ package struct Frame {
 
     package static let headerSize = 16
 
+    /// A frame around a body that lies anywhere.
+    package init(kind: FrameKind, id: UInt64, body: UnsafeRawBufferPointer) {
+        self.kind = kind
+        self.id = id
+        self.body = body
+    }
+
     /// A reader of the body.
     package var fields: FieldReader { FieldReader(body) }
 }

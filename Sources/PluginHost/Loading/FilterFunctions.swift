@@ -1,17 +1,16 @@
 import CarillonABI
 import Notifications
 
-/// A filter's function table in a copy of our own, with everything required present.
-///
-/// Unchecked: function pointers into a library that is never unloaded, and nothing here ever changes.
-package struct FilterFunctions: @unchecked Sendable {
+/// A filter's functions with everything required present: those of a library in this process, which is never unloaded,
+/// or ones that ask a process of its own.
+package struct FilterFunctions: Sendable {
     package typealias Create = TransportFunctions.Create
     package typealias Destroy = TransportFunctions.Destroy
     package typealias Decide =
-        @convention(c) (
+        @Sendable (
             UnsafeMutableRawPointer?, UnsafePointer<carillon_filter_call>?, UnsafeMutablePointer<carillon_verdict>?
         ) -> carillon_status
-    package typealias Needs = @convention(c) (UnsafeMutableRawPointer?) -> UInt32
+    package typealias Needs = @Sendable (UnsafeMutableRawPointer?) -> UInt32
 
     static let kindLimit = 16
     /// All flags that there are.
@@ -24,10 +23,10 @@ package struct FilterFunctions: @unchecked Sendable {
     /// The most that an instance may need to know about the recipient's follows.
     package let mostNeeded: FollowNeed
     package let isAskedAfterRendering: Bool
-    package let create: Create
-    package let destroy: Destroy
-    package let decide: Decide
-    package let needs: Needs?
+    package internal(set) var create: Create
+    package internal(set) var destroy: Destroy
+    package internal(set) var decide: Decide
+    package internal(set) var needs: Needs?
 
     init(reading pointer: UnsafePointer<carillon_filter>) throws(PluginRefusal.Reason) {
         guard let filter = carillon_filter(adopting: pointer) else {

@@ -2,35 +2,34 @@ import CarillonABI
 import Foundation
 import Platforms
 
-/// A transport's function table in a copy of our own, with everything required present.
-///
-/// Unchecked: function pointers into a library that is never unloaded, and nothing here ever changes.
-package struct TransportFunctions: @unchecked Sendable {
+/// A transport's functions with everything required present: those of a library in this process, which is never
+/// unloaded, or ones that ask a process of its own.
+package struct TransportFunctions: Sendable {
     package typealias Create =
-        @convention(c) (
+        @Sendable (
             UnsafePointer<carillon_host>?, carillon_str, UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
             UnsafeMutablePointer<carillon_error>?
         ) -> carillon_status
-    package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
+    package typealias Destroy = @Sendable (UnsafeMutableRawPointer?) -> Void
     package typealias Validate =
-        @convention(c) (
+        @Sendable (
             UnsafeMutableRawPointer?, UnsafePointer<carillon_registration>?, UnsafeMutablePointer<carillon_error>?
         ) -> carillon_status
     package typealias Deliver =
-        @convention(c) (
+        @Sendable (
             UnsafeMutableRawPointer?, UInt64, UnsafePointer<carillon_registration>?,
             UnsafePointer<carillon_notification>?
         ) -> carillon_status
-    package typealias Cancel = @convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void
+    package typealias Cancel = @Sendable (UnsafeMutableRawPointer?, UInt64) -> Void
 
     package typealias Command =
-        @convention(c) (
+        @Sendable (
             UnsafeMutableRawPointer?, UnsafePointer<carillon_str>?, Int, carillon_command_done?,
             UnsafeMutableRawPointer?
         ) -> carillon_status
 
     package typealias Check =
-        @convention(c) (carillon_str, UnsafeMutablePointer<carillon_error>?) -> carillon_status
+        @Sendable (carillon_str, UnsafeMutablePointer<carillon_error>?) -> carillon_status
 
     package let platform: String
     /// What the plugin says about the platform; nil: nothing, or in a version of the format that is newer than this
@@ -42,13 +41,13 @@ package struct TransportFunctions: @unchecked Sendable {
     let encrypts: Bool
     /// Whether a person sees whatever it delivers (`CARILLON_TRANSPORT_SHOWS`).
     let shows: Bool
-    package let create: Create
-    package let destroy: Destroy
-    package let validate: Validate?
-    package let deliver: Deliver
-    package let cancel: Cancel?
-    package let command: Command?
-    package let check: Check?
+    package internal(set) var create: Create
+    package internal(set) var destroy: Destroy
+    package internal(set) var validate: Validate?
+    package internal(set) var deliver: Deliver
+    package internal(set) var cancel: Cancel?
+    package internal(set) var command: Command?
+    package internal(set) var check: Check?
 
     init(reading pointer: UnsafePointer<carillon_transport>) throws(PluginRefusal.Reason) {
         guard let transport = carillon_transport(adopting: pointer) else {

@@ -1,0 +1,128 @@
+import CarillonABI
+import PluginProtocol
+import Units
+
+/// A library that a process is to load.
+package struct IsolatedLibrary: Sendable {
+    /// Absolute.
+    package let path: String
+    /// Why the file is not the one that was meant, or nil. Asked before each start of a process.
+    package let mistake: @Sendable () -> String?
+
+    package init(path: String, mistake: @escaping @Sendable () -> String? = { nil }) {
+        self.path = path
+        self.mistake = mistake
+    }
+
+    /// What operators call it.
+    var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+}
+
+/// Why a library was not loaded, or an instance not made.
+package enum LoadFailure: Error, Sendable {
+    /// There is no process to load it: what is wrong, as a sentence's end.
+    case notStarted(String)
+    case unloadable(UnloadableMessage)
+    /// Its process ended meanwhile: what happened, as the end of a sentence.
+    case died(ProcessEnd, String)
+}
+
+/// Starts processes and has them load libraries. It blocks for as long as that takes.
+struct ChildStartup: Sendable {
+    /// How much longer than a call may take its answer is waited for: by then the watch has ended the process.
+    static let patience: Duration = .seconds(3)
+
+    let settings: IsolationSettings
+    let launch: @Sendable () throws(StartError) -> StartedProcess
+    let handlers: ChildSession.Handlers
+    let now: @Sendable () -> Deadline
+
+    /// A process that is ready to load libraries.
+    func open() throws(LoadFailure) -> ChildSession {
+        let process: StartedProcess
+        do throws(StartError) {
+            process = try launch()
+        } catch {
+            throw .notStarted("\(error)")
+        }
+        let session = ChildSession(
+            process,
+            watch: CallWatch(deadline: settings.deadline, questionDeadline: settings.questionDeadline),
+            processors: settings.processors,
+            now: now,
+            handlers: handlers
+        )
+        session.start()
+        guard session.isGreeted(within: settings.deadline) else {
+            throw died(session, "did not say hello within \(settings.deadline.seconds) s")
+        }
+        return session
+    }
+
+    /// Has the process load a library. `all` are the paths of everything that it is to load.
+    func load(
+        _ library: IsolatedLibrary,
+        of all: [String],
+        isLast: Bool,
+        in session: ChildSession
+    ) throws(LoadFailure) -> DescriptorMessage {
+        if let mistake = library.mistake() { throw .notStarted("\(library.path): \(mistake)") }
+        let message = LoadMessage(
+            path: library.path,
+            libraries: all,
+            memoryLimit: UInt64(clamping: settings.memory?.bytes ?? 0),
+            isSandboxed: settings.isSandboxed,
+            isLast: isLast
+        )
+        let answer = session.ask(.load, within: settings.deadline + Self.patience) { message.write(to: &$0) }
+        let loaded = try read(answer, of: "load", from: session) {
+            (frame) throws(ProtocolError) -> Result<DescriptorMessage, LoadFailure> in
+            switch frame.kind {
+            case .loaded: .success(try DescriptorMessage(reading: frame))
+            case .unloadable: .failure(.unloadable(try UnloadableMessage(reading: frame)))
+            default: throw .unexpected(frame.kind)
+            }
+        }
+        return try loaded.get()
+    }
+
+    /// Has the process make an instance. Returns the status, what the instance needs, and what is wrong.
+    func create(
+        _ order: InstanceOrder,
+        in session: ChildSession
+    ) throws(LoadFailure) -> (status: carillon_status, needs: UInt32, said: String) {
+        let answer = session.ask(.create, within: settings.deadline + Self.patience) { order.message.write(to: &$0) }
+        return try read(answer, of: "create", from: session) { frame throws(ProtocolError) in
+            guard frame.kind == .answered else { throw .unexpected(frame.kind) }
+            let answer = try AnswerMessage(reading: frame)
+            let said = UnsafeRawBufferPointer(start: answer.text.ptr, count: answer.text.len)
+            return (answer.status, answer.number, String(decoding: said, as: UTF8.self))
+        }
+    }
+
+    private func read<Value>(
+        _ answer: Answer,
+        of what: String,
+        from session: ChildSession,
+        _ body: (Frame) throws(ProtocolError) -> Value
+    ) throws(LoadFailure) -> Value {
+        switch answer {
+        case .frame(let frame):
+            do throws(ProtocolError) {
+                return try frame.read(body)
+            } catch {
+                throw died(session, "was ended, because \(error)")
+            }
+        case .ended: throw died(session, "ended")
+        case .late: throw died(session, "did not answer to \(what)")
+        case .unaskable: throw session.hasEnded ? died(session, "ended") : .notStarted("it takes no question")
+        }
+    }
+
+    /// The failure of a process that has ended, or that is ended now for `reason`.
+    private func died(_ session: ChildSession, _ reason: String) -> LoadFailure {
+        if !session.hasEnded { session.kill(reason: reason) }
+        guard let end = session.end(within: Self.patience) else { return .notStarted(reason) }
+        return .died(end, end.text(session.modules))
+    }
+}

@@ -1,0 +1,392 @@
+import CarillonABI
+import CIsolation
+import Dispatch
+import Foundation
+import Logging
+import PluginProtocol
+import Synchronization
+import Units
+
+/// Keeps the process of one or several plugins going: starts it again after a death, has it load its libraries and make
+/// its instances, and hands out again what was in hand.
+package final class ChildSupervisor: Sendable {
+    private enum Phase {
+        /// There is no process, and none is wanted.
+        case resting
+        case running
+        /// The process is started, or is to be started at this moment.
+        case restarting(at: Deadline)
+        /// It ended too often, and is tried again at this moment.
+        case pausing(until: Deadline)
+        case stopped
+    }
+
+    private struct Loaded {
+        let library: IsolatedLibrary
+        let descriptor: DescriptorMessage
+    }
+
+    private struct State {
+        var phase = Phase.resting
+        var session: ChildSession?
+        /// Sessions whose end is the router's wish, and no death.
+        var dismissed: [ObjectIdentifier] = []
+        var libraries: [Loaded] = []
+        var startedAt = Deadline.distantPast
+        var policy: RestartPolicy
+        var deaths = 0
+        var lastDeath: String?
+        var confinement: UInt32 = 0
+        /// Those who wait for a process that works.
+        var waiters: [Handover<ChildSession?>] = []
+        var hasKeeper = false
+    }
+
+    let settings: IsolationSettings
+    let table: InstanceTable
+    private let log: Logger
+    private let now: @Sendable () -> Deadline
+    private let launch: @Sendable () throws(StartError) -> StartedProcess
+    private let state: Mutex<State>
+    private let news = DispatchSemaphore(value: 0)
+
+    /// - Parameters:
+    ///   - launch: Starts the process.
+    ///   - onMistake: Called for each rule that a plugin breaks and that its process has answered.
+    package init(
+        settings: IsolationSettings,
+        log: Logger,
+        now: @escaping @Sendable () -> Deadline = Deadline.now,
+        launch: (@Sendable () throws(StartError) -> StartedProcess)? = nil,
+        onMistake: @escaping @Sendable (UnsafePointer<carillon_host>, MistakeMessage.Rule, String) -> Void = {
+            _, _, _ in
+        }
+    ) {
+        self.settings = settings
+        self.log = log
+        self.now = now
+        let program = settings.program
+        if let launch {
+            self.launch = launch
+        } else {
+            self.launch = { () throws(StartError) -> StartedProcess in try ChildProcess.start(program) }
+        }
+        table = InstanceTable(onMistake: onMistake, now: now)
+        state = Mutex(State(policy: RestartPolicy(unit: settings.pause)))
+    }
+
+    private var startup: ChildStartup {
+        let table = table
+        return ChildStartup(
+            settings: settings,
+            launch: launch,
+            handlers: ChildSession.Handlers(
+                result: { frame, session throws(ProtocolError) in try table.receive(frame, from: session) },
+                question: { frame, session throws(ProtocolError) in try table.answer(frame, from: session) },
+                isBusy: { table.isBusy },
+                line: { [log] line in log.debug("A plugin's process writes", metadata: ["line": "\(line)"]) },
+                ended: { [weak self] end, session in self?.hasEnded(session, end) }
+            ),
+            now: now
+        )
+    }
+
+    // MARK: Loading
+
+    /// Loads libraries into a process, one after the other. One that the process does not survive is left out, and the
+    /// rest goes on in a new process. Call this once, first.
+    package func load(_ libraries: [IsolatedLibrary]) -> [Result<DescriptorMessage, LoadFailure>] {
+        var results: [Result<DescriptorMessage, LoadFailure>] = []
+        var session: ChildSession?
+        for library in libraries {
+            do throws(LoadFailure) {
+                let isLast = results.count == libraries.count - 1
+                let paths = libraries.map(\.path)
+                let current: ChildSession
+                if let session { current = session } else { current = try reopen(paths: paths) }
+                session = current
+                let descriptor = try startup.load(library, of: paths, isLast: isLast, in: current)
+                state.withLock { state in
+                    state.libraries.append(Loaded(library: library, descriptor: descriptor))
+                    state.confinement = descriptor.confinement
+                }
+                current.modules = descriptor.modules
+                results.append(.success(descriptor))
+            } catch {
+                if case .unloadable = error {} else { session = nil }
+                results.append(.failure(error))
+            }
+        }
+        guard results.contains(where: { if case .success = $0 { true } else { false } }) else {
+            session?.close()
+            return results
+        }
+        if let session { adopt(session) }
+        startKeeper()
+        return results
+    }
+
+    /// A new process with what has been loaded so far.
+    private func reopen(paths: [String]) throws(LoadFailure) -> ChildSession {
+        let session = try startup.open()
+        for loaded in state.withLock(\.libraries) {
+            _ = try startup.load(loaded.library, of: paths, isLast: false, in: session)
+        }
+        return session
+    }
+
+    /// The process of `session` works from now on.
+    private func adopt(_ session: ChildSession) {
+        let waiters = state.withLock { state -> [Handover<ChildSession?>]? in
+            if case .stopped = state.phase { return nil }
+            state.phase = .running
+            state.session = session
+            state.startedAt = now()
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        guard let waiters else { return session.close() }
+        table.begin(session)
+        for waiter in waiters { waiter.give(session) }
+        // It may have ended before it was adopted.
+        if session.hasEnded, let end = session.end(within: .zero) { hasEnded(session, end) }
+    }
+
+    // MARK: Keeping
+
+    private func startKeeper() {
+        let isFirst = state.withLock { state in
+            defer { state.hasKeeper = true }
+            return !state.hasKeeper
+        }
+        guard isFirst else { return }
+        let thread = Thread { [self] in keep() }
+        thread.name = "plugin-keeper"
+        thread.start()
+    }
+
+    /// The life of the thread that starts processes again.
+    private func keep() {
+        while true {
+            let due = state.withLock { state -> Deadline? in
+                switch state.phase {
+                case .stopped: .distantPast
+                case .resting, .running: nil
+                case .restarting(let at): at
+                case .pausing(let until): until
+                }
+            }
+            if due == .distantPast { return }
+            let now = now()
+            if let due, due <= now {
+                restart()
+            } else if let due {
+                _ = news.wait(timeout: .now() + .milliseconds(Int(clamping: (due - now).milliseconds)))
+            } else {
+                news.wait()
+            }
+        }
+    }
+
+    private func restart() {
+        let libraries = state.withLock(\.libraries)
+        let start = now()
+        do throws(LoadFailure) {
+            let paths = libraries.map(\.library.path)
+            let session = try startup.open()
+            for (index, loaded) in libraries.enumerated() {
+                let isLast = index == libraries.count - 1
+                let descriptor = try startup.load(loaded.library, of: paths, isLast: isLast, in: session)
+                guard descriptor.isSame(as: loaded.descriptor) else {
+                    dismiss(session)
+                    throw .notStarted("\(loaded.library.path) describes itself in another way than before")
+                }
+                state.withLock { $0.confinement = descriptor.confinement }
+                session.modules = descriptor.modules
+            }
+            for order in table.live { try create(order, in: session) }
+            log.info("A plugin's process runs again", metadata: ["plugins": "\(names)", "process": "\(session.id)"])
+            adopt(session)
+        } catch {
+            let text =
+                switch error {
+                case .died(_, let text): text
+                case .notStarted(let text): text
+                case .unloadable(let message): "cannot load its library any more: \(message.text)"
+                }
+            noteDeath(text, startedAt: start, isExplained: false)
+        }
+    }
+
+    /// Makes an instance again. One that its plugin refuses now is tried again after the next restart.
+    private func create(_ order: InstanceOrder, in session: ChildSession) throws(LoadFailure) {
+        let (status, _, said) = try startup.create(order, in: session)
+        guard status != .CARILLON_OK else { return }
+        table.giveUp(order.number)
+        let words = OutsideText.printable(said, limit: 512)
+        log.error("A plugin refuses now the configuration that it took before", metadata: ["reason": "\(words)"])
+    }
+
+    private func hasEnded(_ session: ChildSession, _ end: ProcessEnd) {
+        let (isOurs, start, isWished) = state.withLock { state -> (Bool, Deadline, Bool) in
+            let isWished = state.dismissed.contains(ObjectIdentifier(session))
+            state.dismissed.removeAll { $0 == ObjectIdentifier(session) }
+            guard state.session === session else { return (false, state.startedAt, isWished) }
+            state.session = nil
+            return (true, state.startedAt, isWished)
+        }
+        guard isOurs else { return }
+        let named = end.crash.flatMap { $0.call == .deliver ? $0.id : nil }
+        let isExplained = table.end(session, named: named)
+        if isWished { return }
+        noteDeath(end.text(session.modules), startedAt: start, isExplained: isExplained)
+    }
+
+    private func noteDeath(_ text: String, startedAt start: Deadline, isExplained: Bool) {
+        let now = now()
+        let (next, deaths) = state.withLock { state -> (RestartPolicy.Next?, Int) in
+            if case .stopped = state.phase { return (nil, 0) }
+            state.deaths += 1
+            state.lastDeath = "\(names(state)) \(text)"
+            let next = state.policy.died(at: now, startedAt: start, isExplained: isExplained)
+            switch next {
+            case .restart(let pause): state.phase = .restarting(at: now + pause)
+            case .pause(let pause): state.phase = .pausing(until: now + pause)
+            }
+            return (next, state.deaths)
+        }
+        guard let next else { return }
+        log.error(
+            "A plugin's process ended",
+            metadata: ["plugins": "\(names)", "reason": "\(text)", "deaths": "\(deaths)"]
+        )
+        if case .pause = next {
+            log.critical("A plugin's process ends again and again: it rests for a minute", metadata: ["plugins": "\(names)"])
+            failWaiters()
+        }
+        news.signal()
+    }
+
+    private func failWaiters() {
+        let waiters = state.withLock { state in
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.give(nil) }
+    }
+
+    private func dismiss(_ session: ChildSession) {
+        state.withLock { $0.dismissed.append(ObjectIdentifier(session)) }
+        session.close()
+    }
+
+    // MARK: Using the process
+
+    /// The process that works, if there is one now.
+    var session: ChildSession? { state.withLock(\.session) }
+
+    /// A process that works: it is waited for as long as `span`, and started if none was wanted.
+    func readySession(within span: Duration) -> ChildSession? {
+        let waiter = Handover<ChildSession?>()
+        let session = state.withLock { state -> ChildSession?? in
+            switch state.phase {
+            case .running: if let session = state.session { return session }
+            case .pausing, .stopped: return .some(nil)
+            case .resting: state.phase = .restarting(at: now())
+            case .restarting: break
+            }
+            state.waiters.append(waiter)
+            return nil
+        }
+        if let session { return session }
+        news.signal()
+        return waiter.take(within: span) ?? nil
+    }
+
+    /// Makes an instance. The text says what is wrong.
+    func create(_ order: InstanceOrder) -> (status: carillon_status, needs: UInt32, said: String) {
+        for _ in 0..<2 {
+            guard let session = readySession(within: settings.deadline) else {
+                return (.CARILLON_FAILED, 0, "its process does not run: \(report.lastDeath ?? "it is stopped")")
+            }
+            do throws(LoadFailure) {
+                let made = try startup.create(order, in: session)
+                guard made.status == .CARILLON_OK else { return made }
+                if table.confirm(order.number, in: session) { return made }
+            } catch {
+                let text =
+                    switch error {
+                    case .died(let end, _): "its process \(end.text(session.modules))"
+                    case .notStarted(let text): text
+                    case .unloadable(let message): message.text
+                    }
+                return (.CARILLON_FAILED, 0, OutsideText.printable(text, limit: 400))
+            }
+        }
+        return (.CARILLON_FAILED, 0, "its process ends again and again")
+    }
+
+    // MARK: Ending
+
+    /// Ends the process as nothing needs it at the moment; what asks for it later starts it again.
+    package func rest() {
+        guard table.isEmpty else { return }
+        let session = state.withLock { state -> ChildSession? in
+            guard case .running = state.phase, let session = state.session else { return nil }
+            state.phase = .resting
+            state.session = nil
+            return session
+        }
+        session?.close()
+    }
+
+    /// Ends the process for good.
+    package func stop() {
+        table.close()
+        let session = state.withLock { state -> ChildSession? in
+            state.phase = .stopped
+            defer { state.session = nil }
+            return state.session
+        }
+        session?.close()
+        failWaiters()
+        news.signal()
+    }
+
+    // MARK: Reporting
+
+    private var names: String { state.withLock { names($0) } }
+
+    private func names(_ state: State) -> String { state.libraries.map(\.library.name).joined(separator: ", ") }
+
+    /// How the process is doing.
+    package var report: PluginProcessReport {
+        let setAside = table.setAside
+        return state.withLock { state in
+            let phase: PluginProcessReport.State =
+                switch state.phase {
+                case .running, .resting, .stopped: .running
+                case .restarting: .restarting
+                case .pausing: .pausing
+                }
+            let parts = [(UInt32(CARILLON_CONFINED_FILES), "files"), (UInt32(CARILLON_CONFINED_CALLS), "system calls")]
+            return PluginProcessReport(
+                plugins: state.libraries.map(\.library.name),
+                process: state.session?.id,
+                state: phase,
+                deaths: state.deaths,
+                lastDeath: state.lastDeath,
+                setAside: setAside,
+                confinement: parts.filter { state.confinement & $0.0 != 0 }.map(\.1).joined(separator: ", ")
+            )
+        }
+    }
+}
+
+extension DescriptorMessage {
+    /// Whether a library says the same about itself, wherever it lies in memory.
+    fileprivate func isSame(as other: DescriptorMessage) -> Bool {
+        id == other.id && version == other.version && abiMinor == other.abiMinor && transports == other.transports
+            && filters == other.filters
+    }
+}

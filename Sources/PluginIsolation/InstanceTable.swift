@@ -1,0 +1,415 @@
+import CarillonABI
+import PluginProtocol
+import Synchronization
+import Units
+
+/// A plugin's instance as its process is asked to make it, again after each restart.
+struct InstanceOrder: Sendable {
+    let number: UInt32
+    let library: UInt32
+    let table: CreateMessage.Table
+    let index: UInt32
+    let configuration: String
+    let host: HostPointer
+
+    var message: CreateMessage {
+        CreateMessage(instance: number, library: library, table: table, index: index, configuration: configuration)
+    }
+}
+
+/// The host's functions for one instance.
+///
+/// Unchecked: the struct never changes and is valid until the router ends, and its functions may be called on any thread.
+struct HostPointer: @unchecked Sendable {
+    let pointer: UnsafePointer<carillon_host>
+
+    func complete(_ ticket: UInt64, _ outcome: carillon_outcome) {
+        withUnsafePointer(to: outcome) { pointer.pointee.complete?(pointer, ticket, $0) }
+    }
+
+    func complete(_ ticket: UInt64, _ kind: carillon_outcome_kind, reason: StaticString) {
+        var outcome = carillon_outcome()
+        outcome.struct_size = UInt32(MemoryLayout<carillon_outcome>.size)
+        outcome.kind = kind
+        outcome.reason = carillon_str(ptr: UnsafeRawPointer(reason.utf8Start), len: reason.utf8CodeUnitCount)
+        complete(ticket, outcome)
+    }
+}
+
+/// The instances in a process with their deliveries and HTTP requests, across its restarts.
+final class InstanceTable: Sendable {
+    /// Told to the host: an instance's plugin broke a rule that its process has answered.
+    typealias OnMistake = @Sendable (UnsafePointer<carillon_host>, MistakeMessage.Rule, String) -> Void
+
+    private struct State {
+        var orders: [UInt32: InstanceOrder] = [:]
+        /// Instances that the process has made.
+        var live: Set<UInt32> = []
+        var lastInstance: UInt32 = 0
+        var ledger = DeliveryLedger()
+        /// The process that works, if there is one.
+        var session: ChildSession?
+        var isClosed = false
+        /// Numbers of requests of that process that are not answered.
+        var requests: Set<UInt64> = []
+        var setAside = 0
+        var lines = LineAllowance()
+    }
+
+    private let state = Mutex(State())
+    private let lastTicket = Atomic<UInt64>(0)
+    private let onMistake: OnMistake
+    private let now: @Sendable () -> Deadline
+
+    init(onMistake: @escaping OnMistake, now: @escaping @Sendable () -> Deadline) {
+        self.onMistake = onMistake
+        self.now = now
+    }
+
+    // MARK: Instances
+
+    /// A new instance that the process is about to make.
+    func add(
+        _ host: UnsafePointer<carillon_host>,
+        library: UInt32,
+        _ table: CreateMessage.Table,
+        index: UInt32,
+        configuration: String
+    ) -> InstanceOrder {
+        let host = HostPointer(pointer: host)
+        return state.withLock { state in
+            state.lastInstance += 1
+            let order = InstanceOrder(
+                number: state.lastInstance,
+                library: library,
+                table: table,
+                index: index,
+                configuration: configuration,
+                host: host
+            )
+            state.orders[order.number] = order
+            return order
+        }
+    }
+
+    /// The process of `session` has made the instance. False: that process is gone by now.
+    func confirm(_ instance: UInt32, in session: ChildSession) -> Bool {
+        state.withLock { state in
+            guard state.session === session else { return false }
+            state.live.insert(instance)
+            return true
+        }
+    }
+
+    /// The instance is gone, and its deliveries with it.
+    func remove(_ instance: UInt32) {
+        state.withLock { state in
+            state.orders[instance] = nil
+            state.live.remove(instance)
+            _ = state.ledger.endAll(of: instance)
+        }
+    }
+
+    /// The instances to make after a restart.
+    var live: [InstanceOrder] {
+        state.withLock { state in state.live.sorted().compactMap { state.orders[$0] } }
+    }
+
+    var isEmpty: Bool { state.withLock { $0.orders.isEmpty } }
+    /// Whether the process has deliveries, or has made requests that are open.
+    var isBusy: Bool { state.withLock { $0.ledger.count > 0 } }
+    /// Deliveries that were set aside.
+    var setAside: Int { state.withLock(\.setAside) }
+
+    /// After a restart an instance was not made: what waits for it is tried later.
+    func giveUp(_ instance: UInt32) {
+        let (host, entries) = state.withLock { state in
+            (state.orders[instance]?.host, state.ledger.endAll(of: instance))
+        }
+        for entry in entries { host?.complete(entry.ticket, .CARILLON_RETRY, reason: "failed") }
+    }
+
+    // MARK: The process
+
+    /// The process of `session` works: it gets what has waited.
+    func begin(_ session: ChildSession) {
+        let frames = state.withLock { state in
+            state.session = session
+            state.requests = []
+            state.ledger.started()
+            return state.ledger.takeNext()
+        }
+        send(frames, to: session)
+    }
+
+    /// The process has died, or is to end. `named` is the delivery that its crash report names. Returns whether
+    /// exactly one suspect was in hand.
+    func end(_ session: ChildSession, named: UInt64?) -> Bool {
+        let (wasAlone, host, entry) = state.withLock { state -> (Bool, HostPointer?, DeliveryLedger.Entry?) in
+            guard state.session === session else { return (false, nil, nil) }
+            state.session = nil
+            state.requests = []
+            let wasAlone = state.ledger.isTryingSuspect
+            guard let entry = state.ledger.died(named: named) else { return (wasAlone, nil, nil) }
+            state.setAside += 1
+            return (wasAlone, state.orders[entry.instance]?.host, entry)
+        }
+        if let entry { host?.complete(entry.ticket, .CARILLON_REJECTED, reason: "plugin-crashed") }
+        return wasAlone
+    }
+
+    /// No process will ever work again.
+    func close() { state.withLock { $0.isClosed = true } }
+
+    private func send(_ frames: [[UInt8]], to session: ChildSession?) {
+        guard !frames.isEmpty else { return }
+        // What a dead process does not get is tried again with the rest that it had in hand.
+        _ = session?.send(Array(frames.joined()))
+    }
+
+    // MARK: Deliveries
+
+    func deliver(
+        _ instance: UInt32,
+        _ ticket: UInt64,
+        _ registration: carillon_registration,
+        _ notification: carillon_notification
+    ) -> carillon_status {
+        let id = lastTicket.wrappingAdd(1, ordering: .relaxed).newValue
+        var writer = FrameWriter()
+        let fits = writer.frame(.deliver, id: id) { body in
+            DeliverMessage.write(instance: instance, registration, notification, to: &body)
+        }
+        guard fits else { return .CARILLON_INVALID }
+        let frame = writer.take()
+        let (admission, session) = state.withLock { state -> (DeliveryLedger.Admission?, ChildSession?) in
+            guard !state.isClosed, state.orders[instance] != nil else { return (nil, nil) }
+            return (state.ledger.admit(id, instance: instance, ticket: ticket, frame: frame), state.session)
+        }
+        switch admission {
+        case nil: return .CARILLON_FAILED
+        case .full: return .CARILLON_BUSY
+        case .wait: return .CARILLON_OK
+        case .send:
+            if session?.send(frame, mayRefuse: true) ?? false { return .CARILLON_OK }
+            // If the process died meanwhile the delivery waits for the next one.
+            let isWithdrawn = state.withLock { $0.ledger.end(id, of: instance) != nil }
+            return isWithdrawn ? .CARILLON_BUSY : .CARILLON_OK
+        }
+    }
+
+    func cancel(_ instance: UInt32, _ ticket: UInt64) {
+        let (cancellation, session, host, frames) = state.withLock { state in
+            let cancellation = state.ledger.cancel(instance: instance, ticket: ticket)
+            let frames = cancellation == .ended ? state.ledger.takeNext() : []
+            return (cancellation, state.session, state.orders[instance]?.host, frames)
+        }
+        switch cancellation {
+        case .unknown: break
+        case .ended:
+            host?.complete(ticket, .CARILLON_RETRY, reason: "cancelled")
+            send(frames, to: session)
+        case .forward(let id):
+            var writer = FrameWriter()
+            writer.frame(.cancel, id: id) { InstanceMessage(instance: instance).write(to: &$0) }
+            _ = session?.send(writer.take())
+        }
+    }
+
+    // MARK: What a process says
+
+    /// Handles a frame of the socket of deliveries.
+    func receive(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
+        switch frame.kind {
+        case .completed:
+            let message = try OutcomeMessage(reading: frame)
+            end(frame.id, of: message.instance, from: session) { $0.complete($1, message.outcome) }
+        case .refused:
+            let message = try RefusedMessage(reading: frame)
+            end(frame.id, of: message.instance, from: session) { host, ticket in
+                let (kind, reason) = Self.outcome(of: message.status)
+                host.complete(ticket, kind, reason: reason)
+            }
+        case .request: try request(frame, session)
+        case .log:
+            let message = try LogMessage(reading: frame)
+            guard let host = speaker(message.instance) else { return }
+            host.pointer.pointee.log?(host.pointer, message.level, message.text)
+        case .mistake:
+            let message = try MistakeMessage(reading: frame)
+            guard let host = speaker(message.instance) else { return }
+            onMistake(host.pointer, message.rule, message.text)
+        default: throw .unexpected(frame.kind)
+        }
+    }
+
+    /// The host of an instance that may say something now.
+    private func speaker(_ instance: UInt32) -> HostPointer? {
+        state.withLock { state in state.lines.take(at: now()) ? state.orders[instance]?.host : nil }
+    }
+
+    /// A delivery has ended. One that is unknown goes to the host as ticket 0, which counts it and ignores it.
+    private func end(
+        _ id: UInt64,
+        of instance: UInt32,
+        from session: ChildSession,
+        _ tell: (HostPointer, UInt64) -> Void
+    ) {
+        let (host, ticket, frames) = state.withLock { state -> (HostPointer?, UInt64, [[UInt8]]) in
+            let entry = state.session === session ? state.ledger.end(id, of: instance) : nil
+            let frames = state.ledger.mayHaveNext ? state.ledger.takeNext() : []
+            return (state.orders[instance]?.host, entry?.ticket ?? 0, frames)
+        }
+        if let host { tell(host, ticket) }
+        send(frames, to: session)
+    }
+
+    /// The outcome of a delivery that a plugin would not accept.
+    private static func outcome(of status: carillon_status) -> (carillon_outcome_kind, StaticString) {
+        switch status {
+        case .CARILLON_INVALID: (.CARILLON_REJECTED, "invalid")
+        case .CARILLON_UNSUPPORTED: (.CARILLON_REJECTED, "unsupported")
+        case .CARILLON_BUSY: (.CARILLON_RETRY, "busy")
+        default: (.CARILLON_RETRY, "failed")
+        }
+    }
+
+    // MARK: HTTP requests
+
+    /// Leads from the host's `done` back to the process that asked.
+    private final class OpenRequest: Sendable {
+        let table: InstanceTable
+        let session: ChildSession
+        let id: UInt64
+        let ticket: UInt64
+
+        init(_ table: InstanceTable, _ session: ChildSession, id: UInt64, ticket: UInt64) {
+            self.table = table
+            self.session = session
+            self.id = id
+            self.ticket = ticket
+        }
+    }
+
+    private func request(_ frame: Frame, _ session: ChildSession) throws(ProtocolError) {
+        let message = try RequestMessage(reading: frame)
+        let (isNew, host) = state.withLock { state -> (Bool, HostPointer?) in
+            guard state.requests.insert(frame.id).inserted else { return (false, nil) }
+            guard state.requests.count <= 4 * state.ledger.count + 64 else { return (true, nil) }
+            state.ledger.beginRequest(for: message.ticket)
+            return (true, state.orders[message.instance]?.host)
+        }
+        guard isNew else { throw .unexpected(.request) }
+        let request = OpenRequest(self, session, id: frame.id, ticket: message.ticket)
+        guard let host else { return end(request, Self.failure("overloaded")) }
+        let context = Unmanaged.passRetained(request)
+        let status = message.lend { lent in
+            host.pointer.pointee.http_request?(host.pointer, lent, requestDone, context.toOpaque()) ?? .CARILLON_FAILED
+        }
+        guard status != .CARILLON_OK else { return }
+        context.release()
+        end(request, Self.failure(status == .CARILLON_BUSY ? "shutdown" : "refused"))
+    }
+
+    private static func failure(_ reason: StaticString) -> carillon_http_response {
+        var response = carillon_http_response()
+        response.struct_size = UInt32(MemoryLayout<carillon_http_response>.size)
+        response.failure = carillon_str(ptr: UnsafeRawPointer(reason.utf8Start), len: reason.utf8CodeUnitCount)
+        return response
+    }
+
+    private func end(_ request: OpenRequest, _ response: carillon_http_response) {
+        var writer = FrameWriter()
+        let fits = writer.frame(.response, id: request.id) { ResponseMessage.write(response, to: &$0) }
+        if !fits { writer.frame(.response, id: request.id) { ResponseMessage.write(Self.failure("too-large"), to: &$0) } }
+        let (session, frames) = state.withLock { state in
+            if state.session === request.session { state.requests.remove(request.id) }
+            state.ledger.endRequest(for: request.ticket)
+            return (state.session, state.ledger.mayHaveNext ? state.ledger.takeNext() : [])
+        }
+        _ = request.session.send(writer.take())
+        send(frames, to: session)
+    }
+
+    /// `done` of the host.
+    fileprivate static func end(_ context: UnsafeMutableRawPointer?, _ response: UnsafePointer<carillon_http_response>?) {
+        guard let context else { return }
+        let request = Unmanaged<OpenRequest>.fromOpaque(context).takeRetainedValue()
+        request.table.end(request, response?.pointee ?? failure("closed"))
+    }
+
+    /// A question of the process: may it present this client certificate?
+    func answer(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
+        let message = try PresentMessage(reading: frame)
+        let host = state.withLock { $0.orders[message.instance]?.host }
+        let (status, said) = host.map { Self.present(message, $0) } ?? (.CARILLON_INVALID, "")
+        var (writer, text) = (FrameWriter(), said)
+        text.withUTF8 { text in
+            _ = writer.frame(.reply, id: frame.id) { body in
+                let text = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
+                AnswerMessage.write(status, text, to: &body)
+            }
+        }
+        session.reply(writer.take())
+    }
+
+    private static func present(_ message: PresentMessage, _ host: HostPointer) -> (carillon_status, String) {
+        let name: StaticString = "carillon.client-certificate/1"
+        let service = carillon_str(ptr: UnsafeRawPointer(name.utf8Start), len: name.utf8CodeUnitCount)
+        guard let table = host.pointer.pointee.query?(host.pointer, service),
+            let present = table.assumingMemoryBound(to: carillon_client_certificates.self).pointee.present
+        else { return (.CARILLON_UNSUPPORTED, "") }
+        return ErrorRoom.lend { present(host.pointer, message.connection, message.certificates, message.key, $0) }
+    }
+}
+
+private func requestDone(_ context: UnsafeMutableRawPointer?, _ response: UnsafePointer<carillon_http_response>?) {
+    InstanceTable.end(context, response)
+}
+
+/// How many lines the plugins of a process may have logged: 100 a second.
+struct LineAllowance: Sendable {
+    private static var perSecond: Int { 100 }
+
+    private var second = Deadline.distantPast
+    private var taken = 0
+
+    /// Whether one more may pass at `now`.
+    mutating func take(at now: Deadline) -> Bool {
+        if now - second >= .seconds(1) { (second, taken) = (now, 0) }
+        taken += 1
+        return taken <= Self.perSecond
+    }
+}
+
+/// Room for one sentence about what is wrong.
+enum ErrorRoom {
+    private static var capacity: Int { 512 }
+
+    /// Lends room; returns what was written to it.
+    static func lend(
+        _ body: (UnsafeMutablePointer<carillon_error>) -> carillon_status
+    ) -> (carillon_status, String) {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { room in
+            room.initialize(repeating: 0)
+            var error = carillon_error(buf: room.baseAddress, capacity: capacity, len: 0)
+            let status = body(&error)
+            let length = min(max(0, error.len), capacity)
+            return (status, String(decoding: UnsafeRawBufferPointer(room).prefix(length), as: UTF8.self))
+        }
+    }
+
+    /// Writes as much of `text` as there is room.
+    static func write(_ text: carillon_str, to error: UnsafeMutablePointer<carillon_error>?) {
+        guard let error, let room = error.pointee.buf, let start = text.ptr, text.len > 0 else { return }
+        let length = min(text.len, error.pointee.capacity)
+        room.update(from: start.assumingMemoryBound(to: CChar.self), count: length)
+        error.pointee.len = length
+    }
+
+    /// Writes as much of `text` as there is room.
+    static func write(_ text: String, to error: UnsafeMutablePointer<carillon_error>?) {
+        var text = text
+        text.withUTF8 { write(carillon_str(ptr: UnsafeRawPointer($0.baseAddress), len: $0.count), to: error) }
+    }
+}

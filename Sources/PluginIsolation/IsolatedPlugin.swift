@@ -1,0 +1,280 @@
+import CarillonABI
+import PluginProtocol
+import Synchronization
+import Units
+
+/// A library in a process of its own, with functions that have the signatures of the ABI.
+///
+/// The process ends when the last of its plugins is let go of.
+package final class IsolatedPlugin: Sendable {
+    /// Ends a process when nobody needs it any more.
+    private final class Lease: Sendable {
+        let supervisor: ChildSupervisor
+
+        init(_ supervisor: ChildSupervisor) { self.supervisor = supervisor }
+
+        deinit { supervisor.stop() }
+    }
+
+    /// What the library says about itself; the router has not judged it yet.
+    package let descriptor: DescriptorMessage
+    private let lease: Lease
+    private let library: UInt32
+
+    private init(_ descriptor: DescriptorMessage, _ lease: Lease, library: UInt32) {
+        self.descriptor = descriptor
+        self.lease = lease
+        self.library = library
+    }
+
+    /// The supervisor of its process.
+    package var supervisor: ChildSupervisor { lease.supervisor }
+
+    /// Loads libraries into the one process of `supervisor`.
+    package static func load(
+        _ libraries: [IsolatedLibrary],
+        into supervisor: ChildSupervisor
+    ) -> [Result<IsolatedPlugin, LoadFailure>] {
+        let lease = Lease(supervisor)
+        // The process counts those that it has loaded.
+        var loaded: UInt32 = 0
+        return supervisor.load(libraries).map { result in
+            result.map { descriptor in
+                defer { loaded += 1 }
+                return IsolatedPlugin(descriptor, lease, library: loaded)
+            }
+        }
+    }
+
+    /// `create` of the transport or filter at `index` of the descriptor. The instance is the pointer to an
+    /// ``IsolatedInstance``.
+    package func create(
+        _ table: CreateMessage.Table,
+        at index: Int,
+        _ host: UnsafePointer<carillon_host>?,
+        _ config: carillon_str,
+        _ instance: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+        _ error: UnsafeMutablePointer<carillon_error>?
+    ) -> carillon_status {
+        guard let host else { return .CARILLON_INVALID }
+        let order = supervisor.table.add(
+            host,
+            library: library,
+            table,
+            index: UInt32(clamping: index),
+            configuration: String(decoding: UnsafeRawBufferPointer(start: config.ptr, count: config.len), as: UTF8.self)
+        )
+        let (status, needs, said) = supervisor.create(order)
+        guard status == .CARILLON_OK else {
+            supervisor.table.remove(order.number)
+            ErrorRoom.write(said, to: error)
+            return status
+        }
+        instance?.pointee = IsolatedInstance(order.number, needs: needs, supervisor).retainedPointer()
+        return status
+    }
+
+    /// `check` of the transport at `index` of the descriptor.
+    package func check(
+        transport index: Int,
+        _ block: carillon_str,
+        _ error: UnsafeMutablePointer<carillon_error>?
+    ) -> carillon_status {
+        let library = library
+        return supervisor.ask(.check, error, mayWait: true) { body in
+            CheckMessage.write(library: library, index: UInt32(clamping: index), block, to: &body)
+        }
+    }
+}
+
+/// An instance in a plugin's process.
+package final class IsolatedInstance: Sendable {
+    private let number: UInt32
+    /// What a filter's instance needs, as bits of its flags.
+    private let filterNeeds: UInt32
+    private let supervisor: ChildSupervisor
+
+    init(_ number: UInt32, needs: UInt32, _ supervisor: ChildSupervisor) {
+        self.number = number
+        filterNeeds = needs
+        self.supervisor = supervisor
+    }
+
+    /// A pointer that keeps the instance until ``destroy(_:)``.
+    fileprivate func retainedPointer() -> UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
+
+    private static func at(_ pointer: UnsafeMutableRawPointer?) -> IsolatedInstance? {
+        pointer.map { Unmanaged<IsolatedInstance>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// The function `deliver` of a transport.
+    package static func deliver(
+        _ instance: UnsafeMutableRawPointer?,
+        _ ticket: UInt64,
+        _ registration: UnsafePointer<carillon_registration>?,
+        _ notification: UnsafePointer<carillon_notification>?
+    ) -> carillon_status {
+        guard let instance = at(instance), let registration, let notification else { return .CARILLON_INVALID }
+        return instance.supervisor.table.deliver(instance.number, ticket, registration.pointee, notification.pointee)
+    }
+
+    /// The function `cancel` of a transport.
+    package static func cancel(_ instance: UnsafeMutableRawPointer?, _ ticket: UInt64) {
+        guard let instance = at(instance) else { return }
+        instance.supervisor.table.cancel(instance.number, ticket)
+    }
+
+    /// The function `validate` of a transport.
+    package static func validate(
+        _ instance: UnsafeMutableRawPointer?,
+        _ registration: UnsafePointer<carillon_registration>?,
+        _ error: UnsafeMutablePointer<carillon_error>?
+    ) -> carillon_status {
+        guard let instance = at(instance), let registration else { return .CARILLON_INVALID }
+        let number = instance.number
+        return instance.supervisor.ask(.validate, error, mayWait: true) { body in
+            ValidateMessage.write(instance: number, registration.pointee, to: &body)
+        }
+    }
+
+    /// The function `command` of a transport. A refusal comes through `done`, with `words` for its status, because this
+    /// does not wait for it.
+    package static func command(
+        _ instance: UnsafeMutableRawPointer?,
+        _ words: UnsafePointer<carillon_str>?,
+        _ count: Int,
+        _ done: carillon_command_done?,
+        _ context: UnsafeMutableRawPointer?,
+        refusal: @escaping @Sendable (carillon_status) -> String
+    ) -> carillon_status {
+        guard let instance = at(instance), let done else { return .CARILLON_INVALID }
+        guard let session = instance.supervisor.session else { return .CARILLON_BUSY }
+        let waiter = CommandWaiter(done: done, context: context)
+        let number = instance.number
+        let question = session.ask(.command) { body in
+            CommandMessage.write(instance: number, words, count: count, to: &body)
+        } then: { answer in
+            waiter.receive(answer, from: session, refusal: refusal)
+        }
+        return question == nil ? .CARILLON_BUSY : .CARILLON_OK
+    }
+
+    /// The function `decide` of a filter.
+    package static func decide(
+        _ instance: UnsafeMutableRawPointer?,
+        _ call: UnsafePointer<carillon_filter_call>?,
+        _ verdict: UnsafeMutablePointer<carillon_verdict>?
+    ) -> carillon_status {
+        guard let instance = at(instance), let call else { return .CARILLON_INVALID }
+        // The pipeline waits: without a process there is no decision.
+        guard let session = instance.supervisor.session else { return .CARILLON_FAILED }
+        let answer = session.ask(.decide, within: instance.supervisor.settings.questionDeadline) { body in
+            DecideMessage.write(instance: instance.number, call.pointee, to: &body)
+        }
+        guard case .frame(let frame) = answer else { return .CARILLON_FAILED }
+        do throws(ProtocolError) {
+            return try frame.read { frame throws(ProtocolError) in
+                guard frame.kind == .decided else { throw .unexpected(frame.kind) }
+                let decided = try DecidedMessage(reading: frame)
+                for edit in decided.edits { _ = call.pointee.set?(call.pointee.edit, edit.name, edit.value) }
+                verdict?.pointee = decided.verdict
+                return decided.status
+            }
+        } catch {
+            session.kill(reason: "was ended, because \(error)")
+            return .CARILLON_FAILED
+        }
+    }
+
+    /// The function `needs` of a filter.
+    package static func needs(_ instance: UnsafeMutableRawPointer?) -> UInt32 { at(instance)?.filterNeeds ?? 0 }
+
+    /// The function `destroy`. The pointer leads nowhere afterwards.
+    package static func destroy(_ instance: UnsafeMutableRawPointer?) {
+        guard let instance else { return }
+        let own = Unmanaged<IsolatedInstance>.fromOpaque(instance).takeRetainedValue()
+        own.supervisor.destroy(own.number)
+    }
+
+    /// Who waits for the end of a command.
+    ///
+    /// Unchecked: the host's pointer is not looked into here.
+    private struct CommandWaiter: @unchecked Sendable {
+        let done: carillon_command_done
+        let context: UnsafeMutableRawPointer?
+
+        func receive(_ answer: Answer, from session: ChildSession, refusal: (carillon_status) -> String) {
+            guard case .frame(let frame) = answer else {
+                return say(.CARILLON_FAILED, "the plugin's process ended meanwhile")
+            }
+            do throws(ProtocolError) {
+                try frame.read { frame throws(ProtocolError) in
+                    guard frame.kind == .answered else { throw .unexpected(frame.kind) }
+                    let answer = try AnswerMessage(reading: frame)
+                    guard answer.status == .CARILLON_OK || answer.text.len > 0 else {
+                        return say(answer.status, refusal(answer.status))
+                    }
+                    done(context, answer.status, answer.text)
+                }
+            } catch {
+                session.kill(reason: "was ended, because \(error)")
+                say(.CARILLON_FAILED, "the plugin's process did not answer properly")
+            }
+        }
+
+        private func say(_ status: carillon_status, _ text: String) {
+            var text = text
+            text.withUTF8 { text in
+                done(context, status, carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count))
+            }
+        }
+    }
+}
+
+extension ChildSupervisor {
+    /// Asks a question that a status and a sentence answer. Without a process the status is FAILED; `mayWait`: one that
+    /// is being started is waited for.
+    fileprivate func ask(
+        _ kind: FrameKind,
+        _ error: UnsafeMutablePointer<carillon_error>?,
+        mayWait: Bool,
+        _ body: (inout FrameWriter) -> Void
+    ) -> carillon_status {
+        guard let session = mayWait ? readySession(within: settings.questionDeadline) : session else {
+            ErrorRoom.write("the plugin's process does not run", to: error)
+            return .CARILLON_FAILED
+        }
+        let answer = session.ask(kind, within: settings.questionDeadline, body)
+        guard case .frame(let frame) = answer else {
+            let text =
+                switch answer {
+                case .ended: "the plugin's process \(session.end(within: .zero)?.text(session.modules) ?? "ended")"
+                case .unaskable: "the plugin's process cannot be asked"
+                case .late, .frame: "the plugin did not answer in time"
+                }
+            ErrorRoom.write(text, to: error)
+            return .CARILLON_FAILED
+        }
+        do throws(ProtocolError) {
+            return try frame.read { frame throws(ProtocolError) in
+                guard frame.kind == .answered else { throw .unexpected(frame.kind) }
+                let answer = try AnswerMessage(reading: frame)
+                ErrorRoom.write(answer.text, to: error)
+                return answer.status
+            }
+        } catch let mistake {
+            session.kill(reason: "was ended, because \(mistake)")
+            return .CARILLON_FAILED
+        }
+    }
+
+    /// Ends an instance, in the process as well if that runs.
+    fileprivate func destroy(_ instance: UInt32) {
+        if let session {
+            _ = session.ask(.destroy, within: settings.deadline + ChildStartup.patience) { body in
+                InstanceMessage(instance: instance).write(to: &body)
+            }
+        }
+        table.remove(instance)
+    }
+}

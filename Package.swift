@@ -262,7 +262,9 @@ let outgoing: [[Target]] = [
     [
         .target(
             name: "PluginConformance",
-            dependencies: ["PluginHost", "Platforms", "CarillonABI", "Cipher", "Notifications", "HTTPLanes"],
+            dependencies: [
+                "PluginHost", "PluginProtocol", "Platforms", "CarillonABI", "Cipher", "Notifications", "HTTPLanes",
+            ],
             // The example in C, which `carillon plugin new` writes.
             resources: [.embedInCode("Template/plugin.c.txt")]
         ),

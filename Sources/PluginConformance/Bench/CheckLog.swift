@@ -1,6 +1,7 @@
 import CarillonABI
 import HTTPLanes
 import PluginHost
+import PluginProtocol
 
 /// What a plugin did to one host: a pure structure that knows no lock, thread or plugin.
 struct CheckLog: Sendable {

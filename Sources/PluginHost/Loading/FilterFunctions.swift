@@ -1,5 +1,6 @@
 import CarillonABI
 import Notifications
+import PluginProtocol
 
 /// A filter's functions with everything required present: those of a library in this process, which is never unloaded,
 /// or ones that ask a process of its own.

@@ -1,5 +1,6 @@
 import CarillonABI
 import Platforms
+import PluginProtocol
 
 /// What a plugin says about itself, checked and copied.
 package struct PluginDescriptor: Sendable {
@@ -52,37 +53,5 @@ package struct PluginDescriptor: Sendable {
         let entries = UnsafeBufferPointer(start: array, count: count).compactMap(\.self)
         guard entries.count == count else { throw .badDescriptor("one of its \(what) is NULL") }
         return entries
-    }
-}
-
-/// A struct of the ABI that starts with `struct_size` and grows at its end. All its fields are plain C, so that a
-/// zeroed value is valid.
-package protocol ForeignStruct {
-    init()
-    var struct_size: UInt32 { get set }
-}
-
-extension carillon_plugin: ForeignStruct {}
-extension carillon_transport: ForeignStruct {}
-extension carillon_filter: ForeignStruct {}
-extension carillon_filter_call: ForeignStruct {}
-extension carillon_outcome: ForeignStruct {}
-extension carillon_http_request: ForeignStruct {}
-extension carillon_client_certificates: ForeignStruct {}
-
-extension ForeignStruct {
-    /// The least that could have been meant: a size and one more word.
-    private static var plausibleSizes: ClosedRange<UInt32> { 8...65_536 }
-
-    /// A copy of what `pointer` holds, as far as both sides know it; the rest is zero. Nil when its size cannot be
-    /// true.
-    package init?(adopting pointer: UnsafePointer<Self>) {
-        let foreign = UnsafeRawPointer(pointer)
-        let size = foreign.loadUnaligned(as: UInt32.self)
-        guard Self.plausibleSizes.contains(size) else { return nil }
-        self.init()
-        withUnsafeMutableBytes(of: &self) { own in
-            own.copyMemory(from: UnsafeRawBufferPointer(start: foreign, count: min(Int(size), own.count)))
-        }
     }
 }

@@ -1,6 +1,7 @@
 import CarillonABI
 import Foundation
 import Platforms
+import PluginProtocol
 
 /// A transport's functions with everything required present: those of a library in this process, which is never
 /// unloaded, or ones that ask a process of its own.

@@ -1,5 +1,6 @@
 import CarillonABI
 import HTTPLanes
+import PluginProtocol
 import Units
 
 extension HTTPRequest {

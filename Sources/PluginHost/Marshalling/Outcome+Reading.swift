@@ -1,5 +1,6 @@
 import CarillonABI
 import Notifications
+import PluginProtocol
 import Units
 
 extension Outcome {

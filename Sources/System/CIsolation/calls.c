@@ -83,7 +83,7 @@ static void add_rule(program *program, const rule *rule) {
     }
 }
 
-static bool install(const rule *rules, size_t count, uint32_t otherwise, unsigned flags) {
+static bool install(const rule *rules, size_t count, uint32_t otherwise) {
     program program = {.count = 0};
     if (count > ROWS) return false;
     load(&program, offsetof(struct seccomp_data, arch));
@@ -98,7 +98,7 @@ static bool install(const rule *rules, size_t count, uint32_t otherwise, unsigne
     for (size_t i = 0; i < count; i++) add_rule(&program, &rules[i]);
     give(&program, otherwise);
     struct sock_fprog code = {program.count, program.code};
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &code) == 0;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &code) == 0;
 }
 
 /* glibc makes threads by clone where clone3, whose arguments no filter can see, does not exist. */
@@ -136,7 +136,7 @@ bool carillon_restrict_calls_while_loading(void) {
         {SYS_recvmsg, FAIL, EPERM, 0, 0}, {SYS_recvmmsg, FAIL, EPERM, 0, 0},
         {SYS_sendmsg, FAIL, EPERM, 0, 0}, {SYS_sendmmsg, FAIL, EPERM, 0, 0},
     };
-    return install(rules, sizeof rules / sizeof *rules, SECCOMP_RET_ALLOW, 0);
+    return install(rules, sizeof rules / sizeof *rules, SECCOMP_RET_ALLOW);
 }
 
 #define ALLOWED(name) {SYS_##name, ALLOW, 0, 0, 0}
@@ -199,7 +199,7 @@ bool carillon_restrict_calls_while_running(void) {
         ABSENT(readlink),
 #endif
     };
-    return install(rules, sizeof rules / sizeof *rules, SECCOMP_RET_ERRNO | EPERM, SECCOMP_FILTER_FLAG_TSYNC);
+    return install(rules, sizeof rules / sizeof *rules, SECCOMP_RET_ERRNO | EPERM);
 }
 
 #else

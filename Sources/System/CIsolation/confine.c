@@ -3,6 +3,7 @@
 #include "parts.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -11,6 +12,18 @@
 /* Descriptors that are open by then keep working; so few are enough for what a plugin may still open. */
 #define DESCRIPTORS 64
 #define THREAD_STACK (1 << 20)
+#define ARENAS 2
+
+static bool calls_restricted;
+static void restrict_calls_while_loading(void) { calls_restricted = carillon_restrict_calls_while_loading(); }
+
+/* The filter of stage 1 goes to all threads at once: filters that threads took on by themselves could not be followed by a
+ * common one. */
+static bool are_calls_restricted(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, restrict_calls_while_loading);
+    return calls_restricted;
+}
 
 int carillon_confine_loading(const char *const *readable, size_t count) {
     struct rlimit none = {0, 0};
@@ -19,7 +32,7 @@ int carillon_confine_loading(const char *const *readable, size_t count) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 0;
     int bits = 0;
     if (carillon_restrict_files(readable, count)) bits |= CARILLON_CONFINED_FILES;
-    if (carillon_restrict_calls_while_loading()) bits |= CARILLON_CONFINED_CALLS;
+    if (are_calls_restricted()) bits |= CARILLON_CONFINED_CALLS;
     return bits;
 }
 
@@ -34,6 +47,8 @@ int carillon_confine_running(void) {
 int carillon_limit_memory(uint64_t bytes) {
     struct rlimit none = {0, 0};
     if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;
+    /* Few threads run at a time; each arena beyond keeps memory. */
+    mallopt(M_ARENA_MAX, ARENAS);
     pthread_attr_t attributes;
     int failure = pthread_attr_init(&attributes);
     if (failure == 0) failure = pthread_attr_setstacksize(&attributes, THREAD_STACK);

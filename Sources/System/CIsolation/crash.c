@@ -39,6 +39,11 @@ void carillon_note_call(uint64_t id, uint32_t kind) {
     current_kind = kind;
 }
 
+uint64_t carillon_noted_call(uint32_t *kind) {
+    *kind = current_kind;
+    return current_id;
+}
+
 /* Copies `count` words from `address`, whatever lies there. */
 static bool peek(uintptr_t address, uintptr_t *words, size_t count) {
     size_t size = count * sizeof *words;

@@ -15,8 +15,8 @@ typedef struct carillon_crash_report {
     int32_t signal;
     uint64_t address;     /* that the signal is about, or 0 */
     uint64_t counter;     /* program counter */
-    uint64_t id;          /* of the frame that the crashed thread was handling, or 0 */
-    uint32_t kind;        /* of that frame, or 0 */
+    uint64_t id;          /* the ticket or question that the crashed thread was working for, or 0 */
+    uint32_t kind;        /* of the frame that it was handling, or 0 */
     uint32_t frame_count;
     uint64_t frames[CARILLON_CRASH_FRAMES]; /* return addresses, the innermost first */
 } carillon_crash_report;
@@ -26,8 +26,20 @@ typedef struct carillon_crash_report {
 int carillon_report_crashes(int fd);
 /* Gives the calling thread a stack for signal handlers, so that a stack overflow is reported too. 0, or an errno. */
 int carillon_report_crashes_of_this_thread(void);
-/* What the calling thread handles from now on: a frame's id and kind; 0 and 0 for none. */
+/* What the calling thread works for from now on: a ticket or a question, and the kind of the frame; 0 and 0 for nothing. */
 void carillon_note_call(uint64_t id, uint32_t kind);
+/* What it noted last. */
+uint64_t carillon_noted_call(uint32_t *kind);
+
+/* A library, or the program, in the memory of the process. */
+typedef struct carillon_module {
+    const char *name; /* the path; valid until the process ends, unless the library is unloaded */
+    uint64_t start;
+    uint64_t size;
+} carillon_module;
+
+/* Writes at most `capacity` modules, and returns how many. */
+size_t carillon_list_modules(carillon_module *modules, size_t capacity);
 
 /* What confinement holds, as bits. */
 #define CARILLON_CONFINED_FILES 1 /* Landlock */
@@ -41,7 +53,7 @@ int carillon_confine_loading(const char *const *readable, size_t count);
  * for all threads. The bits of what the kernel did: both or none. The calling thread must be in stage 1. */
 int carillon_confine_running(void);
 
-/* Limits of the process: bytes of data memory (0: none), threads' stacks of 1 MiB, no core file. 0, or an errno. */
+/* Limits of the process: bytes of data memory (0: none), stacks of 1 MiB for threads to come, no core file. 0, or an errno. */
 int carillon_limit_memory(uint64_t bytes);
 
 #endif

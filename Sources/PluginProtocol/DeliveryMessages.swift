@@ -70,6 +70,8 @@ package struct NotificationMessage {
     private var notification = carillon_notification()
     private var actions: [carillon_action] = []
 
+    package var mode: carillon_mode { notification.mode }
+
     package static func write(_ notification: carillon_notification, to writer: inout FrameWriter) {
         writer.number(UInt32(bitPattern: notification.mode.rawValue))
         writer.number(UInt32(bitPattern: notification.urgency.rawValue))

@@ -59,6 +59,12 @@ package struct FrameWriter {
         bytes.append(contentsOf: UnsafeRawBufferPointer(start: text.ptr, count: length))
     }
 
+    /// Adds bytes behind their length.
+    package mutating func text(_ text: [UInt8]) {
+        number(UInt32(clamping: text.count))
+        bytes += text
+    }
+
     /// Adds a text behind its length.
     package mutating func text(_ text: String) {
         var text = text

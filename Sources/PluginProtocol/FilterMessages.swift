@@ -44,6 +44,9 @@ package struct DecideMessage {
         try fields.end(frame.kind)
     }
 
+    /// How the notification that goes with the question is shown; nil: there is none.
+    package var renderedMode: carillon_mode? { notification?.mode }
+
     /// Lends the struct for the time of `body`, with `edit` and `set` as given.
     package func lend<Result>(
         edit: OpaquePointer?,
@@ -79,12 +82,16 @@ package struct DecidedMessage {
     package static func write(
         _ status: carillon_status,
         verdict: Int32,
-        edits: [carillon_field],
+        edits: [(field: [UInt8], value: [UInt8])],
         to writer: inout FrameWriter
     ) {
         writer.status(status)
         writer.number(UInt32(bitPattern: verdict))
-        edits.withUnsafeBufferPointer { writer.pairs($0.baseAddress, count: $0.count) }
+        writer.number(UInt32(clamping: edits.count))
+        for edit in edits {
+            writer.text(edit.field)
+            writer.text(edit.value)
+        }
     }
 
     package init(reading frame: Frame) throws(ProtocolError) {

@@ -9,8 +9,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -44,11 +46,69 @@ uint64_t carillon_noted_call(uint32_t *kind) {
     return current_id;
 }
 
+uint32_t carillon_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
+
 /* Copies `count` words from `address`, whatever lies there. */
 static bool peek(uintptr_t address, uintptr_t *words, size_t count) {
     size_t size = count * sizeof *words;
     if (write(probe[1], (const void *)address, size) != (ssize_t)size) return false;
     return read(probe[0], words, size) == (ssize_t)size;
+}
+
+/* ---- What is to be sent even so -------------------------------------------------------- */
+
+static carillon_outbox *last_outbox;
+
+static int send_all(int fd, const void *message, size_t count, int flags) {
+    const unsigned char *bytes = message;
+    while (count > 0) {
+        ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL | flags);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) return errno;
+        bytes += sent;
+        count -= (size_t)sent;
+    }
+    return 0;
+}
+
+int carillon_send_outbox(carillon_outbox *outbox) {
+    outbox->is_sending = 1;
+    int failure = send_all(outbox->fd, outbox->bytes, outbox->count, 0);
+    outbox->count = 0;
+    outbox->is_sending = 0;
+    return failure;
+}
+
+int carillon_put_into_outbox(carillon_outbox *outbox, const void *message, size_t size) {
+    if (size > sizeof outbox->bytes - outbox->count) {
+        int failure = carillon_send_outbox(outbox);
+        if (failure != 0) return failure;
+    }
+    if (size > sizeof outbox->bytes) {
+        outbox->is_sending = 1;
+        int failure = send_all(outbox->fd, message, size, 0);
+        outbox->is_sending = 0;
+        return failure;
+    }
+    memcpy(outbox->bytes + outbox->count, message, size);
+    outbox->count += size;
+    return 0;
+}
+
+/* Where another thread sends just now, it is waited for a little: half a message would make the rest worthless. */
+static void send_last(void) {
+    if (last_outbox == NULL) return;
+    struct timespec pause = {0, 1000000};
+    for (int i = 0; i < 50 && last_outbox->is_sending; i++) nanosleep(&pause, NULL);
+    if (last_outbox->is_sending) return;
+    size_t count = last_outbox->count;
+    last_outbox->count = 0;
+    send_all(last_outbox->fd, last_outbox->bytes, count, MSG_DONTWAIT);
+}
+
+void carillon_send_outbox_at_end(carillon_outbox *outbox) {
+    if (last_outbox == NULL) atexit(send_last);
+    last_outbox = outbox;
 }
 
 typedef struct registers { uintptr_t counter, stack, frame, link; } registers;
@@ -123,6 +183,7 @@ static void on_crash(int number, siginfo_t *info, void *context) {
         report.kind = current_kind;
         report.frame_count = walk(&from, report.frames);
         send_report(&report);
+        send_last();
         bool is_overflow = report.address != 0 && report.address - (from.stack - 65536) < 2 * 65536;
         if (report.frame_count < FEW_FRAMES && !is_overflow) {
             uint64_t frames[CARILLON_CRASH_FRAMES] = {0};

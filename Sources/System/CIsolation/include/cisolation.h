@@ -31,6 +31,26 @@ void carillon_note_call(uint64_t id, uint32_t kind);
 /* What it noted last. */
 uint64_t carillon_noted_call(uint32_t *kind);
 
+/* The calling thread by the kernel's number. */
+uint32_t carillon_thread_number(void);
+
+#define CARILLON_OUTBOX_SIZE (128 << 10)
+
+/* Bytes that are to be sent to a socket. `count` of them are whole messages; one thread at a time changes it. */
+typedef struct carillon_outbox {
+    int fd;
+    volatile int is_sending;
+    volatile size_t count;
+    unsigned char bytes[CARILLON_OUTBOX_SIZE];
+} carillon_outbox;
+
+/* Adds a message, and sends what does not fit. 0, or an errno. */
+int carillon_put_into_outbox(carillon_outbox *outbox, const void *message, size_t size);
+/* Sends everything, and waits as long as that takes. 0, or an errno. */
+int carillon_send_outbox(carillon_outbox *outbox);
+/* What lies in `outbox` is sent even when the process crashes or exits. One outbox can be so. */
+void carillon_send_outbox_at_end(carillon_outbox *outbox);
+
 /* A library, or the program, in the memory of the process. */
 typedef struct carillon_module {
     const char *name; /* the path; valid until the process ends, unless the library is unloaded */

@@ -1,0 +1,117 @@
+import CarillonABI
+import PluginProtocol
+
+/// An instance of a plugin's transport or filter, and what it sees of the host.
+///
+/// It is never freed: a plugin that calls after `destroy` finds a closed instance instead of freed memory.
+///
+/// Unchecked: `pointer` is set before another thread learns of the instance, and the rest does not change.
+final class PluginInstance: @unchecked Sendable {
+    enum Table {
+        case transport(carillon_transport)
+        case filter(carillon_filter)
+    }
+
+    /// Who is inside the plugin for this instance.
+    private struct Gate {
+        var inside = 0
+        var isClosed = false
+    }
+
+    let number: UInt32
+    let table: Table
+    let process: PluginProcess
+    /// What the plugin knows the instance by.
+    private(set) var pointer: UnsafeMutableRawPointer?
+    private let gate = Monitor(Gate())
+
+    init(_ number: UInt32, _ table: Table, of process: PluginProcess) {
+        self.number = number
+        self.table = table
+        self.process = process
+    }
+
+    /// The instance that a plugin's call is for.
+    static func of(_ host: UnsafePointer<carillon_host>?) -> PluginInstance? {
+        guard let data = host?.pointee.host_data else { return nil }
+        return Unmanaged<PluginInstance>.fromOpaque(data).takeUnretainedValue()
+    }
+
+    /// Calls the table's `create`.
+    func create(_ configuration: carillon_str) -> (status: carillon_status, said: [UInt8]) {
+        let host = UnsafeMutablePointer<carillon_host>.allocate(capacity: 1)
+        host.initialize(to: hostTable(data: Unmanaged.passRetained(self).toOpaque()))
+        let create =
+            switch table {
+            case .transport(let table): table.create
+            case .filter(let table): table.create
+            }
+        guard let create else { return (.CARILLON_UNSUPPORTED, []) }
+        let result = ErrorRoom.lend { create(host, configuration, &pointer, $0) }
+        if result.status != .CARILLON_OK { close() }
+        return result
+    }
+
+    /// What a filter needs, as `carillon_filter.needs` says it.
+    var needs: UInt32 {
+        guard case .filter(let table) = table, let needs = table.needs else { return 0 }
+        return needs(pointer)
+    }
+
+    /// Closes the instance and calls the table's `destroy`, once no call is inside.
+    func destroy() {
+        close()
+        switch table {
+        case .transport(let table): table.destroy?(pointer)
+        case .filter(let table): table.destroy?(pointer)
+        }
+    }
+
+    /// Whether the instance has ended, or is about to.
+    var isClosed: Bool { gate.change(\.isClosed) }
+
+    /// Calls the plugin, unless the instance is closed. While a call is inside, the instance is not destroyed: a plugin
+    /// may end its last delivery before `deliver` returns, and the router knows of no return.
+    func enter<Result>(_ call: () -> Result) -> Result? {
+        let isOpen = gate.change { gate in
+            if !gate.isClosed { gate.inside += 1 }
+            return !gate.isClosed
+        }
+        guard isOpen else { return nil }
+        defer { gate.change { $0.inside -= 1 } }
+        return call()
+    }
+
+    private func close() {
+        gate.change { $0.isClosed = true }
+        gate.wait { $0.inside == 0 ? () : nil }
+    }
+}
+
+/// Lends a plugin room for one sentence, and writes into a plugin's.
+enum ErrorRoom {
+    private static let capacity = 512
+
+    /// What `body` returned and, if that is a failure, what the plugin wrote meanwhile.
+    static func lend(
+        _ body: (UnsafeMutablePointer<carillon_error>) -> carillon_status
+    ) -> (status: carillon_status, said: [UInt8]) {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { room in
+            room.initialize(repeating: 0)
+            var error = carillon_error(buf: room.baseAddress, capacity: capacity, len: 0)
+            let status = body(&error)
+            guard status != .CARILLON_OK else { return (status, []) }
+            // The room is ours: what the plugin made of `buf` and `capacity` does not matter.
+            let length = Int(min(UInt(bitPattern: error.len), UInt(capacity)))
+            return (status, room.prefix(length).map { UInt8(bitPattern: $0) })
+        }
+    }
+
+    /// Writes as much of `text` as a plugin has room for.
+    static func write(_ text: some Collection<UInt8>, to error: UnsafeMutablePointer<carillon_error>?) {
+        guard let error, let room = error.pointee.buf, error.pointee.capacity > 0 else { return }
+        let text = text.prefix(error.pointee.capacity)
+        for (index, byte) in text.enumerated() { room[index] = CChar(bitPattern: byte) }
+        error.pointee.len = text.count
+    }
+}

@@ -1,0 +1,139 @@
+import CarillonABI
+import PluginProtocol
+
+/// Checks a plugin's request against every limit of the header, so that the plugin hears at once what is wrong. The
+/// router checks again.
+enum RequestForm {
+    /// What is wrong; the text names the field and never its value.
+    struct Flaw: Error {
+        let status: carillon_status
+        let text: String
+
+        init(_ text: String, _ status: carillon_status = .CARILLON_INVALID) {
+            self.status = status
+            self.text = text
+        }
+    }
+
+    private static let knownFlags = UInt32(CARILLON_HTTP_MULTIPLEX | CARILLON_HTTP_UNTRUSTED_URL)
+    private static let timeoutLimit: UInt32 = 60_000
+    private static let responseLimit: UInt32 = 1 << 20
+    private static let urlLimit = 8192
+    private static let bodyLimit = 1 << 20
+    private static let headerLimit = 64
+    private static let headerBytesLimit = 32 << 10
+    private static let wordLimit = 128
+
+    /// A copy of the request's struct; its texts stay where they are.
+    static func checked(
+        _ pointer: UnsafePointer<carillon_http_request>?
+    ) throws(Flaw) -> carillon_http_request {
+        guard let pointer, let request = carillon_http_request(adopting: pointer) else {
+            throw Flaw("the request is NULL, or its struct_size implausible")
+        }
+        guard request.connection.len == 0 || isWord(request.connection) else {
+            throw Flaw("connection is not a word of at most 128 printable bytes")
+        }
+        guard request.flags & ~knownFlags == 0 else { throw Flaw("an unknown flag is set", .CARILLON_UNSUPPORTED) }
+        guard request.timeout_ms <= timeoutLimit, request.max_response_bytes <= responseLimit else {
+            throw Flaw("timeout_ms or max_response_bytes is beyond its limit")
+        }
+        guard let method = bytes(request.method, limit: 16), !method.isEmpty,
+            method.allSatisfy({ ($0 | 0x20) &- 0x61 < 26 || isDigitOrMark($0) })
+        else { throw Flaw("method is not a token of 1 to 16 bytes") }
+        guard let url = bytes(request.url, limit: urlLimit), isAbsolute(url) else {
+            throw Flaw("url is not an absolute http or https URL of at most 8192 ASCII bytes")
+        }
+        guard bytes(request.body, limit: bodyLimit) != nil else {
+            throw Flaw("body is NULL with a length, or longer than 1 MiB")
+        }
+        try checkHeaders(request.headers, request.header_count)
+        return request
+    }
+
+    /// Whether `text` is fit to name connections: 1 to 128 printable bytes of ASCII.
+    static func isWord(_ text: carillon_str) -> Bool {
+        guard let word = bytes(text, limit: wordLimit) else { return false }
+        return !word.isEmpty && word.allSatisfy { (0x20...0x7e).contains($0) }
+    }
+
+    /// At most `limit` bytes where they are; nil when there are more, or NULL with a length. A length of more than half
+    /// the address space is a negative one here.
+    static func bytes(_ bytes: carillon_bytes, limit: Int) -> UnsafeBufferPointer<UInt8>? {
+        guard bytes.len != 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
+        guard bytes.len > 0, bytes.len <= limit, let start = bytes.ptr else { return nil }
+        return UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt8.self), count: bytes.len)
+    }
+
+    private static func checkHeaders(_ start: UnsafePointer<carillon_field>?, _ count: Int) throws(Flaw) {
+        guard count != 0 else { return }
+        guard (1...headerLimit).contains(count), let start else {
+            throw Flaw("headers is NULL with a count, or there are more than 64")
+        }
+        var length = 0
+        for field in UnsafeBufferPointer(start: start, count: count) {
+            guard let name = bytes(field.name, limit: headerBytesLimit - length),
+                let value = bytes(field.value, limit: headerBytesLimit - length - name.count)
+            else { throw Flaw("a header is NULL with a length, or all are beyond 32 KiB") }
+            length += name.count + value.count
+            guard !isHosts(name) else { throw Flaw("a header frames the message, which is the host's to do") }
+            guard isName(name), isValue(value) else {
+                throw Flaw("a header's name is not a token in lower case, or its value has control characters")
+            }
+            guard value.allSatisfy({ $0 < 0x80 }) || String(validating: value, as: UTF8.self) != nil else {
+                throw Flaw("a header's value is not UTF-8")
+            }
+        }
+    }
+
+    private static func isAbsolute(_ url: UnsafeBufferPointer<UInt8>) -> Bool {
+        var isVisible = true
+        for byte in url { isVisible = isVisible && byte &- 0x21 <= 0x7e - 0x21 }
+        return isVisible && (begins(url, with: "https://") || begins(url, with: "http://"))
+    }
+
+    /// The scheme's case does not matter (RFC 3986 section 3.1).
+    private static func begins(_ url: UnsafeBufferPointer<UInt8>, with scheme: StaticString) -> Bool {
+        guard url.count > scheme.utf8CodeUnitCount else { return false }
+        return scheme.withUTF8Buffer { scheme in
+            scheme.indices.allSatisfy { url[$0] == scheme[$0] || (url[$0] ^ 0x20 == scheme[$0] && scheme[$0] >= 0x61) }
+        }
+    }
+
+    private static func isName(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        !name.isEmpty && name.allSatisfy { $0 &- 0x61 < 26 || isDigitOrMark($0) }
+    }
+
+    private static func isValue(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        value.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
+    }
+
+    private static func isDigitOrMark(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"),
+            UInt8(ascii: "%"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"),
+            UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// Fields that frame the message: the host's, or a plugin could smuggle a second request into the first.
+    private static func isHosts(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch name.count {
+        case 2: equal(name, "te")
+        case 4: equal(name, "host")
+        case 7: equal(name, "upgrade")
+        case 10: equal(name, "connection") || equal(name, "keep-alive")
+        case 14: equal(name, "content-length")
+        case 16: equal(name, "proxy-connection")
+        case 17: equal(name, "transfer-encoding")
+        default: false
+        }
+    }
+
+    private static func equal(_ name: UnsafeBufferPointer<UInt8>, _ text: StaticString) -> Bool {
+        text.withUTF8Buffer { name.elementsEqual($0) }
+    }
+}

@@ -1,4 +1,6 @@
+import Dispatch
 import Platforms
+import PluginIsolation
 
 /// Builds a catalog, one file after the other.
 struct PluginAssembly: Sendable {
@@ -18,27 +20,46 @@ struct PluginAssembly: Sendable {
     /// By the path that a folder has it under.
     private var loaded: [String: Loaded] = [:]
 
-    /// Adds what `search` finds. What was loaded before stays, and so does what it serves; refusals are those of this
-    /// search.
-    mutating func load(_ search: PluginSearch) {
+    /// Adds what `search` finds, in processes of their own as `processes` says; nil: in this one. What was loaded before
+    /// stays, and so does what it serves; refusals are those of this search.
+    mutating func load(_ search: PluginSearch, in processes: PluginProcesses? = nil) {
         let (found, refusals) = PluginFolder.candidates(in: search.folders)
         catalog.refusals = refusals
-        for candidate in found {
+        let looked = found.map { look(at: $0, pin: search.pins[$0.name]) }
+        let shared = processes.map { processes in
+            Self.loadShared(looked.compactMap { try? $0.get() }, in: processes)
+        }
+        for result in looked {
             do throws(PluginRefusal) {
-                let pin = search.pins[candidate.name]
-                if let known = loaded[candidate.path] {
-                    if let reason = Self.change(of: candidate, since: known, pin: pin) {
-                        throw PluginRefusal(path: candidate.path, reason: reason)
-                    }
-                    continue
-                }
-                let file = try PluginFile(candidate, pin: pin)
-                try add(file)
-                loaded[candidate.path] = Loaded(identity: file.identity, sha256: file.sha256)
+                guard let trusted = try result.get() else { continue }
+                try add(trusted, shared: shared ?? [:], in: processes)
+                let file = trusted.file
+                loaded[trusted.candidate.path] = Loaded(identity: file.identity, sha256: file.sha256)
             } catch {
                 catalog.refusals.append(error)
             }
         }
+    }
+
+    /// Reads the file of a candidate; nil: it is loaded already.
+    private func look(at candidate: PluginCandidate, pin: String?) -> Result<TrustedFile?, PluginRefusal> {
+        Result { () throws(PluginRefusal) in
+            if let known = loaded[candidate.path] {
+                guard let reason = Self.change(of: candidate, since: known, pin: pin) else { return nil }
+                throw PluginRefusal(path: candidate.path, reason: reason)
+            }
+            return TrustedFile(candidate: candidate, pin: pin, file: try PluginFile(candidate, pin: pin))
+        }
+    }
+
+    /// Loads those of `files` that share a process into a new one, all at once: once it has loaded the last one, it can
+    /// load no more. By path.
+    private static func loadShared(
+        _ files: [TrustedFile?],
+        in processes: PluginProcesses
+    ) -> [String: Result<IsolatedPlugin, PluginRefusal.Reason>] {
+        let files = files.compactMap(\.self).filter { processes.isolation(of: $0.candidate.name) == .shared }
+        return Dictionary(zip(files.map(\.candidate.path), processes.load(files))) { first, _ in first }
     }
 
     /// Why a file is not what was loaded under its name, or nil.
@@ -51,22 +72,37 @@ struct PluginAssembly: Sendable {
         return pin.map { $0.lowercased() == known.sha256 } ?? true ? nil : .wrongPin
     }
 
-    private mutating func add(_ file: PluginFile) throws(PluginRefusal) {
+    private mutating func add(
+        _ trusted: TrustedFile,
+        shared: [String: Result<IsolatedPlugin, PluginRefusal.Reason>],
+        in processes: PluginProcesses?
+    ) throws(PluginRefusal) {
+        let file = trusted.file
         do throws(PluginRefusal.Reason) {
-            let library = try PluginLibrary.open(file)
-            let descriptor = try library.descriptor()
+            let descriptor: PluginDescriptor
+            let setup: DispatchQueue
+            if let plugin = try Self.isolated(trusted, shared: shared, in: processes) {
+                descriptor = try PluginDescriptor(plugin)
+                setup = DispatchQueue(label: "carillon.plugin.setup")
+            } else {
+                let library = try PluginLibrary.open(file)
+                descriptor = try library.descriptor()
+                setup = library.setup
+            }
             try claimNames(of: descriptor, for: file.path)
             for functions in descriptor.transports {
                 blueprints[functions.platform] = TransportBlueprint(
                     pluginID: descriptor.id,
-                    library: library,
+                    path: file.path,
+                    setup: setup,
                     functions: functions
                 )
             }
             for functions in descriptor.filters {
                 filters[functions.name] = FilterBlueprint(
                     pluginID: descriptor.id,
-                    library: library,
+                    path: file.path,
+                    setup: setup,
                     functions: functions
                 )
             }
@@ -87,13 +123,29 @@ struct PluginAssembly: Sendable {
         }
     }
 
+    /// The plugin of a file in a process of its own; nil: it is to run in this process, and can be loaded.
+    private static func isolated(
+        _ trusted: TrustedFile,
+        shared: [String: Result<IsolatedPlugin, PluginRefusal.Reason>],
+        in processes: PluginProcesses?
+    ) throws(PluginRefusal.Reason) -> IsolatedPlugin? {
+        guard let processes else { return nil }
+        if let result = shared[trusted.candidate.path] { return try result.get() }
+        guard processes.isolation(of: trusted.candidate.name) == .none else {
+            return try processes.load([trusted]).first?.get()
+        }
+        // What crashes while it is loaded would take this process along.
+        try processes.probe(trusted)
+        return nil
+    }
+
     /// Takes the plugin's names, all or none of them.
     private mutating func claimNames(of descriptor: PluginDescriptor, for path: String) throws(PluginRefusal.Reason) {
         if let owner = ids[descriptor.id] { throw .idTaken(descriptor.id, by: owner) }
         var platforms: Set<String> = []
         for functions in descriptor.transports {
             let platform = functions.platform
-            if let taken = blueprints[platform] { throw .nameTaken("platform \(platform)", by: taken.library.path) }
+            if let taken = blueprints[platform] { throw .nameTaken("platform \(platform)", by: taken.path) }
             guard platforms.insert(platform).inserted else { throw .nameTaken("platform \(platform)", by: path) }
         }
         var blocks: Set<String> = []
@@ -104,7 +156,7 @@ struct PluginAssembly: Sendable {
         }
         var names: Set<String> = []
         for filter in descriptor.filters {
-            if let taken = filters[filter.name] { throw .nameTaken("filter \(filter.name)", by: taken.library.path) }
+            if let taken = filters[filter.name] { throw .nameTaken("filter \(filter.name)", by: taken.path) }
             guard names.insert(filter.name).inserted else { throw .nameTaken("filter \(filter.name)", by: path) }
         }
         ids[descriptor.id] = path
@@ -114,7 +166,10 @@ struct PluginAssembly: Sendable {
 /// What instances of a transport or a filter are made from.
 struct Blueprint<Functions: Sendable>: Sendable {
     let pluginID: String
-    let library: PluginLibrary
+    /// Of the library.
+    let path: String
+    /// Runs what the header marks `[setup]`.
+    let setup: DispatchQueue
     let functions: Functions
 }
 

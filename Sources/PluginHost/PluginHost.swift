@@ -8,19 +8,18 @@ import Units
 package final class PluginHost: Sendable {
     private let assembly: Mutex<PluginAssembly>
     private let log: Logger
+    /// Nil: all plugins run in this process.
+    private let processes: PluginProcesses?
     private let instances = Mutex<[any DrainableInstance]>([])
 
     /// Loads every plugin that `search` finds. A bad one is refused, in the log and the catalog, and the rest goes on.
     ///
-    /// Loading runs the plugins' code; libraries stay in the process until it ends.
-    package convenience init(loading search: PluginSearch, log: Logger) {
-        self.init(loading: search, isolation: nil, log: log)
-    }
-
-    /// The same, with plugins in processes of their own as `isolation` says; nil: all run in this one.
-    package init(loading search: PluginSearch, isolation: IsolationSettings?, log: Logger) {
+    /// Loading runs the plugins' code: in processes of their own as `isolation` says, which end with the host; nil: in
+    /// this one, where libraries stay until it ends.
+    package init(loading search: PluginSearch, isolation: IsolationSettings? = nil, log: Logger) {
+        processes = isolation.map { PluginProcesses($0, log: log) }
         var assembly = PluginAssembly()
-        assembly.load(search)
+        assembly.load(search, in: processes)
         let catalog = assembly.catalog
         self.assembly = Mutex(assembly)
         self.log = log
@@ -36,7 +35,7 @@ package final class PluginHost: Sendable {
         let before = assembly.withLock { $0 }
         var after = before
         // Not under the lock, as it reads files and runs the plugins' code.
-        after.load(search)
+        after.load(search, in: processes)
         let catalog = after.catalog
         assembly.withLock { [after] in $0 = after }
         let refused = Set(before.catalog.refusals)
@@ -47,7 +46,7 @@ package final class PluginHost: Sendable {
     }
 
     /// How the processes are doing that plugins run in; empty when all run in this one.
-    package var processReports: [PluginProcessReport] { [] }
+    package var processReports: [PluginProcessReport] { processes?.reports ?? [] }
 
     private func logChanges(_ plugins: some Sequence<LoadedPlugin>, _ refusals: [PluginRefusal]) {
         for plugin in plugins {
@@ -141,6 +140,7 @@ package final class PluginHost: Sendable {
         await whileKeepingDeadlines {
             let isDestroyed = await instance.drain(within: span)
             self.instances.withLock { $0.removeAll { $0 === instance } }
+            self.processes?.rest()
             return isDestroyed
         }
     }

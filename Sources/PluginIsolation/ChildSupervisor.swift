@@ -204,7 +204,7 @@ package final class ChildSupervisor: Sendable {
                 state.withLock { $0.confinement = descriptor.confinement }
                 session.modules = descriptor.modules
             }
-            for order in table.live { try create(order, in: session) }
+            for order in table.ordersOfNewProcess() { try create(order, in: session) }
             log.info("A plugin's process runs again", metadata: ["plugins": "\(names)", "process": "\(session.id)"])
             adopt(session)
         } catch {

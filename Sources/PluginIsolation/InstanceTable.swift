@@ -45,6 +45,8 @@ final class InstanceTable: Sendable {
         var orders: [UInt32: InstanceOrder] = [:]
         /// Instances that the process has made.
         var live: Set<UInt32> = []
+        /// Of these, those that the present process could not make again.
+        var missing: Set<UInt32> = []
         var lastInstance: UInt32 = 0
         var ledger = DeliveryLedger()
         /// The process that works, if there is one.
@@ -101,18 +103,27 @@ final class InstanceTable: Sendable {
         }
     }
 
+    /// Whether the process of `session` has the instance.
+    func isLive(_ instance: UInt32, in session: ChildSession) -> Bool {
+        state.withLock { $0.session === session && $0.live.contains(instance) && !$0.missing.contains(instance) }
+    }
+
     /// The instance is gone, and its deliveries with it.
     func remove(_ instance: UInt32) {
         state.withLock { state in
             state.orders[instance] = nil
             state.live.remove(instance)
+            state.missing.remove(instance)
             _ = state.ledger.endAll(of: instance)
         }
     }
 
-    /// The instances to make after a restart.
-    var live: [InstanceOrder] {
-        state.withLock { state in state.live.sorted().compactMap { state.orders[$0] } }
+    /// The instances that a new process is to make.
+    func ordersOfNewProcess() -> [InstanceOrder] {
+        state.withLock { state in
+            state.missing = []
+            return state.live.sorted().compactMap { state.orders[$0] }
+        }
     }
 
     var isEmpty: Bool { state.withLock { $0.orders.isEmpty } }
@@ -121,10 +132,11 @@ final class InstanceTable: Sendable {
     /// Deliveries that were set aside.
     var setAside: Int { state.withLock(\.setAside) }
 
-    /// After a restart an instance was not made: what waits for it is tried later.
+    /// The instance was not made again: its deliveries are refused until the next restart.
     func giveUp(_ instance: UInt32) {
         let (host, entries) = state.withLock { state in
-            (state.orders[instance]?.host, state.ledger.endAll(of: instance))
+            state.missing.insert(instance)
+            return (state.orders[instance]?.host, state.ledger.endAll(of: instance))
         }
         for entry in entries { host?.complete(entry.ticket, .CARILLON_RETRY, reason: "failed") }
     }
@@ -183,7 +195,9 @@ final class InstanceTable: Sendable {
         guard fits else { return .CARILLON_INVALID }
         let frame = writer.take()
         let (admission, session) = state.withLock { state -> (DeliveryLedger.Admission?, ChildSession?) in
-            guard !state.isClosed, state.orders[instance] != nil else { return (nil, nil) }
+            guard !state.isClosed, state.orders[instance] != nil, !state.missing.contains(instance) else {
+                return (nil, nil)
+            }
             return (state.ledger.admit(id, instance: instance, ticket: ticket, frame: frame), state.session)
         }
         switch admission {

@@ -211,9 +211,8 @@ package final class IsolatedInstance: Sendable {
                 try frame.read { frame throws(ProtocolError) in
                     guard frame.kind == .answered else { throw .unexpected(frame.kind) }
                     let answer = try AnswerMessage(reading: frame)
-                    guard answer.status == .CARILLON_OK || answer.text.len > 0 else {
-                        return say(answer.status, refusal(answer.status))
-                    }
+                    // The number 1 says that the plugin took the command on.
+                    guard answer.number == 1 else { return say(answer.status, refusal(answer.status)) }
                     done(context, answer.status, answer.text)
                 }
             } catch {
@@ -270,7 +269,7 @@ extension ChildSupervisor {
 
     /// Ends an instance, in the process as well if that runs.
     fileprivate func destroy(_ instance: UInt32) {
-        if let session {
+        if let session, table.isLive(instance, in: session) {
             _ = session.ask(.destroy, within: settings.deadline + ChildStartup.patience) { body in
                 InstanceMessage(instance: instance).write(to: &body)
             }

@@ -41,7 +41,7 @@ package final class FilterInstance: DrainableInstance {
 
         let name = name
         let instance = try PluginInstance(
-            of: blueprint.library,
+            setup: blueprint.setup,
             create: functions.create,
             destroy: functions.destroy,
             bridge: bridge,

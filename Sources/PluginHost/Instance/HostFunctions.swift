@@ -1,4 +1,5 @@
 import CarillonABI
+import PluginProtocol
 
 // The functions that plugins call. They are functions, not closures: a closure written in an isolated context traps
 // when a plugin calls it from another thread.
@@ -55,6 +56,11 @@ private func hostPresent(
     _ error: UnsafeMutablePointer<carillon_error>?
 ) -> carillon_status {
     bridge(of: host)?.present(certificates, key, on: connection, error) ?? .CARILLON_INVALID
+}
+
+/// A plugin's process has answered what breaks a rule.
+@Sendable func hostMistake(_ host: UnsafePointer<carillon_host>, _ rule: MistakeMessage.Rule, _ text: String) {
+    bridge(of: host)?.note(rule, text)
 }
 
 /// `done` of an operator's command.

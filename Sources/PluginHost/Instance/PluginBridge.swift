@@ -2,6 +2,7 @@ import CarillonABI
 import HTTPLanes
 import Logging
 import Notifications
+import PluginProtocol
 import Synchronization
 import Units
 
@@ -156,6 +157,19 @@ final class PluginBridge: Sendable {
         warn(mistake, times: count)
     }
 
+    /// Counts a mistake that the plugin's process has answered.
+    func note(_ rule: MistakeMessage.Rule, _ text: String) {
+        switch rule {
+        case .request: noteRequest(PluginText.printable(text))
+        case .edit: note("The filter sets what cannot be taken", \.malformedEdits)
+        }
+    }
+
+    private func noteRequest(_ flaw: String) {
+        log.debug("The plugin asked for a request that cannot be sent", metadata: ["flaw": "\(flaw)"])
+        note("The plugin asked for requests that cannot be sent", \.malformedRequests)
+    }
+
     /// Logs the first, second, fourth, eighth … time.
     private func warn(_ mistake: Logger.Message, times count: UInt64) {
         guard count.nonzeroBitCount == 1 else { return }
@@ -216,8 +230,7 @@ final class PluginBridge: Sendable {
             }
             return .CARILLON_OK
         } catch {
-            log.debug("The plugin asked for a request that cannot be sent", metadata: ["flaw": "\(error.text)"])
-            note("The plugin asked for requests that cannot be sent", \.malformedRequests)
+            noteRequest(error.text)
             return error.status
         }
     }

@@ -42,21 +42,21 @@ extension DrainableInstance {
 final class PluginInstance: Sendable {
     let handle: PluginHandle
     let bridge: PluginBridge
-    private let library: PluginLibrary
+    private let setup: DispatchQueue
     private let destroy: TransportFunctions.Destroy
     private let draining = Mutex<Task<Bool, Never>?>(nil)
 
     /// Asks the plugin for it; blocks for as long as that takes. Throws `refusal` with the words of the plugin.
     init(
-        of library: PluginLibrary,
+        setup: DispatchQueue,
         create: TransportFunctions.Create,
-        destroy: TransportFunctions.Destroy,
+        destroy: @escaping TransportFunctions.Destroy,
         bridge: PluginBridge,
         configuration: String,
         refusal: (String) -> PluginError
     ) throws(PluginError) {
         var configuration = configuration
-        let (status, said, handle) = library.setup.sync {
+        let (status, said, handle) = setup.sync {
             configuration.withUTF8 { text in
                 var pointer: UnsafeMutableRawPointer?
                 let config = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
@@ -70,13 +70,13 @@ final class PluginInstance: Sendable {
         }
         self.handle = handle
         self.bridge = bridge
-        self.library = library
+        self.setup = setup
         self.destroy = destroy
     }
 
     /// Runs what the header marks `[setup]`.
     func settingUp<Value>(_ body: (UnsafeMutableRawPointer?) -> Value) -> Value {
-        library.setup.sync { body(handle.pointer) }
+        setup.sync { body(handle.pointer) }
     }
 
     /// Calls `stop`, which lets nothing new begin, and ends the instance as ``DrainableInstance/drain(deadline:)``
@@ -98,7 +98,7 @@ final class PluginInstance: Sendable {
             return false
         }
         await withCheckedContinuation { continuation in
-            library.setup.async { [destroy, handle] in
+            setup.async { [destroy, handle] in
                 destroy(handle.pointer)
                 continuation.resume()
             }

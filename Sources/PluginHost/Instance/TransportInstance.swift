@@ -36,7 +36,7 @@ package final class TransportInstance: DrainableInstance {
 
         let platform = platform
         instance = try PluginInstance(
-            of: blueprint.library,
+            setup: blueprint.setup,
             create: functions.create,
             destroy: functions.destroy,
             bridge: bridge,
@@ -146,7 +146,8 @@ package final class TransportInstance: DrainableInstance {
     /// Commands that the plugin has not answered and that somebody waits for.
     var openCommands: Int { bridge.change { $0.commands.count } }
 
-    private static func words(for status: carillon_status) -> String {
+    /// Why a plugin did not take a command on.
+    static func words(for status: carillon_status) -> String {
         switch status {
         case .CARILLON_UNSUPPORTED: "there is no such command (\"help\" lists what there is)"
         case .CARILLON_INVALID: "it is malformed (\"help\" lists what there is)"

@@ -44,10 +44,11 @@ package struct FilterFunctions: Sendable {
         wantedKinds = try Self.kinds(filter, of: owner)
         mostNeeded = Self.need(filter.flags)
         isAskedAfterRendering = filter.flags & UInt32(CARILLON_FILTER_RENDERED) != 0
-        self.create = create
-        self.destroy = destroy
-        self.decide = decide
-        needs = filter.needs
+        let required = LibraryFunctions((create: create, destroy: destroy, decide: decide))
+        self.create = { required.table.create($0, $1, $2, $3) }
+        self.destroy = { required.table.destroy($0) }
+        self.decide = { required.table.decide($0, $1, $2) }
+        needs = filter.needs.map(LibraryFunctions.init).map { library in { library.table($0) } }
     }
 
     package static func need(_ flags: UInt32) -> FollowNeed {

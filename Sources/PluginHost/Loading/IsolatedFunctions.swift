@@ -8,7 +8,9 @@ import PluginProtocol
 extension PluginDescriptor {
     /// The descriptor of a plugin in a process of its own.
     init(_ plugin: IsolatedPlugin) throws(PluginRefusal.Reason) {
-        let judged = try plugin.descriptor.lend { Result { () throws(PluginRefusal.Reason) in try Self(reading: $0) } }
+        let judged = plugin.descriptor.lend { pointer in
+            Result { () throws(PluginRefusal.Reason) in try PluginDescriptor(reading: pointer) }
+        }
         let descriptor = try judged.get()
         self.init(
             descriptor,

@@ -34,6 +34,15 @@ package struct PluginDescriptor: Sendable {
         }
     }
 
+    /// The same descriptor with other functions.
+    init(_ descriptor: PluginDescriptor, transports: [TransportFunctions], filters: [FilterFunctions]) {
+        id = descriptor.id
+        version = descriptor.version
+        abiMinor = descriptor.abiMinor
+        self.transports = transports
+        self.filters = filters
+    }
+
     /// The descriptions of the platforms that the plugin describes.
     package var descriptions: [String: PlatformDescription] {
         // A platform that is named twice is refused elsewhere.

@@ -1,3 +1,5 @@
+// Has `stat`, depending on what else the module imports.
+import CDispatch
 import Cipher
 import Glibc
 

@@ -40,6 +40,13 @@ extension PluginRefusal {
         case missingFunction(String, of: String)
         case idTaken(String, by: String)
         case nameTaken(String, by: String)
+        /// Its process crashed: the signal and the top of the stack.
+        case crashed(String)
+        case exited(status: Int32)
+        /// The router ended its process, because it hangs or sends what it cannot mean.
+        case ended(String)
+        /// There is no process to load it.
+        case noProcess(String)
     }
 }
 
@@ -73,6 +80,10 @@ extension PluginRefusal.Reason: CustomStringConvertible {
         case .missingFunction(let function, let owner): "\(owner) lacks the required function \(function)"
         case .idTaken(let id, let path): "the id \(id) is taken by \(path)"
         case .nameTaken(let name, let path): "\(name) is already served by \(path)"
+        case .crashed(let text): "its process \(text) while it was loaded"
+        case .exited(let status): "its process exited with status \(status) while it was loaded"
+        case .ended(let text): "its process \(text) while it was loaded"
+        case .noProcess(let text): "it cannot be loaded in a process of its own: \(text)"
         }
     }
 }

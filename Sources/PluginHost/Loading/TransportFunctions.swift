@@ -68,13 +68,14 @@ package struct TransportFunctions: Sendable {
         }
         self.encrypts = transport.flags & UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0
         self.shows = transport.flags & UInt32(CARILLON_TRANSPORT_SHOWS) != 0
-        self.create = create
-        self.destroy = destroy
-        self.validate = transport.validate
-        self.deliver = deliver
-        self.cancel = transport.cancel
-        self.command = transport.command
-        self.check = transport.check
+        let required = LibraryFunctions((create: create, destroy: destroy, deliver: deliver))
+        self.create = { required.table.create($0, $1, $2, $3) }
+        self.destroy = { required.table.destroy($0) }
+        self.deliver = { required.table.deliver($0, $1, $2, $3) }
+        validate = transport.validate.map(LibraryFunctions.init).map { library in { library.table($0, $1, $2) } }
+        cancel = transport.cancel.map(LibraryFunctions.init).map { library in { library.table($0, $1) } }
+        command = transport.command.map(LibraryFunctions.init).map { library in { library.table($0, $1, $2, $3, $4) } }
+        check = transport.check.map(LibraryFunctions.init).map { library in { library.table($0, $1) } }
     }
 
     private static func document(
@@ -119,4 +120,13 @@ package struct TransportFunctions: Sendable {
         }
         return status == .CARILLON_OK ? nil : said
     }
+}
+
+/// C functions of a library in this process.
+///
+/// Unchecked: it is never unloaded, and its functions may be called from any thread.
+struct LibraryFunctions<Table>: @unchecked Sendable {
+    let table: Table
+
+    init(_ table: Table) { self.table = table }
 }

@@ -1,0 +1,97 @@
+import Logging
+import PluginIsolation
+import PluginProtocol
+import Synchronization
+
+/// The processes that plugins run in.
+final class PluginProcesses: Sendable {
+    /// The libraries that come with Carillon; they share one process unless the operator wants otherwise.
+    private static let shipped = Set(
+        ["APNs", "FCM", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Mutes", "WebOfTrust", "Noise"].map {
+            "libCarillon\($0).so"
+        }
+    )
+
+    private let settings: IsolationSettings
+    private let log: Logger
+    private let supervisors = Mutex<[ChildSupervisor]>([])
+
+    init(_ settings: IsolationSettings, log: Logger) {
+        self.settings = settings
+        self.log = log
+    }
+
+    /// Where the plugin in a file of that name runs.
+    func isolation(of name: String) -> Isolation {
+        settings.plugins[name] ?? settings.usual ?? (Self.shipped.contains(name) ? .shared : .process)
+    }
+
+    /// Loads files into one new process.
+    func load(_ files: [TrustedFile]) -> [Result<IsolatedPlugin, PluginRefusal.Reason>] {
+        guard !files.isEmpty else { return [] }
+        let supervisor = ChildSupervisor(settings: settings, log: log, onMistake: hostMistake)
+        let results = IsolatedPlugin.load(files.map(\.library), into: supervisor)
+        if results.contains(where: { if case .success = $0 { true } else { false } }) {
+            supervisors.withLock { $0.append(supervisor) }
+        }
+        return results.map { $0.mapError(PluginRefusal.Reason.init) }
+    }
+
+    /// Loads a file into a process that ends right after, to see whether it can be loaded at all.
+    func probe(_ file: TrustedFile) throws(PluginRefusal.Reason) {
+        let supervisor = ChildSupervisor(settings: settings, log: log)
+        for result in IsolatedPlugin.load([file.library], into: supervisor) {
+            _ = try result.mapError(PluginRefusal.Reason.init).get()
+        }
+    }
+
+    /// Ends the processes that nothing uses at the moment.
+    func rest() {
+        for supervisor in supervisors.withLock(\.self) { supervisor.rest() }
+    }
+
+    var reports: [PluginProcessReport] { supervisors.withLock(\.self).map(\.report) }
+}
+
+/// A plugin's file that was found to be in order.
+struct TrustedFile: Sendable {
+    let candidate: PluginCandidate
+    let pin: String?
+    let file: PluginFile
+
+    /// The library for a process, which looks at the file again before each start: it may have been replaced.
+    fileprivate var library: IsolatedLibrary {
+        IsolatedLibrary(path: file.path) { [self] in
+            do throws(PluginRefusal) {
+                let now = try PluginFile(candidate, pin: pin)
+                return now.sha256 == file.sha256 ? nil : "\(PluginRefusal.Reason.replacedWhileLoaded)"
+            } catch {
+                return "\(error.reason)"
+            }
+        }
+    }
+}
+
+extension PluginRefusal.Reason {
+    fileprivate init(_ failure: LoadFailure) {
+        switch failure {
+        case .notStarted(let text): self = .noProcess(PluginText.printable(text))
+        case .died(let end, let text):
+            if end.reason != nil {
+                self = .ended(PluginText.printable(text))
+            } else if end.signal == 0 {
+                self = .exited(status: end.status)
+            } else {
+                self = .crashed(PluginText.printable(text))
+            }
+        case .unloadable(let message):
+            switch message.reason {
+            case .linker: self = .notLoadable(PluginText.printable(message.text))
+            case .noEntry: self = .noEntry
+            case .otherMajor: self = .otherMajor(Int(message.number))
+            case .refusedItself: self = .refusedItself
+            case .malformedDescriptor: self = .badDescriptor(PluginText.printable(message.text))
+            }
+        }
+    }
+}

@@ -255,6 +255,7 @@ let outgoing: [[Target]] = [
             "CarillonABI", "Cipher", "Notifications", "Platforms", "HTTPLanes", "PluginIsolation", "PluginProtocol",
             logging,
         ],
+        // Plugins run in the built carillon-plugin-host, which is found beside the tests.
         tests: ["CommandTestSupport", "PluginKit"],
         exclude: ["Fixtures"]
     ),

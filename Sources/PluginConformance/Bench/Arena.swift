@@ -1,6 +1,7 @@
 import CarillonABI
 import Glibc
 import PluginHost
+import PluginProtocol
 
 /// Memory lent to a plugin for one call. Afterwards it is overwritten, so that a plugin which kept a pointer shows it.
 final class Arena {

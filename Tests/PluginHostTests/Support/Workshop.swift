@@ -1,6 +1,7 @@
 import CommandTestSupport
 import Foundation
 import PluginHost
+import PluginIsolation
 import Synchronization
 import Testing
 
@@ -64,8 +65,12 @@ final class Workshop: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
     }
 
-    /// Loads everything in the folder.
-    func load(pins: [String: String] = [:], log: LogBook = LogBook()) -> PluginHost {
-        PluginHost(loading: PluginSearch(folders: [folder], pins: pins), log: log.logger)
+    /// Loads everything in the folder, by default to where the running test wants its plugins.
+    func load(
+        pins: [String: String] = [:],
+        isolation: IsolationSettings? = Place.current.isolation,
+        log: LogBook = LogBook()
+    ) -> PluginHost {
+        PluginHost(loading: PluginSearch(folders: [folder], pins: pins), isolation: isolation, log: log.logger)
     }
 }

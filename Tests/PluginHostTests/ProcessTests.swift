@@ -1,0 +1,194 @@
+import Glibc
+import HTTPLanes
+import Notifications
+import PluginHost
+import PluginIsolation
+import Synchronization
+import Testing
+import TimeTestSupport
+import Units
+
+/// Plugins in processes of their own, seen from the router.
+@Suite(.timeLimit(.minutes(2)))
+struct ProcessTests {
+    private func load(_ workshop: Workshop, _ change: (inout IsolationSettings) -> Void = { _ in }) -> PluginHost {
+        var settings = IsolationSettings.forTests
+        change(&settings)
+        return workshop.load(isolation: settings)
+    }
+
+    private func make(_ host: PluginHost, doing behaviour: String, http: any HTTPSender = RecordingHTTP()) throws
+        -> TransportInstance
+    {
+        try host.makeTransport(
+            platform: "fixture",
+            app: "default",
+            configuration: #"{"do":"\#(behaviour)"}"#,
+            settings: InstanceSettings(sender: http, log: LogBook().logger)
+        )
+    }
+
+    private func outcome(_ instance: TransportInstance) async -> Outcome {
+        await withCheckedContinuation { continuation in
+            instance.deliver(.greeting, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0) }
+        }
+    }
+
+    @Test func aDeliveryGoesThroughItsProcess() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "plugin.so")
+        let host = load(workshop)
+        #expect(host.catalog.refusals == [])
+        let http = RecordingHTTP()
+        let instance = try make(host, doing: "request", http: http)
+        #expect(await outcome(instance).reason == "answered")
+        let request = try #require(http.requests.first)
+        #expect(request.method == "POST" && request.body == Array("Hello".utf8))
+        let report = try #require(host.processReports.first)
+        #expect(report.plugins == ["plugin.so"] && report.state == .running && report.deaths == 0)
+        #expect(report.confinement == "files, system calls")
+        #expect(report.process.map { kill($0, 0) == 0 } == true)
+        await host.shutDown(within: .seconds(10))
+        #expect(host.processReports.first?.process == nil)
+        #expect(await eventually { report.process.map { kill($0, 0) != 0 } == true })
+    }
+
+    @Test func theProcessEndsWithTheHost() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "plugin.so")
+        var host: PluginHost? = load(workshop)
+        let process = try #require(host?.processReports.first?.process)
+        #expect(kill(process, 0) == 0)
+        host = nil
+        #expect(await eventually { kill(process, 0) != 0 })
+    }
+
+    @Test func aProcessThatRestsComesBack() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "plugin.so")
+        let host = load(workshop)
+        let first = try make(host, doing: "inline")
+        #expect(await host.retire(first, within: .seconds(10)))
+        #expect(host.processReports.first?.process == nil)
+        let second = try make(host, doing: "inline")
+        #expect(await outcome(second).kind == .delivered)
+        #expect(host.processReports.first?.deaths == 0)
+    }
+
+    @Test func pluginsMayShareAProcess() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "a.so")
+        try workshop.compile("descriptor.c", to: "b.so", [#"-DPLATFORM="other""#])
+        try workshop.compile("bad.c", to: "c.so", ["-DBAD=crash", "-DAT_ENTRY"])
+        try workshop.compile("filter.c", to: "d.so")
+        let host = load(workshop) { $0.usual = .shared }
+        #expect(host.catalog.refusals.map(\.path) == [workshop.path("c.so")])
+        #expect(host.catalog.plugins.map(\.path) == ["a.so", "b.so", "d.so"].map(workshop.path))
+        #expect(host.processReports.map(\.plugins) == [["a.so", "b.so", "d.so"]])
+        #expect(await outcome(try make(host, doing: "inline")).kind == .delivered)
+        let filter = try host.makeFilter(
+            "fixture",
+            configuration: #"{"do":"drop"}"#,
+            settings: InstanceSettings(sender: RecordingHTTP(), log: LogBook().logger)
+        )
+        let question = FilterQuestion(
+            event: Array("{}".utf8),
+            recipient: "r",
+            recipientEvents: [],
+            signal: .mention,
+            now: 1_770_000_000_000,
+            notification: nil
+        )
+        #expect(filter.decide(question) == .drop(reason: "because"))
+    }
+
+    @Test func whatRunsInTheRouterIsTriedInAProcessFirst() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "a.so")
+        try workshop.compile("bad.c", to: "b.so", ["-DBAD=crash", "-DAT_ENTRY"])
+        let host = load(workshop) { $0.usual = Isolation.none }
+        #expect(host.catalog.plugins.map(\.id) == ["org.example.behaviour"])
+        #expect(host.catalog.refusals.first?.description.contains("SIGSEGV") == true)
+        #expect(host.processReports == [])
+        #expect(await outcome(try make(host, doing: "inline")).kind == .delivered)
+    }
+
+    @Test func withoutTheProgramPluginsAreRefused() throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "a.so")
+        let host = load(workshop) { $0.program = "/nonexistent/program" }
+        let reason = try #require(host.catalog.refusals.first?.reason)
+        #expect("\(reason)".contains("/nonexistent/program"), "\(reason)")
+    }
+
+    /// What was in hand when the process was killed is delivered again, and nothing else is.
+    @Test func killsLoseAndRepeatNothing() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "plugin.so")
+        let host = load(workshop)
+        let run = KillRun()
+        let instance = try make(host, doing: "request", http: RecordingHTTP(answer: run.answer))
+        let (count, kills) = (4_000, 100)
+        await withTaskGroup { group in
+            for worker in 0..<16 {
+                group.addTask {
+                    for number in stride(from: worker, to: count, by: 16) {
+                        let notification = Notification(mode: .alert, signal: .dm, body: "\(number)")
+                        let outcome = await withCheckedContinuation { continuation in
+                            instance.deliver(notification, id: Bench.id, to: .somewhere) {
+                                run.end(number)
+                                continuation.resume(returning: $0)
+                            }
+                        }
+                        run.note(outcome)
+                    }
+                }
+            }
+            group.addTask {
+                for killed in 1...kills {
+                    // What was in hand at the kill before has been tried alone by then.
+                    let next = killed * count / (kills + 1)
+                    guard await eventually({ run.ended >= next }) else { return }
+                    guard await eventually({ host.processReports.first?.process != nil }) else { return }
+                    if let process = host.processReports.first?.process { kill(process, SIGKILL) }
+                }
+            }
+        }
+        #expect(run.outcomes == ["answered": count])
+        #expect(run.repeatedAfterEnd == [])
+        let deaths = host.processReports.first?.deaths ?? 0
+        #expect((80...kills).contains(deaths), "\(deaths) deaths")
+        #expect(run.requests - count <= 16 * 2 * deaths, "\(run.requests - count) repeated")
+        #expect(host.processReports.first?.setAside == 0)
+    }
+
+    /// Who was asked for and who has ended.
+    private final class KillRun: Sendable {
+        private struct State {
+            var requests = 0
+            var ended: Set<Int> = []
+            var repeated: [Int] = []
+            var outcomes: [String: Int] = [:]
+        }
+
+        private let state = Mutex(State())
+
+        var requests: Int { state.withLock(\.requests) }
+        var ended: Int { state.withLock(\.ended.count) }
+        var repeatedAfterEnd: [Int] { state.withLock(\.repeated) }
+        var outcomes: [String: Int] { state.withLock(\.outcomes) }
+
+        @Sendable func answer(_ request: HTTPRequest) -> Result<HTTPResponse, HTTPFailure> {
+            state.withLock { state in
+                state.requests += 1
+                let number = Int(String(decoding: request.body, as: UTF8.self)) ?? -1
+                if state.ended.contains(number) { state.repeated.append(number) }
+            }
+            return .success(HTTPResponse(status: 200))
+        }
+
+        func end(_ number: Int) { state.withLock { _ = $0.ended.insert(number) } }
+
+        func note(_ outcome: Outcome) { state.withLock { $0.outcomes[outcome.reason, default: 0] += 1 } }
+    }
+}

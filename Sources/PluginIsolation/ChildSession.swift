@@ -108,10 +108,11 @@ package final class ChildSession: Sendable {
 
     // MARK: Sending
 
-    /// Sends frames over the socket of deliveries. False: they are not sent, for the process has ended or, if
-    /// `mayRefuse`, it does not keep up.
-    package func send(_ frames: [UInt8], mayRefuse: Bool = false) -> Bool {
-        deliveries.send(frames, mayRefuse: mayRefuse, now: now())
+    /// Sends frames over the socket of deliveries. `mayRefuse`: not if the process does not keep up.
+    package func send(_ frames: [UInt8], mayRefuse: Bool = false) -> FrameSocket.Sending {
+        let result = deliveries.send(frames, mayRefuse: mayRefuse, now: now())
+        if case .full = result, !mayRefuse { kill(reason: "was ended, because it does not take what is sent to it") }
+        return result
     }
 
     /// Sends a frame over the socket of questions.
@@ -125,7 +126,7 @@ package final class ChildSession: Sendable {
         let handover = Handover<Answer>()
         guard let number = ask(kind, body, then: { handover.give($0) }) else { return .unaskable }
         guard let answer = handover.take(within: span) else {
-            _ = open.withdraw(number)
+            _ = open.withdraw(number, wasSent: true)
             return .late
         }
         if case .frame = answer { receiveResults() }
@@ -140,8 +141,8 @@ package final class ChildSession: Sendable {
     ) -> UInt64? {
         guard let number = open.open(completion) else { return nil }
         var writer = FrameWriter()
-        guard writer.frame(kind, id: number, body), questions.send(writer.take()) else {
-            return open.withdraw(number) ? nil : number
+        guard writer.frame(kind, id: number, body), case .sent = questions.send(writer.take()) else {
+            return open.withdraw(number, wasSent: false) ? nil : number
         }
         return number
     }

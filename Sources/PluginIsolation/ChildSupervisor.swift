@@ -137,6 +137,8 @@ package final class ChildSupervisor: Sendable {
 
     /// The process of `session` works from now on.
     private func adopt(_ session: ChildSession) {
+        // Before anybody takes note of its end, which would come to nothing then.
+        table.begin(session)
         let waiters = state.withLock { state -> [Handover<ChildSession?>]? in
             if case .stopped = state.phase { return nil }
             state.phase = .running
@@ -146,7 +148,6 @@ package final class ChildSupervisor: Sendable {
             return state.waiters
         }
         guard let waiters else { return session.close() }
-        table.begin(session)
         for waiter in waiters { waiter.give(session) }
         // It may have ended before it was adopted.
         if session.hasEnded, let end = session.end(within: .zero) { hasEnded(session, end) }
@@ -237,9 +238,9 @@ package final class ChildSupervisor: Sendable {
         }
         guard isOurs else { return }
         let named = end.crash.flatMap { $0.call == .deliver ? $0.id : nil }
-        let isExplained = table.end(session, named: named)
-        if isWished { return }
-        noteDeath(end.text(session.modules), startedAt: start, isExplained: isExplained)
+        let ended = table.end(session, named: named)
+        if !isWished { noteDeath(end.text(session.modules), startedAt: start, isExplained: ended.wasAlone) }
+        ended.settle()
     }
 
     private func noteDeath(_ text: String, startedAt start: Deadline, isExplained: Bool) {

@@ -12,6 +12,14 @@ package final class FrameSocket: Sendable {
     /// What reading came to.
     package enum Reading: Sendable { case open, closed }
 
+    /// What sending came to.
+    package enum Sending: Sendable {
+        case sent
+        /// Too much waits already.
+        case full
+        case closed
+    }
+
     private struct Output {
         var bytes: [UInt8] = []
         /// What of `bytes` is sent.
@@ -61,21 +69,22 @@ package final class FrameSocket: Sendable {
 
     // MARK: Sending
 
-    /// Sends frames. False: they are not sent, for the socket is closed or, if `mayRefuse`, too much waits already.
-    package func send(_ frames: [UInt8], mayRefuse: Bool = false, now: Deadline = .now()) -> Bool {
-        let (isSent, mustWake) = output.withLock { output -> (Bool, Bool) in
+    /// Sends frames, or keeps them to be sent. `mayRefuse`: not if more than the usual waits.
+    package func send(_ frames: [UInt8], mayRefuse: Bool = false, now: Deadline = .now()) -> Sending {
+        let (result, mustWake) = output.withLock { output -> (Sending, Bool) in
             let most = mayRefuse ? limit : Self.longestBacklog
-            guard !output.isClosed, output.backlog + frames.count <= most.bytes else { return (false, false) }
+            guard !output.isClosed else { return (.closed, false) }
+            guard output.backlog + frames.count <= most.bytes else { return (.full, false) }
             let wasWaiting = output.backlog > 0
             output.bytes += frames
             if output.isBlocked || (lingers && now.milliseconds <= output.flushedAt.milliseconds) {
-                return (true, !wasWaiting)
+                return (.sent, !wasWaiting)
             }
             flush(&output, now)
-            return (true, output.backlog > 0)
+            return (.sent, output.backlog > 0)
         }
         if mustWake { wake() }
-        return isSent
+        return result
     }
 
     /// What the polling thread waits for: the events of the socket, and how long at most; nil: no matter how long.

@@ -154,20 +154,32 @@ final class InstanceTable: Sendable {
         send(frames, to: session)
     }
 
-    /// The process has died, or is to end. `named` is the delivery that its crash report names. Returns whether
-    /// exactly one suspect was in hand.
-    func end(_ session: ChildSession, named: UInt64?) -> Bool {
-        let (wasAlone, host, entry) = state.withLock { state -> (Bool, HostPointer?, DeliveryLedger.Entry?) in
-            guard state.session === session else { return (false, nil, nil) }
+    /// What the end of a process came to.
+    struct End {
+        /// Whether one suspect was in hand, and nothing beside it.
+        let wasAlone: Bool
+        fileprivate let host: HostPointer?
+        fileprivate let culprit: DeliveryLedger.Entry?
+
+        /// Ends the delivery that is set aside, if there is one.
+        func settle() {
+            guard let culprit else { return }
+            host?.complete(culprit.ticket, .CARILLON_REJECTED, reason: "plugin-crashed")
+        }
+    }
+
+    /// The process has died, or is to end. `named` is the delivery that its crash report names. ``End/settle()`` must
+    /// follow.
+    func end(_ session: ChildSession, named: UInt64?) -> End {
+        state.withLock { state in
+            guard state.session === session else { return End(wasAlone: false, host: nil, culprit: nil) }
             state.session = nil
             state.requests = []
             let wasAlone = state.ledger.isTryingSuspect
-            guard let entry = state.ledger.died(named: named) else { return (wasAlone, nil, nil) }
-            state.setAside += 1
-            return (wasAlone, state.orders[entry.instance]?.host, entry)
+            let culprit = state.ledger.died(named: named)
+            if culprit != nil { state.setAside += 1 }
+            return End(wasAlone: wasAlone, host: culprit.flatMap { state.orders[$0.instance]?.host }, culprit: culprit)
         }
-        if let entry { host?.complete(entry.ticket, .CARILLON_REJECTED, reason: "plugin-crashed") }
-        return wasAlone
     }
 
     /// No process will ever work again.
@@ -205,8 +217,8 @@ final class InstanceTable: Sendable {
         case .full: return .CARILLON_BUSY
         case .wait: return .CARILLON_OK
         case .send:
-            if session?.send(frame, mayRefuse: true) ?? false { return .CARILLON_OK }
-            // If the process died meanwhile the delivery waits for the next one.
+            // A process that has just died: the next one gets what this one had in hand, and so this delivery.
+            guard case .full? = session?.send(frame, mayRefuse: true) else { return .CARILLON_OK }
             let isWithdrawn = state.withLock { $0.ledger.end(id, of: instance) != nil }
             return isWithdrawn ? .CARILLON_BUSY : .CARILLON_OK
         }

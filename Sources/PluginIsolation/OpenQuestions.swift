@@ -41,6 +41,8 @@ package final class OpenQuestions: Sendable {
     private struct State {
         var last: UInt64 = 0
         var open: [UInt64: Completion] = [:]
+        /// Questions whose answers nobody waits for any more. The process is still busy with them.
+        var late: Set<UInt64> = []
         var isClosed = false
     }
 
@@ -49,12 +51,13 @@ package final class OpenQuestions: Sendable {
 
     package init() {}
 
-    package var isEmpty: Bool { state.withLock { $0.open.isEmpty } }
+    /// Whether the process has answered everything, in time or not.
+    package var isEmpty: Bool { state.withLock { $0.open.isEmpty && $0.late.isEmpty } }
 
     /// The number of a new question; nil when the process has ended or too many are open.
     package func open(_ completion: @escaping Completion) -> UInt64? {
         state.withLock { state in
-            guard !state.isClosed, state.open.count < Self.limit else { return nil }
+            guard !state.isClosed, state.open.count + state.late.count < Self.limit else { return nil }
             state.last += 1
             state.open[state.last] = completion
             return state.last
@@ -64,15 +67,20 @@ package final class OpenQuestions: Sendable {
     /// The answer to a question. One that comes too late is ignored.
     package func answer(_ frame: Frame) throws(ProtocolError) {
         let (completion, wasAsked) = state.withLock { state in
-            (state.open.removeValue(forKey: frame.id), (1...max(1, state.last)).contains(frame.id))
+            state.late.remove(frame.id)
+            return (state.open.removeValue(forKey: frame.id), (1...max(1, state.last)).contains(frame.id))
         }
         guard wasAsked else { throw .unexpected(frame.kind) }
         completion?(.frame(OwnedFrame(frame)))
     }
 
-    /// Stops waiting for the answer. False: it is there, or about to be.
-    package func withdraw(_ number: UInt64) -> Bool {
-        state.withLock { $0.open.removeValue(forKey: number) } != nil
+    /// Stops waiting for the answer to a question, which `wasSent` or not. False: it is there, or about to be.
+    package func withdraw(_ number: UInt64, wasSent: Bool) -> Bool {
+        state.withLock { state in
+            guard state.open.removeValue(forKey: number) != nil else { return false }
+            if wasSent { state.late.insert(number) }
+            return true
+        }
     }
 
     /// Answers all questions: the process has ended.

@@ -5,7 +5,7 @@ import Units
 @testable import PluginHost
 
 /// Operators' commands: one end each, whatever a plugin does.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.bothPlaces, .timeLimit(.minutes(1)))
 struct CommandTests {
     private let bench: Bench
 

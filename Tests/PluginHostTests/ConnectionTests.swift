@@ -7,7 +7,7 @@ import Units
 @testable import PluginHost
 
 /// Connection words of requests, and certificates that belong to them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.bothPlaces, .timeLimit(.minutes(1)))
 struct ConnectionTests {
     private let http = ScopedHTTP()
 

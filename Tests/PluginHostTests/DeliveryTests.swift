@@ -6,7 +6,7 @@ import TimeTestSupport
 import Units
 
 /// What plugins do with deliveries, well and badly.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.bothPlaces, .timeLimit(.minutes(1)))
 struct DeliveryTests {
     @Test(arguments: ["inline", "thread"]) func completionMayComeFromAnywhere(behaviour: String) async throws {
         let bench = try Bench(doing: behaviour)

@@ -3,6 +3,7 @@ import PluginHost
 import Testing
 
 /// What a plugin says about its platform, and how much of it a host believes.
+@Suite(.bothPlaces)
 struct DescriptionTests {
     private static let document =
         #"{\"version\":1,\"name\":\"Fixture\",\"block\":\"fix\",\"target\":{\"kind\":\"token\"}}"#

@@ -7,7 +7,7 @@ import TimeTestSupport
 import Units
 
 /// The end of an instance: nothing is destroyed while something is still inside.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.bothPlaces, .timeLimit(.minutes(1)))
 struct DrainTests {
     @Test func idleInstanceIsDestroyedAtOnce() async throws {
         let bench = try Bench(doing: "inline")

@@ -6,7 +6,7 @@ import TimeTestSupport
 import Units
 
 /// Filters of a plugin in C, compiled from the header.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.bothPlaces, .timeLimit(.minutes(1)))
 struct FilterTests {
     /// A filter and everything around it.
     private struct FilterBench {

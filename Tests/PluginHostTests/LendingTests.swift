@@ -6,6 +6,7 @@ import TimeTestSupport
 import Units
 
 /// What reaches a plugin, field by field.
+@Suite(.bothPlaces)
 struct LendingTests {
     private static let everything = Notification(
         mode: .alert,

@@ -4,6 +4,7 @@ import PluginHost
 import Testing
 
 /// Bad files beside a good one: each is refused by name with its reason, and the good one loads.
+@Suite(.bothPlaces)
 struct RefusalTests {
     /// Loads a folder with a good plugin and what `prepare` puts beside it; returns why `bad.so` was refused.
     private func refusal(

@@ -7,7 +7,7 @@ import TimeTestSupport
 import Units
 
 /// What the host does for plugins: log, HTTP, configuration.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.bothPlaces, .timeLimit(.minutes(1)))
 struct ServiceTests {
     @Test func requestIsCopiedWhole() async throws {
         let http = RecordingHTTP { _ in

@@ -7,7 +7,7 @@ import TimeTestSupport
 import Units
 
 /// The example in C that people start from.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.bothPlaces, .timeLimit(.minutes(1)))
 struct WebhookTests {
     private static let source = Workshop.repository.appending(path: "contrib/examples/plugins/webhook.c").path
 

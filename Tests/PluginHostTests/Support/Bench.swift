@@ -7,6 +7,7 @@ import Units
 /// An instance of a compiled plugin and everything around it.
 final class Bench: Sendable {
     let workshop: Workshop
+    private let place = Place.current
     let host: PluginHost
     let log = LogBook()
     let clock = ManualClock()
@@ -48,16 +49,25 @@ final class Bench: Sendable {
         of notification: Notification = .greeting,
         to address: DeviceAddress = .somewhere
     ) async -> Outcome {
-        await withCheckedContinuation { continuation in
+        let outcome = await withCheckedContinuation { continuation in
             instance.deliver(notification, id: Self.id, to: address) { continuation.resume(returning: $0) }
         }
+        settle()
+        return outcome
     }
 
-    /// Delivers; the outcomes collect in what is returned.
-    func deliver() -> Outcomes {
+    /// Delivers; the outcomes collect in what is returned. Unless the plugin ends it later, the first is there.
+    func deliver(endsLater: Bool = false) -> Outcomes {
         let outcomes = Outcomes()
         instance.deliver(.greeting, id: Self.id, to: .somewhere) { outcomes.append($0) }
+        if place == .processes, !endsLater { outcomes.awaitFirst() }
+        settle()
         return outcomes
+    }
+
+    /// What the plugin's process has sent so far is handled once it has answered a question.
+    private func settle() {
+        if place == .processes { try? instance.validate(.somewhere) }
     }
 
     static let id = "0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5"

@@ -1,3 +1,4 @@
+import Glibc
 import Notifications
 import Synchronization
 
@@ -7,6 +8,11 @@ final class Outcomes: Sendable {
 
     var all: [Outcome] { kept.withLock(\.self) }
     var reasons: [String] { all.map(\.reason) }
+
+    /// Waits until there is one, up to 20 s.
+    func awaitFirst() {
+        for _ in 0..<20_000 where all.isEmpty { usleep(1_000) }
+    }
 
     func append(_ outcome: Outcome) { kept.withLock { $0.append(outcome) } }
 }

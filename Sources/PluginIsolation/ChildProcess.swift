@@ -138,7 +138,9 @@ package struct ChildProcess: ProcessControl {
     package func kill() { _ = carillon_signal_process(handle, SIGKILL) }
 
     package func abort(thread: UInt32) {
-        guard let thread = Int32(exactly: thread), carillon_signal_thread(id, thread, SIGABRT) == 0 else { return kill() }
+        guard let thread = Int32(exactly: thread), carillon_signal_thread(id, thread, SIGABRT) == 0 else {
+            return kill()
+        }
     }
 
     package func reap() -> ProcessEnd? {

@@ -1,5 +1,5 @@
-import CarillonABI
 import CIsolation
+import CarillonABI
 import Dispatch
 import Foundation
 import Logging
@@ -59,7 +59,9 @@ package final class ChildSupervisor: Sendable {
         now: @escaping @Sendable () -> Deadline = Deadline.now,
         launch: (@Sendable () throws(StartError) -> StartedProcess)? = nil,
         onMistake: @escaping @Sendable (UnsafePointer<carillon_host>, MistakeMessage.Rule, String) -> Void = {
-            _, _, _ in
+            _,
+            _,
+            _ in
         }
     ) {
         self.settings = settings
@@ -262,7 +264,10 @@ package final class ChildSupervisor: Sendable {
             metadata: ["plugins": "\(names)", "reason": "\(text)", "deaths": "\(deaths)"]
         )
         if case .pause = next {
-            log.critical("A plugin's process ends again and again: it rests for a minute", metadata: ["plugins": "\(names)"])
+            log.critical(
+                "A plugin's process ends again and again: it rests for a minute",
+                metadata: ["plugins": "\(names)"]
+            )
             failWaiters()
         }
         news.signal()

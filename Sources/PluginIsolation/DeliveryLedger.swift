@@ -89,7 +89,9 @@ package struct DeliveryLedger: Sendable {
 
     /// The host wants the delivery to end soon.
     package mutating func cancel(instance: UInt32, ticket: UInt64) -> Cancellation {
-        guard let id = numbers[Key(instance: instance, ticket: ticket)], let entry = entries[id] else { return .unknown }
+        guard let id = numbers[Key(instance: instance, ticket: ticket)], let entry = entries[id] else {
+            return .unknown
+        }
         guard entry.state != .inHand else { return .forward(id) }
         remove(id, entry)
         return .ended

@@ -347,7 +347,9 @@ final class InstanceTable: Sendable {
     private func end(_ request: OpenRequest, _ response: carillon_http_response) {
         var writer = FrameWriter()
         let fits = writer.frame(.response, id: request.id) { ResponseMessage.write(response, to: &$0) }
-        if !fits { writer.frame(.response, id: request.id) { ResponseMessage.write(Self.failure("too-large"), to: &$0) } }
+        if !fits {
+            writer.frame(.response, id: request.id) { ResponseMessage.write(Self.failure("too-large"), to: &$0) }
+        }
         let (session, frames) = state.withLock { state in
             if state.session === request.session { state.requests.remove(request.id) }
             state.ledger.endRequest(for: request.ticket)
@@ -358,7 +360,8 @@ final class InstanceTable: Sendable {
     }
 
     /// `done` of the host.
-    fileprivate static func end(_ context: UnsafeMutableRawPointer?, _ response: UnsafePointer<carillon_http_response>?) {
+    fileprivate static func end(_ context: UnsafeMutableRawPointer?, _ response: UnsafePointer<carillon_http_response>?)
+    {
         guard let context else { return }
         let request = Unmanaged<OpenRequest>.fromOpaque(context).takeRetainedValue()
         request.table.end(request, response?.pointee ?? failure("closed"))

@@ -65,7 +65,11 @@ struct BadPluginTests {
         private func deliverOn() {
             healthy.deliver(.greeting, id: Bench.id, to: .somewhere) { [weak self] outcome in
                 guard let self, !isOver.withLock(\.self) else { return }
-                if outcome.kind == .delivered { delivered.withLock { $0 += 1 } } else { others.withLock { $0.append(outcome) } }
+                if outcome.kind == .delivered {
+                    delivered.withLock { $0 += 1 }
+                } else {
+                    others.withLock { $0.append(outcome) }
+                }
                 deliverOn()
             }
         }

@@ -31,6 +31,8 @@ struct CommandTests {
     }
 
     @Test func whatAPluginDoesAgainstTheRulesIsCounted() async throws {
+        // A process keeps second answers to itself.
+        guard Place.current == .router else { return }
         _ = try await bench.instance.command(["twice"])
         #expect(bench.instance.statistics.unknownTickets == 1)
         _ = try await bench.instance.command(["refuse-and-answer"])

@@ -29,7 +29,7 @@ struct DrainTests {
 
     @Test func outstandingDeliveriesAreCancelledFirst() async throws {
         let bench = try Bench(doing: "ends-when-cancelled")
-        let outcomes = [bench.deliver(), bench.deliver()]
+        let outcomes = [bench.deliver(endsLater: true), bench.deliver(endsLater: true)]
         #expect(await bench.instance.drain(deadline: .distantFuture))
         #expect(outcomes.map(\.reasons) == [["cancelled"], ["cancelled"]])
         #expect(bench.log.said.last == "destroyed")
@@ -39,8 +39,8 @@ struct DrainTests {
     @Test func requestsOnTheirWayAreWaitedFor() async throws {
         let http = HeldHTTP()
         let bench = try Bench(doing: "request", http: http)
-        let outcomes = bench.deliver()
-        #expect(http.count == 1)
+        let outcomes = bench.deliver(endsLater: true)
+        #expect(await eventually { http.count == 1 })
         async let drained = bench.instance.drain(deadline: .distantFuture)
         http.answerAll(.failure(HTTPFailure(.shutdown, mayHaveBeenProcessed: true)))
         #expect(await drained)
@@ -50,7 +50,7 @@ struct DrainTests {
 
     @Test func stuckInstanceIsLeftAlone() async throws {
         let bench = try Bench(doing: "never")
-        let outcomes = bench.deliver()
+        let outcomes = bench.deliver(endsLater: true)
         let deadline = bench.clock.monotonic() + .seconds(5)
         bench.clock.advance(by: .seconds(5))
         #expect(await bench.instance.drain(deadline: deadline) == false)
@@ -64,7 +64,8 @@ struct DrainTests {
     @Test func answerAfterTheInstanceWasGivenUpStillReachesThePlugin() async throws {
         let http = HeldHTTP()
         let bench = try Bench(doing: "request", http: http)
-        let outcomes = bench.deliver()
+        let outcomes = bench.deliver(endsLater: true)
+        #expect(await eventually { http.count == 1 })
         #expect(await bench.instance.drain(deadline: bench.clock.monotonic()) == false)
         #expect(outcomes.reasons == ["draining"])
         http.answerAll(.success(HTTPResponse(status: 200)))
@@ -107,15 +108,16 @@ struct DrainTests {
         )
         let outcomes = Outcomes()
         next.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
-        #expect(outcomes.reasons == ["shut"])
-        #expect(bench.instance.statistics.unknownTickets == 1)
+        #expect(await eventually { outcomes.reasons == ["shut"] })
+        // A process keeps to itself what a closed instance says.
+        #expect(bench.instance.statistics.unknownTickets == (Place.current == .router ? 1 : 0))
         #expect(next.statistics.unknownTickets == 0)
         #expect(http.requests.isEmpty)
     }
 
     @Test func hostShutsDownEverything() async throws {
         let bench = try Bench(doing: "ends-when-cancelled")
-        let outcomes = bench.deliver()
+        let outcomes = bench.deliver(endsLater: true)
         await bench.host.shutDown(within: .minutes(1))
         #expect(outcomes.reasons == ["cancelled"])
         #expect(bench.log.said.last == "destroyed")
@@ -133,6 +135,6 @@ struct DrainTests {
         #expect(bench.deliver().reasons == ["draining"])
         let outcomes = Outcomes()
         next.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
-        #expect(outcomes.reasons == ["inline"])
+        #expect(await eventually { outcomes.reasons == ["inline"] })
     }
 }

@@ -29,7 +29,7 @@ struct LendingTests {
         expiresAt: 99
     )
 
-    @Test func everyFieldArrives() throws {
+    @Test func everyFieldArrives() async throws {
         let bench = try Bench(doing: "describe")
         let address = DeviceAddress(
             platform: "fixture",
@@ -38,7 +38,7 @@ struct LendingTests {
             fields: ["p256dh": "key", "auth": "", "é": "ü"],
             registeredAt: 42
         )
-        bench.instance.deliver(Self.everything, id: Bench.id, to: address) { #expect($0.reason == "described") }
+        #expect(await bench.outcome(of: Self.everything, to: address).reason == "described")
         #expect(
             bench.log.said.prefix(4) == [
                 "232 48|mode 3|urgency 2|count 3|\(Bench.id)|mention|title ⚡|subtitle|body|category|thread|collapse|nostr:abc|"
@@ -51,11 +51,11 @@ struct LendingTests {
         #expect(bench.log.said.dropFirst(4).sorted() == ["field auth|", "field p256dh|key", "field é|ü"])
     }
 
-    @Test func wakeUpCarriesNothingThatCouldLeak() throws {
+    @Test func wakeUpCarriesNothingThatCouldLeak() async throws {
         let bench = try Bench(doing: "describe")
         var careless = Self.everything
         careless.mode = .wake
-        bench.instance.deliver(careless, id: Bench.id, to: .somewhere) { _ in }
+        _ = await bench.outcome(of: careless)
         #expect(bench.log.said.first == "232 48|mode 0|urgency 2|count 3|\(Bench.id)|mention||||||||||99")
         #expect(bench.log.said.count == 2)
     }

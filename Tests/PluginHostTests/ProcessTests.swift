@@ -17,7 +17,11 @@ struct ProcessTests {
         return workshop.load(isolation: settings)
     }
 
-    private func make(_ host: PluginHost, doing behaviour: String, http: any HTTPSender = RecordingHTTP()) throws
+    private func make(
+        _ host: PluginHost,
+        doing behaviour: String,
+        http: any HTTPSender = RecordingHTTP()
+    ) throws
         -> TransportInstance
     {
         try host.makeTransport(

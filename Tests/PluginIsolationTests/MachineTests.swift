@@ -1,5 +1,5 @@
-import CarillonABI
 import CIsolation
+import CarillonABI
 import Glibc
 import PluginIsolation
 import PluginProtocol
@@ -9,7 +9,8 @@ import Units
 
 /// When a process is started again.
 struct RestartPolicyTests {
-    private func next(_ policy: inout RestartPolicy, at now: Deadline, isExplained: Bool = false) -> RestartPolicy.Next {
+    private func next(_ policy: inout RestartPolicy, at now: Deadline, isExplained: Bool = false) -> RestartPolicy.Next
+    {
         policy.died(at: now, startedAt: now - .seconds(1), isExplained: isExplained)
     }
 
@@ -214,7 +215,9 @@ struct DeliveryLedgerTests {
     @Test func whatWaitsIsBounded() {
         var ledger = ledger(isRunning: false)
         let frame = [UInt8](repeating: 0, count: 1 << 20)
-        let admitted = (1...20).prefix { ledger.admit(UInt64($0), instance: 1, ticket: UInt64($0), frame: frame) == .wait }
+        let admitted = (1...20).prefix {
+            ledger.admit(UInt64($0), instance: 1, ticket: UInt64($0), frame: frame) == .wait
+        }
         #expect(admitted.count == 8)
     }
 

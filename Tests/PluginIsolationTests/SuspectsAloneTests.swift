@@ -95,7 +95,9 @@ private struct Schedule {
         let count = Int.random(in: 5...400, using: &random)
         window = Int.random(in: 1...64, using: &random)
         flakiness = [0, 0.0005, 0.005][Int.random(in: 0..<3, using: &random)]
-        let poisons = Set((0..<Int.random(in: 0...6, using: &random)).map { _ in Int.random(in: 0..<count, using: &random) })
+        let poisons = Set(
+            (0..<Int.random(in: 0...6, using: &random)).map { _ in Int.random(in: 0..<count, using: &random) }
+        )
         let killsAtOnce = Bool.random(using: &random)
         for id in 0..<count {
             let isPoison = poisons.contains(id)

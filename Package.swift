@@ -243,10 +243,16 @@ let outgoing: [[Target]] = [
         tests: ["CommandTestSupport"]
     ),
     [
-        .executableTarget(name: "CarillonPluginHost", dependencies: ["CarillonABI", "CIsolation", "PluginProtocol"]),
+        .executableTarget(
+            name: "CarillonPluginHost",
+            dependencies: ["CarillonABI", "CIsolation", "PluginProtocol"],
+            // Modules are linked with what they import without using it, such as Concurrency: megabytes for each process.
+            linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"])]
+        ),
         .testTarget(
             name: "CarillonPluginHostTests",
-            dependencies: ["CarillonABI", "CIsolation", "CSpawn", "CommandTestSupport", "PluginProtocol"]
+            dependencies: ["CarillonABI", "CIsolation", "CommandTestSupport", "PluginProtocol"],
+            exclude: ["Fixtures"]
         ),
     ],
     module(

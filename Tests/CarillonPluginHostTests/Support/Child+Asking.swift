@@ -1,0 +1,150 @@
+import CarillonABI
+import PluginProtocol
+import Testing
+
+extension Child {
+    /// What the process says about a library, and what confines it then.
+    func load(
+        _ path: String,
+        among libraries: [String]? = nil,
+        isSandboxed: Bool = true,
+        isLast: Bool = true
+    ) throws -> DescriptorMessage {
+        let message = LoadMessage(
+            path: path,
+            libraries: libraries ?? [path],
+            memoryLimit: 256 << 20,
+            isSandboxed: isSandboxed,
+            isLast: isLast
+        )
+        ask(.load, id: 1) { message.write(to: &$0) }
+        return try answer(.loaded).read { try DescriptorMessage(reading: $0) }
+    }
+
+    /// Why it does not load a library.
+    func refusal(of path: String) throws -> UnloadableMessage {
+        let message = LoadMessage(path: path, libraries: [path], memoryLimit: 0, isSandboxed: true, isLast: true)
+        ask(.load, id: 1) { message.write(to: &$0) }
+        return try answer(.unloadable).read { try UnloadableMessage(reading: $0) }
+    }
+
+    /// A process that has loaded the fixture, with an instance 1 of its transport.
+    static func guest(_ configuration: String = "{}") throws -> Child {
+        let child = try Child()
+        _ = try child.load(Guest.library())
+        #expect(try child.create(1, configuration).status == .CARILLON_OK)
+        return child
+    }
+
+    func create(
+        _ instance: UInt32,
+        _ configuration: String = "{}",
+        library: UInt32 = 0,
+        table: CreateMessage.Table = .transport,
+        index: UInt32 = 0
+    ) throws -> Answer {
+        let message = CreateMessage(
+            instance: instance,
+            library: library,
+            table: table,
+            index: index,
+            configuration: configuration
+        )
+        ask(.create, id: 100 + UInt64(instance)) { message.write(to: &$0) }
+        return try answered(100 + UInt64(instance))
+    }
+
+    struct Answer: Equatable {
+        var status: carillon_status
+        var number: UInt32 = 0
+        var text = ""
+    }
+
+    func answered(_ id: UInt64) throws -> Answer {
+        let received = try answer(.answered)
+        #expect(received.id == id)
+        return try received.read { frame in
+            let message = try AnswerMessage(reading: frame)
+            return Answer(status: message.status, number: message.number, text: text(message.text))
+        }
+    }
+
+    /// Hands out a delivery whose title says what the fixture is to do.
+    func deliver(_ ticket: UInt64, _ title: String, to device: Device = Device(), instance: UInt32 = 1) {
+        send { $0.deliver(ticket, title, to: device, instance: instance) }
+    }
+
+    /// The outcome that comes next, and its delivery.
+    func completed() throws -> (ticket: UInt64, reason: String) {
+        let received = try result(.completed)
+        return try received.read { (received.id, text(try OutcomeMessage(reading: $0).outcome.reason)) }
+    }
+}
+
+/// Where a delivery goes.
+struct Device {
+    var token = "token"
+    var fields: [String: String] = [:]
+}
+
+extension FrameWriter {
+    mutating func deliver(_ ticket: UInt64, _ title: String, to device: Device = Device(), instance: UInt32 = 1) {
+        frame(.deliver, id: ticket) { writer in
+            lend([title, "Body", "{}", device.token] + device.fields.flatMap { [$0.key, $0.value] }) { texts in
+                var notification = carillon_notification()
+                notification.mode = .CARILLON_ALERT
+                notification.urgency = .CARILLON_NORMAL
+                notification.count = 1
+                notification.title = texts[0]
+                notification.body = texts[1]
+                notification.data = texts[2]
+                let fields = stride(from: 4, to: texts.count, by: 2).map {
+                    carillon_field(name: texts[$0], value: texts[$0 + 1])
+                }
+                fields.withUnsafeBufferPointer { fields in
+                    var registration = carillon_registration()
+                    registration.token = texts[3]
+                    registration.fields = fields.baseAddress
+                    registration.field_count = fields.count
+                    DeliverMessage.write(instance: instance, registration, notification, to: &writer)
+                }
+            }
+        }
+    }
+
+    /// An answer to the request of that number.
+    mutating func respond(_ number: UInt64, status: UInt32, _ body: String = "", failure: String = "") {
+        frame(.response, id: number) { writer in
+            lend([body, failure, "name", "value"]) { texts in
+                var response = carillon_http_response()
+                response.status = status
+                response.body = texts[0]
+                response.failure = texts[1]
+                withUnsafePointer(to: carillon_field(name: texts[2], value: texts[3])) { field in
+                    response.headers = field
+                    response.header_count = 1
+                    ResponseMessage.write(response, to: &writer)
+                }
+            }
+        }
+    }
+}
+
+/// Lends texts as the ABI has them.
+func lend<Result>(_ texts: [String], _ body: ([carillon_str]) throws -> Result) rethrows -> Result {
+    let bytes = Array(texts.joined().utf8)
+    return try bytes.withUnsafeBytes { bytes in
+        var start = 0
+        let lent = texts.map { text in
+            let count = text.utf8.count
+            defer { start += count }
+            return carillon_str(ptr: bytes.baseAddress.map { $0 + start }, len: count)
+        }
+        return try body(lent)
+    }
+}
+
+/// A text of a frame as a string.
+func text(_ text: carillon_str) -> String {
+    String(decoding: UnsafeRawBufferPointer(start: text.ptr, count: text.len), as: UTF8.self)
+}

@@ -1,0 +1,127 @@
+import CarillonABI
+import Foundation
+import PluginProtocol
+import Testing
+
+/// The bodies of frames: what is written is read again, and nothing else is.
+@Suite struct MessageTests {
+    @Test func samplesCoverEveryKind() {
+        #expect(Set(Sample.all.map(\.kind)) == Set(FrameKind.allCases))
+        #expect(Sample.all.count == FrameKind.allCases.count)
+    }
+
+    @Test(arguments: Sample.all)
+    func whatIsReadIsWhatWasWritten(_ sample: Sample) throws {
+        #expect(try sample.reread(sample.body) == sample.body)
+    }
+
+    @Test(arguments: Sample.all)
+    func bodiesCutShortAreRefused(_ sample: Sample) {
+        let body = sample.body
+        for length in body.indices {
+            #expect(throws: ProtocolError.self, "\(length) bytes") { try sample.reread(Array(body.prefix(length))) }
+        }
+    }
+
+    @Test(arguments: Sample.all)
+    func bytesBehindTheLastFieldAreRefused(_ sample: Sample) {
+        #expect(throws: ProtocolError.malformed(sample.kind)) { try sample.reread(sample.body + [0]) }
+    }
+
+    /// A count of more than four thousand million in place of each number, one after the other.
+    @Test(arguments: Sample.all)
+    func largeNumbersReserveNothing(_ sample: Sample) {
+        let body = sample.body
+        for place in stride(from: 0, to: body.count - 3, by: 1) {
+            var changed = body
+            changed.replaceSubrange(place..<place + 4, with: [0xff, 0xff, 0xff, 0xff])
+            _ = try? sample.reread(changed)
+        }
+    }
+
+    @Test(arguments: Sample.all)
+    func randomBodiesAreReadOrRefused(_ sample: Sample) {
+        var random = RandomBytes(seed: UInt64(sample.kind.rawValue))
+        for round in 0..<10_000 {
+            // Half are noise, half the sample with a few bytes changed.
+            var body = sample.body
+            if round % 2 == 0 {
+                body = random.bytes(Int(random.next() % 200))
+            } else if !body.isEmpty {
+                for _ in 0...random.next() % 4 {
+                    body[Int(random.next() % UInt64(body.count))] = UInt8(truncatingIfNeeded: random.next())
+                }
+            }
+            _ = try? sample.reread(body)
+        }
+    }
+
+    @Test func listsHaveLimits() {
+        var writer = FrameWriter()
+        writer.frame(.command, id: 1) { writer in
+            writer.number(UInt32(7))
+            writer.number(UInt32(1025))
+            for _ in 0..<1025 { writer.text("word") }
+        }
+        let command = Sample.all.first { $0.kind == .command }
+        #expect(throws: ProtocolError.tooMany) {
+            try command?.reread(Array(writer.bytes.dropFirst(Frame.headerSize)))
+        }
+    }
+
+    @Test func anotherVersionOfTheProtocolIsNamed() {
+        let hello = Sample.all.first { $0.kind == .hello }
+        #expect(throws: ProtocolError.otherVersion(2)) { try hello?.reread([2, 0, 0, 0]) }
+    }
+
+    /// What stands in a plugin's memory where the reason should be, and what the router is told.
+    @Test func reasonsThatAreNoneAreStillTold() throws {
+        let reasons = [
+            (carillon_str("dead"), "dead"), (carillon_str(""), ""), (carillon_str(ptr: nil, len: 5), "?"),
+            (carillon_str(ptr: nil, len: -1), "?"),
+            (carillon_str("a reason of more than forty bytes is too long"), "?"),
+        ]
+        for (reason, told) in reasons {
+            var outcome = carillon_outcome()
+            outcome.reason = reason
+            var writer = FrameWriter()
+            writer.frame(.completed, id: 1) { OutcomeMessage.write(instance: 1, outcome, to: &$0) }
+            try writer.bytes.withUnsafeBytes { frame in
+                let body = UnsafeRawBufferPointer(rebasing: frame.dropFirst(Frame.headerSize))
+                let message = try OutcomeMessage(reading: Frame(kind: .completed, id: 1, body: body))
+                #expect(contents(message.outcome.reason) == Array(told.utf8))
+            }
+        }
+    }
+
+    @Test func linesAreCut() {
+        let line = String(repeating: "x", count: 10_000)
+        var writer = FrameWriter()
+        let isWritten = writer.frame(.log, id: 0) { writer in
+            var line = line
+            line.withUTF8 { text in
+                let text = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
+                LogMessage.write(instance: 1, .CARILLON_INFO, text, to: &writer)
+            }
+        }
+        #expect(isWritten)
+        #expect(writer.bytes.count == Frame.headerSize + 12 + LogMessage.textLimit)
+    }
+}
+
+/// Numbers that look random and are the same in each run (SplitMix64).
+struct RandomBytes: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+
+    mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) } }
+}

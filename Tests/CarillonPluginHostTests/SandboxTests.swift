@@ -42,6 +42,21 @@ import Testing
         #expect(try child.load(libraries[1], among: libraries).confinement == Self.isComplete)
     }
 
+    @Test func memoryIsLimited() throws {
+        let child = try Child.guest()
+        child.deliver(1, "memory")
+        #expect(try child.completed() == (1, "no-memory"))
+    }
+
+    @Test func dispatchWorks() throws {
+        let child = try Child()
+        _ = try child.load(Guest.dispatchLibrary())
+        _ = try child.create(1)
+        for ticket in 1...20 { child.deliver(UInt64(ticket), "dispatch") }
+        let reasons = try (1...20).map { _ in try child.completed().reason }
+        #expect(Set(reasons) == ["dispatch"])
+    }
+
     // MARK: Plugins that come with Carillon
 
     private func request(_ child: Child, _ ticket: UInt64) throws -> Child.Received {

@@ -120,6 +120,23 @@ static void *on_timer(void *context) {
     return NULL;
 }
 
+#ifdef DISPATCH
+uint64_t dispatch_time(uint64_t when, int64_t delta);
+void *dispatch_get_global_queue(intptr_t identifier, uintptr_t flags);
+void dispatch_after_f(uint64_t when, void *queue, void *context, void (*work)(void *));
+
+static void on_queue(void *context) {
+    job *job = context;
+    end(job->guest, job->ticket, "dispatch");
+}
+
+static void start_dispatch(guest *self, uint64_t ticket) {
+    job *task = malloc(sizeof *task);
+    *task = (job){ self, ticket };
+    dispatch_after_f(dispatch_time(0, 2000000), dispatch_get_global_queue(0, 0), task, on_queue);
+}
+#endif
+
 static void start(guest *self, uint64_t ticket, void *(*body)(void *)) {
     job *task = malloc(sizeof *task);
     *task = (job){ self, ticket };
@@ -152,7 +169,14 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     if (is(what, "actions")) end(self, ticket, notification->action_count == 2 && is(notification->actions[1]->label, "Two") ? "two" : "none");
     if (is(what, "thread")) start(self, ticket, on_thread);
     if (is(what, "timer")) start(self, ticket, on_timer);
+#ifdef DISPATCH
+    if (is(what, "dispatch")) start_dispatch(self, ticket);
+#endif
     if (is(what, "silent")) {}
+    if (is(what, "memory")) {
+        void *memory = malloc((size_t)300 << 20);
+        end(self, ticket, memory == NULL ? "no-memory" : "memory");
+    }
     if (is(what, "chatter")) { for (int i = 0; i < 1000; i++) self->host->log(self->host, CARILLON_INFO, str("line")); end(self, ticket, "chatter"); }
     if (is(what, "requests")) {
         int taken = 0;

@@ -17,23 +17,31 @@ enum Guest {
     static let secret = folder.appending(path: "secret").path
 
     /// The path of the library that these macros make of the fixture.
-    static func library(_ macros: String...) throws -> String {
+    static func library(_ macros: String...) throws -> String { try library(macros.map { "-D" + $0 }) }
+
+    /// The same, linked with Dispatch: the library that these tests use themselves.
+    static func dispatchLibrary() throws -> String {
+        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        let line = maps.split(separator: "\n").first { $0.hasSuffix("/libdispatch.so") }
+        let path = try #require(line?.split(separator: " ").last.map(String.init))
+        let folder = URL(filePath: path).deletingLastPathComponent().path
+        return try library(["-DDISPATCH", "-Wl,-rpath,\(folder)", path])
+    }
+
+    private static func library(_ flags: [String]) throws -> String {
         try compiled.withLock { compiled in
-            if let path = compiled[macros] { return path }
+            if let path = compiled[flags] { return path }
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             try Data("secret".utf8).write(to: URL(filePath: secret))
-            let output = folder.appending(path: "guest\(macros.joined().filter(\.isLetter)).so").path
+            let output = folder.appending(path: "guest-\(compiled.count).so").path
             let source = repository.appending(path: "Tests/CarillonPluginHostTests/Fixtures/guest.c").path
-            let result = try CommandRun(
-                "cc",
-                [
-                    "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", "-shared", "-fPIC",
-                    "-fno-omit-frame-pointer",
-                    "-I", repository.appending(path: "include").path, "-DSECRET=\"\(secret)\"",
-                ] + macros.map { "-D" + $0 } + [source, "-o", output]
-            )
+            let usual = [
+                "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", "-shared", "-fPIC", "-fno-omit-frame-pointer",
+                "-I", repository.appending(path: "include").path, "-DSECRET=\"\(secret)\"",
+            ]
+            let result = try CommandRun("cc", usual + [source] + flags + ["-o", output])
             try #require(result.status == 0, "\(result.output)")
-            compiled[macros] = output
+            compiled[flags] = output
             return output
         }
     }

@@ -258,8 +258,8 @@ let outgoing: [[Target]] = [
     module(
         "PluginHost",
         uses: [
-            "CarillonABI", "Cipher", "Notifications", "Platforms", "HTTPLanes", "PluginIsolation", "PluginProtocol",
-            logging,
+            "CarillonABI", "Cipher", "JSON", "Notifications", "Platforms", "HTTPLanes", "PluginIsolation",
+            "PluginProtocol", logging,
         ],
         // Plugins run in the built carillon-plugin-host, which is found beside the tests.
         tests: ["CommandTestSupport", "PluginKit"],

@@ -49,11 +49,11 @@ package struct VAPIDKeyRing: Sendable {
     }
 
     private static func currentKey(_ block: JSONObject) throws(PluginError) -> P256PrivateKey {
-        let path = try block.text("vapid_key_file", expected: "the path of a private key in PEM")
+        let file = try block.file("vapid_key_file", expected: "the path of a private key in PEM")
         let text = try block.text("vapid_key", expected: "the text of a private key in PEM")
-        switch (path, text) {
-        case (let path?, nil):
-            return try key(ConfigurationFile.read(path, key: "vapid_key_file"), under: "vapid_key_file")
+        switch (file, text) {
+        case (let file?, nil):
+            return try key(file.text(), under: "vapid_key_file")
         case (nil, let text?):
             return try key(text, under: "vapid_key")
         case (nil, nil):
@@ -67,18 +67,17 @@ package struct VAPIDKeyRing: Sendable {
     }
 
     private static func formerKeys(_ block: JSONObject) throws(PluginError) -> [P256PrivateKey] {
-        guard let value = block["old_vapid_key_files"], !value.isNull else { return [] }
         let expected = "a list of at most \(formerLimit) paths of private keys in PEM that were in use before"
+        guard let value = block["old_vapid_key_files"], !value.isNull else { return [] }
         guard let elements = value.elements, elements.count <= formerLimit else {
             throw PluginError("old_vapid_key_files: expected \(expected)")
         }
+        if let other = elements.first(where: { !$0.isString }) {
+            throw PluginError("old_vapid_key_files: expected \(expected), found \(other.kind) in it")
+        }
         var keys: [P256PrivateKey] = []
-        for element in elements {
-            guard let path = element.string else {
-                throw PluginError("old_vapid_key_files: expected \(expected), found \(element.kind) in it")
-            }
-            let pem = try ConfigurationFile.read(path, key: "old_vapid_key_files")
-            keys.append(try key(pem, under: "old_vapid_key_files"))
+        for file in try block.files("old_vapid_key_files", expected: expected) {
+            keys.append(try key(file.text(), under: "old_vapid_key_files"))
         }
         return keys
     }

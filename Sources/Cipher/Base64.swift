@@ -1,117 +1,30 @@
+import ASCII
+
 /// Base 64 with the standard alphabet and padding (RFC 4648 section 4).
 package enum Base64 {
-    private static let alphabet = Base64Alphabet(last: "+/")
-
     package static func encode(_ bytes: [UInt8]) -> String {
-        self.alphabet.encode(bytes, padded: true)
+        Base64Alphabet.standard.encode(bytes, padded: true)
     }
 
     /// Returns `nil` unless `text` is exactly what ``encode(_:)`` makes of some bytes.
     package static func decode(_ text: String) -> [UInt8]? {
-        self.alphabet.decode(text, padding: .required)
+        Base64Alphabet.standard.decode(text, padding: .required)
     }
 }
 
 /// Base 64 with the alphabet that is safe in URLs and file names (RFC 4648 section 5), written without padding.
 package enum Base64URL {
-    private static let alphabet = Base64Alphabet(last: "-_")
-
     package static func encode(_ bytes: [UInt8]) -> String {
-        self.alphabet.encode(bytes, padded: false)
+        Base64Alphabet.urlSafe.encode(bytes, padded: false)
     }
 
     /// The same with padding, as Ruby's `Base64.urlsafe_encode64` and others write it.
     package static func encodePadded(_ bytes: [UInt8]) -> String {
-        self.alphabet.encode(bytes, padded: true)
+        Base64Alphabet.urlSafe.encode(bytes, padded: true)
     }
 
     /// Returns `nil` unless `text` is what ``encode(_:)`` makes of some bytes, with or without padding.
     package static func decode(_ text: String) -> [UInt8]? {
-        self.alphabet.decode(text, padding: .optional)
-    }
-}
-
-/// The 64 characters of an encoding of RFC 4648, and the way to and from them.
-struct Base64Alphabet: Sendable {
-    enum Padding {
-        case required
-        case optional
-    }
-
-    private static let invalid: UInt8 = 0xff
-    private static let pad = UInt8(ascii: "=")
-
-    private let characters: [UInt8]
-    private let values: [UInt8]
-
-    /// Makes the alphabet of letters and digits, and of the two characters in `last`.
-    init(last: StaticString) {
-        let common = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-        let characters = Array(common.utf8) + UnsafeBufferPointer(start: last.utf8Start, count: last.utf8CodeUnitCount)
-        var values = [UInt8](repeating: Base64Alphabet.invalid, count: 256)
-        for (value, character) in characters.enumerated() {
-            values[Int(character)] = UInt8(truncatingIfNeeded: value)
-        }
-        self.characters = characters
-        self.values = values
-    }
-
-    func encode(_ bytes: [UInt8], padded: Bool) -> String {
-        String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { output in
-            var length = 0
-            func put(_ character: UInt8) {
-                output[length] = character
-                length += 1
-            }
-            var index = 0
-            while index < bytes.count {
-                let present = min(3, bytes.count - index)
-                var group = UInt32(bytes[index]) << 16
-                group |= present > 1 ? UInt32(bytes[index + 1]) << 8 : 0
-                group |= present > 2 ? UInt32(bytes[index + 2]) : 0
-                for position in 0...present {
-                    put(self.characters[Int(group >> (18 - 6 * UInt32(position))) & 0x3f])
-                }
-                index += 3
-            }
-            while padded && length % 4 != 0 {
-                put(Base64Alphabet.pad)
-            }
-            return length
-        }
-    }
-
-    func decode(_ text: String, padding: Padding) -> [UInt8]? {
-        var text = text
-        return text.withUTF8 { self.decode($0, padding: padding) }
-    }
-
-    private func decode(_ text: UnsafeBufferPointer<UInt8>, padding: Padding) -> [UInt8]? {
-        var count = text.count
-        while count > 0 && text.count - count < 2 && text[count - 1] == Base64Alphabet.pad {
-            count -= 1
-        }
-        let isPadded = text.count % 4 == 0
-        let isBare = count == text.count && padding == .optional
-        // One character alone cannot hold a byte.
-        guard isPadded || isBare, count % 4 != 1, isBare || count + (4 - count % 4) % 4 == text.count else {
-            return nil
-        }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count / 4 * 3 + 2)
-        var group: UInt32 = 0
-        var bits: UInt32 = 0
-        for character in text[..<count] {
-            let value = self.values[Int(character)]
-            guard value != Base64Alphabet.invalid else { return nil }
-            group = group << 6 | UInt32(value)
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(truncatingIfNeeded: group >> bits))
-            }
-        }
-        // Bits that belong to no byte must be zero, or two texts would mean the same bytes.
-        return group & (1 << bits - 1) == 0 ? bytes : nil
+        Base64Alphabet.urlSafe.decode(text, padding: .optional)
     }
 }

@@ -13,9 +13,16 @@ package struct JSONObject: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         package var name: String
         package var value: JSONValue
+
+        package init(name: String, value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
     }
 
     package var members: [Member]
+
+    package init(members: [Member]) { self.members = members }
 
     /// The value of that name; nil when there is none or it is `null`, which many clients write for "not set".
     package subscript(name: String) -> JSONValue? {

@@ -14,6 +14,8 @@ package struct ObjectSchema: Hashable, Sendable {
         package let doc: String
         /// The names of button categories that the app registers, if the key holds one.
         package let buttons: ButtonNames?
+        /// Whether it names files, which the host reads for the plugin. Only a platform's configuration has such keys.
+        package let isFile: Bool
     }
 
     package let keys: [Key]
@@ -49,7 +51,8 @@ package struct ObjectSchema: Hashable, Sendable {
         self.source = source
     }
 
-    init(_ reader: DescriptionReader) throws {
+    /// Reads a schema. Only with `namingFiles` do its keys name files; marks elsewhere mean nothing.
+    init(_ reader: DescriptionReader, namingFiles: Bool = false) throws {
         let members = try reader.members(
             "type",
             "title",
@@ -64,7 +67,7 @@ package struct ObjectSchema: Hashable, Sendable {
             "x-complete"
         )
         source = reader.value
-        keys = try members["properties"]?.members().map { try Key($0, $1) } ?? []
+        keys = try members["properties"]?.members().map { try Key($0, $1, mayBeFile: namingFiles) } ?? []
         required = try members["required"]?.texts() ?? []
         checks = try members["checks"]?.list().map { try SchemaCheck($0) } ?? []
         isOpen = try members["additionalProperties"].map { try $0.flag() } ?? (members["properties"] == nil)
@@ -72,14 +75,18 @@ package struct ObjectSchema: Hashable, Sendable {
 }
 
 extension ObjectSchema.Key {
-    fileprivate init(_ name: String, _ reader: DescriptionReader) throws {
+    fileprivate init(_ name: String, _ reader: DescriptionReader, mayBeFile: Bool) throws {
         let members = Dictionary(try reader.members().map { ($0.name, $0.value) }) { first, _ in first }
         self.name = name
         alias = try members["x-alias"]?.text()
-        schema = try ValueSchema(reader)
+        schema = try ValueSchema(reader, ofKey: true)
         isEssential = try members["x-essential"]?.flag() ?? false
         doc = try members["description"]?.text() ?? ""
         buttons = try members["x-buttons"].map { try ButtonNames($0) }
+        let mark = members["file"]
+        let isMarked = try mark?.flag() ?? false
+        isFile = isMarked && mayBeFile && schema.canNameFiles
+        if isMarked, !isFile { mark?.noteUnknown() }
     }
 }
 

@@ -186,7 +186,7 @@ package struct PlatformConfiguration: Hashable, Sendable {
     init(_ reader: DescriptionReader?) throws {
         let members = try reader?.members("doc", "schema", "environment")
         doc = try members?["doc"]?.text() ?? ""
-        schema = try members?["schema"].map { try ObjectSchema($0) } ?? .open
+        schema = try members?["schema"].map { try ObjectSchema($0, namingFiles: true) } ?? .open
         environment =
             try members?["environment"]?.members().map { name, reader in
                 let members = try reader.members("key", "doc", "required", "newlines", "distinctive")

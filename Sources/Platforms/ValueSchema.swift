@@ -119,8 +119,18 @@ extension TextPattern: Hashable {
 }
 
 extension ValueSchema {
-    /// Reads a schema; what this version does not know is left unchecked.
-    init(_ reader: DescriptionReader) throws {
+    /// Whether a key that takes it can name files: a text, or a list of texts.
+    var canNameFiles: Bool {
+        switch self {
+        case .text: true
+        case .list(.text, _): true
+        default: false
+        }
+    }
+
+    /// Reads a schema; what this version does not know is left unchecked. Only the schema of a key may be marked as that
+    /// of a file.
+    init(_ reader: DescriptionReader, ofKey isOfKey: Bool = false) throws {
         let members = try reader.members(
             "type",
             "format",
@@ -150,8 +160,10 @@ extension ValueSchema {
             "x-essential",
             "x-expected",
             "x-only-literals",
-            "x-buttons"
+            "x-buttons",
+            "file"
         )
+        if !isOfKey { members["file"]?.noteUnknown() }
         if let choices = try members["enum"]?.list() {
             self = try Self.choice(choices, isFixed: members["x-fixed"]?.flag() ?? false)
         } else if let parts = try members["anyOf"]?.list() {

@@ -63,8 +63,8 @@ struct APNsConfiguration: Sendable {
 
     private static func broadcastKey(_ block: JSONObject) throws(PluginError) -> BroadcastKey? {
         let expected = "the path of a file with the key that registrations of broadcast channels must name"
-        guard let path = try block.text("broadcast_key_file", expected: expected) else { return nil }
-        guard let key = BroadcastKey(fileContent: try ConfigurationFile.read(path, key: "broadcast_key_file")) else {
+        guard let file = try block.file("broadcast_key_file", expected: expected) else { return nil }
+        guard let key = BroadcastKey(fileContent: try file.text()) else {
             throw PluginError("broadcast_key_file: expected a file with \(BroadcastKey.description) in it")
         }
         return key

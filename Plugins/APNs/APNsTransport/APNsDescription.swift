@@ -53,19 +53,20 @@ public enum APNsDescription {
                 "topic": {"description": "The app's bundle id.", "type": "string"},
                 "team_id": {"description": "The team's id, 10 letters and digits.", "type": "string"},
                 "key_id": {"description": "The key's id, 10 letters and digits.", "type": "string"},
-                "key_file": {"description": "Apple's .p8 file with the key.", "type": "string"},
+                "key_file": {"description": "Apple's .p8 file with the key.", "type": "string", "file": true},
                 "key": {
                   "description": "The text of that file instead, as in ${APNS_KEY}.", "type": "string"
                 },
                 "certificate_file": {
                   "description": "A push certificate in place of a key, in PEM or as .p12.",
-                  "type": "string"
+                  "type": "string", "file": true
                 },
                 "certificate_key_file": {
-                  "description": "Its private key in PEM, unless it is in the same file.", "type": "string"
+                  "description": "Its private key in PEM, unless it is in the same file.", "type": "string",
+                  "file": true
                 },
                 "certificate_password_file": {
-                  "description": "A file with the passphrase of either.", "type": "string"
+                  "description": "A file with the passphrase of either.", "type": "string", "file": true
                 },
                 "environment": {
                   "description": "production, sandbox or https://host:port; production when left out.",
@@ -83,7 +84,7 @@ public enum APNsDescription {
                 },
                 "broadcast_key_file": {
                   "description": "A file with the key that registrations of broadcast channels must name.",
-                  "type": "string"
+                  "type": "string", "file": true
                 },
                 "broadcast_management": {
                   "description": "https://host:port in place of Apple's server that manages channels.",

@@ -15,7 +15,7 @@ enum Authentication: Sendable {
     /// Reads the certificate if the block names one, otherwise the key that signs provider tokens.
     init(_ block: JSONObject) throws(PluginError) {
         let companions: [StaticString] = ["certificate_key_file", "certificate_password_file"]
-        guard let path = try block.text("certificate_file", expected: Authentication.certificateExpectation) else {
+        guard let file = try block.file("certificate_file", expected: Authentication.certificateExpectation) else {
             for name in companions where block[name]?.isNull == false {
                 throw PluginError(
                     "\(name): expected certificate_file beside it, \(Authentication.certificateExpectation)"
@@ -27,8 +27,7 @@ enum Authentication: Sendable {
         for name in ["team_id", "key_id", "key_file", "key"] as [StaticString] where block[name]?.isNull == false {
             throw PluginError("\(name): expected none beside certificate_file: it is for provider tokens")
         }
-        let bytes = try ConfigurationFile.readBytes(path, key: "certificate_file")
-        self = .certificate(try Authentication.identity(bytes, block))
+        self = .certificate(try Authentication.identity(file.bytes(), block))
     }
 
     /// Throws unless the certificate may send to `topic` at `now`. Returns warnings for the
@@ -97,11 +96,11 @@ enum Authentication: Sendable {
     }
 
     private static func signingKey(_ block: JSONObject) throws(PluginError) -> P256PrivateKey {
-        let path = try block.text("key_file", expected: "the path of Apple's .p8 file")
+        let file = try block.file("key_file", expected: "the path of Apple's .p8 file")
         let text = try block.text("key", expected: "the text of Apple's .p8 file")
-        switch (path, text) {
-        case (let path?, nil):
-            return try signingKey(ConfigurationFile.read(path, key: "key_file"), under: "key_file")
+        switch (file, text) {
+        case (let file?, nil):
+            return try signingKey(file.text(), under: "key_file")
         case (nil, let text?):
             return try signingKey(text, under: "key")
         case (nil, nil):
@@ -125,10 +124,10 @@ enum Authentication: Sendable {
     }
 
     private static func identity(_ bytes: [UInt8], _ block: JSONObject) throws(PluginError) -> ClientIdentity {
-        let keyPath = try block.text("certificate_key_file", expected: "the path of the certificate's private key")
+        let keyFile = try block.file("certificate_key_file", expected: "the path of the certificate's private key")
         let passphrase = try passphrase(block)
         if isPKCS12(bytes) {
-            guard keyPath == nil else {
+            guard keyFile == nil else {
                 throw PluginError("certificate_key_file: expected none beside a .p12 file, which holds the key itself")
             }
             do {
@@ -142,9 +141,7 @@ enum Authentication: Sendable {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw PluginError("certificate_file: expected a certificate in PEM or as .p12, found neither")
         }
-        let key = try keyPath.map { path throws(PluginError) in
-            try ConfigurationFile.read(path, key: "certificate_key_file")
-        }
+        let key = try keyFile?.text()
         do {
             return try ClientIdentity(certificates: text, key: key ?? text, passphrase: passphrase)
         } catch let error as CipherError where error == .unreadableKey && key != nil {
@@ -156,8 +153,7 @@ enum Authentication: Sendable {
 
     private static func passphrase(_ block: JSONObject) throws(PluginError) -> String? {
         let expected = "the path of a file with the certificate's passphrase"
-        guard let path = try block.text("certificate_password_file", expected: expected) else { return nil }
-        return try ConfigurationFile.read(path, key: "certificate_password_file").withoutLineBreakAtEnd
+        return try block.file("certificate_password_file", expected: expected)?.text().withoutLineBreakAtEnd
     }
 }
 

@@ -24,12 +24,11 @@ struct FCMConfiguration: Sendable {
 
     private static func account(_ block: JSONObject) throws(PluginError) -> ServiceAccount {
         let expected = "the path of the service account's JSON file"
-        let path = try block.text("service_account", expected: expected)
+        let file = try block.file("service_account", expected: expected)
         let inline = block["service_account_json"].flatMap { $0.isNull ? nil : $0 }
-        switch (path, inline) {
-        case (let path?, nil):
-            let text = try ConfigurationFile.read(path, key: "service_account")
-            return try ServiceAccount(parsing: text, under: "service_account")
+        switch (file, inline) {
+        case (let file?, nil):
+            return try ServiceAccount(parsing: file.text(), under: "service_account")
         case (nil, let value?):
             return try account(inline: value)
         case (nil, nil):

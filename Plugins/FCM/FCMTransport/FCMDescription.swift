@@ -12,7 +12,9 @@ public enum FCMDescription {
             "schema": {
               "type": "object",
               "properties": {
-                "service_account": {"description": "The service account's JSON file.", "type": "string"},
+                "service_account": {
+                  "description": "The service account's JSON file.", "type": "string", "file": true
+                },
                 "service_account_json": {
                   "description": "The content of that file instead, as in ${FIREBASE_JSON}.",
                   "anyOf": [{"type": "string"}, {"type": "object"}]

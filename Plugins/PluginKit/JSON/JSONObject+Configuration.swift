@@ -17,11 +17,29 @@ extension JSONObject {
         return text
     }
 
-    /// Throws on the first member that is none of `names`.
+    /// The file that the text under `key` names; nil when the key is absent or empty (null). `expected` says what the
+    /// text is: `the path of a private key in PEM`. The plugin's description marks the key: `"file": true`.
+    public func file(_ key: StaticString, expected: String) throws(PluginError) -> ConfigurationFile? {
+        guard let path = try text(key, expected: expected) else { return nil }
+        return ConfigurationFile(path, key: key, content: filesOfHost?[named: path])
+    }
+
+    /// The files that the list of texts under `key` names; none when the key is absent or empty (null).
+    public func files(_ key: StaticString, expected: String) throws(PluginError) -> [ConfigurationFile] {
+        let contents = filesOfHost
+        return try texts(key, expected: expected).map {
+            ConfigurationFile($0, key: key, content: contents?[named: $0])
+        }
+    }
+
+    /// What the host read for us (ABI 1.5).
+    private var filesOfHost: JSONObject? { self["$files"]?.object }
+
+    /// Throws on the first member that is none of `names`, but for what the host adds.
     public func refuseMembers(except names: [StaticString]) throws(PluginError) {
         for index in 0..<count {
             let key = member(at: index).key
-            if !names.contains(where: { $0.description == key }) {
+            if key != "$files", !names.contains(where: { $0.description == key }) {
                 let known =
                     names.isEmpty ? "no keys at all" : "only \(names.map(\.description).joined(separator: ", "))"
                 throw PluginError("\(key): unknown key, expected \(known)")

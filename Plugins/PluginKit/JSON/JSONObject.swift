@@ -80,6 +80,13 @@ public struct JSONObject: Sendable {
         firstIndex(of: JSONObject.bytes(name)).map { JSONValue(raw: bytes[slots[$0].value]) }
     }
 
+    /// The value of the member of that name.
+    public subscript(named name: String) -> JSONValue? {
+        var name = name
+        return name.withUTF8 { firstIndex(of: UnsafeRawBufferPointer($0)) }
+            .map { JSONValue(raw: bytes[slots[$0].value]) }
+    }
+
     /// Whether there is a member of that name.
     public func contains(_ name: StaticString) -> Bool { self[name] != nil }
 

@@ -14,7 +14,7 @@ public enum UnifiedPushDescription {
               "properties": {
                 "vapid_key_file": {
                   "description": "A private key on P-256 in PEM, with which messages are signed.",
-                  "type": "string"
+                  "type": "string", "file": true
                 },
                 "vapid_key": {
                   "description": "The text of that file instead, as in ${VAPID_KEY}.", "type": "string"
@@ -25,7 +25,7 @@ public enum UnifiedPushDescription {
                 },
                 "old_vapid_key_files": {
                   "description": "Keys that were in use before, for subscriptions that know no other.",
-                  "type": "array", "items": {"type": "string"}
+                  "type": "array", "items": {"type": "string"}, "file": true
                 }
               }
             }

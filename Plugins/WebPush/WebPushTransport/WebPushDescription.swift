@@ -15,7 +15,7 @@ public enum WebPushDescription {
               "properties": {
                 "vapid_key_file": {
                   "description": "A private key on P-256 in PEM, with which messages are signed.",
-                  "type": "string"
+                  "type": "string", "file": true
                 },
                 "vapid_key": {
                   "description": "The text of that file instead, as in ${VAPID_KEY}.", "type": "string"
@@ -26,7 +26,7 @@ public enum WebPushDescription {
                 },
                 "old_vapid_key_files": {
                   "description": "Keys that were in use before, for subscriptions that know no other.",
-                  "type": "array", "items": {"type": "string"}
+                  "type": "array", "items": {"type": "string"}, "file": true
                 },
                 "navigate": {
                   "description": "What a tap opens when a notification names no url.", "type": "string"

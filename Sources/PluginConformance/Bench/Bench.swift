@@ -47,6 +47,9 @@ class Bench<Functions: EntryFunctions> {
 
     func note(_ refusal: Refusal, of what: String) { refusals.append((what, refusal)) }
 
+    /// `configuration` as the router hands it over: with the files that it names, which filters cannot.
+    func withFiles(_ configuration: String) throws(CheckStop) -> String { configuration }
+
     /// Asks for an instance with any configuration, and destroys it.
     func tryToCreate(_ configuration: [UInt8], capacity: Int = 512) -> Refusal {
         let (refusal, instance) = create(configuration, capacity: capacity)

@@ -35,6 +35,14 @@ final class TransportBench: Bench<TransportFunctions> {
         super.init(functions, of: library, plan, progress)
     }
 
+    override func withFiles(_ configuration: String) throws(CheckStop) -> String {
+        do throws(ConfigurationFileError) {
+            return try ConfigurationFiles(functions.description).adding(to: configuration)
+        } catch {
+            throw .failed("the router refuses the configuration given: \(error)")
+        }
+    }
+
     /// The instance that all regular deliveries go through.
     func regular() throws(CheckStop) -> CheckedTransport {
         if let regularInstance { return regularInstance }

@@ -9,13 +9,14 @@ enum CreationChecks {
     }
 
     static func createConfigured(_ bench: Bench<some EntryFunctions>) throws(CheckStop) -> String {
-        guard let configuration = bench.given else {
+        guard let given = bench.given else {
             throw .skipped(
                 bench.configuration == nil
                     ? "it needs a configuration and none was given: without one most checks cannot run"
                     : "none was given; {} does"
             )
         }
+        let configuration = try bench.withFiles(given)
         let refusal = bench.tryToCreate(Array(configuration.utf8))
         bench.note(refusal, of: "the configuration given")
         guard !refusal.isRefused else {

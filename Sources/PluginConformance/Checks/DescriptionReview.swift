@@ -106,6 +106,12 @@ struct DescriptionReview {
         where !Self.has([variable.key], in: description.configuration.schema) {
             problems.append("/configuration/environment/\(variable.name)/key: the block has no key \(variable.key)")
         }
+        for key in description.configuration.schema.keys where key.isFile && !Self.isNameOfFile(key.name) {
+            problems.append(
+                "/configuration/schema/properties/\(key.name)/file: expected a key that ends in _file or _files, as the "
+                    + "router takes relative paths and changed files into account only there"
+            )
+        }
         return problems
     }
 
@@ -123,6 +129,10 @@ struct DescriptionReview {
             problems += Self.problems(of: object, at: "\(pointer)/properties/\(key.name)")
         }
         return problems
+    }
+
+    private static func isNameOfFile(_ key: String) -> Bool {
+        key.hasSuffix("_file") || key.hasSuffix("_files") || key == "service_account"
     }
 
     /// Whether the schema knows the key at the end of a path, or takes any there.

@@ -16,13 +16,20 @@ package final class TransportInstance: DrainableInstance {
     private let bridge: PluginBridge
     private let timeout: Duration
 
-    /// Asks the plugin for an instance; blocks for as long as that takes.
+    /// Asks the plugin for an instance; blocks for as long as that takes, and reading the files that its configuration
+    /// names.
     init(
         _ blueprint: TransportBlueprint,
         app: String,
         configuration: String,
         settings: InstanceSettings
     ) throws(PluginError) {
+        let whole: String
+        do throws(ConfigurationFileError) {
+            whole = try ConfigurationFiles(blueprint.functions.description).adding(to: configuration)
+        } catch {
+            throw .refusedConfiguration(blueprint.functions.platform, saying: error.description)
+        }
         platform = blueprint.functions.platform
         functions = blueprint.functions
         self.app = app
@@ -40,7 +47,7 @@ package final class TransportInstance: DrainableInstance {
             create: functions.create,
             destroy: functions.destroy,
             bridge: bridge,
-            configuration: configuration
+            configuration: whole
         ) { .refusedConfiguration(platform, saying: $0) }
     }
 

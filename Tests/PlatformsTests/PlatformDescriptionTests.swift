@@ -24,6 +24,33 @@ struct PlatformDescriptionTests {
         #expect(description.target.expected == "the device token that the platform handed out")
     }
 
+    /// Elsewhere a mark means nothing, and `plugin check` says so.
+    @Test func keysOfTheConfigurationMayNameFiles() throws {
+        let document = """
+            {"version":1,"name":"Pager","target":{"kind":"token"},
+             "rules":{"type":"object","properties":{"sound_file":{"type":"string","file":true}}},
+             "configuration":{"schema":{"type":"object","properties":{
+               "key_file":{"type":"string","file":true},"ca_file":{"type":"string","file":false},
+               "old_files":{"type":"array","items":{"type":"string"},"file":true},
+               "items":{"type":"array","items":{"type":"string","file":true}},
+               "size":{"type":"integer","file":true},
+               "more":{"type":"object","properties":{"deep_file":{"type":"string","file":true}}}
+             }}}}
+            """
+        let description = try PlatformDescription(parsing: document)
+        #expect(description.configuration.schema.keys.filter(\.isFile).map(\.name) == ["key_file", "old_files"])
+        let properties = "/configuration/schema/properties"
+        #expect(
+            PlatformDescription.unknownMembers(in: document) == [
+                "\(properties)/items/items/file", "\(properties)/size/file",
+                "\(properties)/more/properties/deep_file/file", "/rules/properties/sound_file/file",
+            ]
+        )
+        #expect(throws: PlatformDescriptionError.self) {
+            try PlatformDescription(parsing: document.replacing(#""file":false"#, with: #""file":"no""#))
+        }
+    }
+
     @Test func ignoresWhatItDoesNotKnow() throws {
         let document = """
             {"version":1,"name":"Pager","target":{"kind":"token","shape":"round"},"colour":"red",

@@ -317,7 +317,7 @@ let router: [[Target]] = [
             dependencies: [
                 "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits", "RelayServer", "RelayPool",
                 "RemoteSigning", "AccountWatch", "Registry", "EventTrace", "Pipeline", "Rules", "WebIngress",
-                "Console", "PluginHost", "HTTPLanes", "YAMLReading",
+                "Console", "PluginHost", "PluginIsolation", "HTTPLanes", "YAMLReading", logging,
             ],
             path: "Sources/Configuration"
         ),
@@ -326,8 +326,8 @@ let router: [[Target]] = [
             dependencies: [
                 "RouterConfiguration", "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits",
                 "RelayServer", "RelayPool", "Registry", "EventTrace", "Pipeline", "Rules", "Sealing",
-                "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost", "HTTPLanes",
-                "YAMLReading", "Schnorr", "Storage", "CPrivileges", logging, nio, nioPosix,
+                "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost",
+                "PluginIsolation", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", "CPrivileges", logging, nio, nioPosix,
             ]
         ),
     ],
@@ -337,7 +337,8 @@ let router: [[Target]] = [
             "RouterConfiguration", "Operations", "JSON", "Nostr", "Cipher", "Notifications", "Platforms",
             "RateLimits", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch", "Registry",
             "EventTrace", "Pipeline", "Rules", "Sealing", "Listening", "WebIngress", "Console", "Delivery",
-            "PluginHost", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", lifecycle, logging, nio, nioPosix,
+            "PluginHost", "PluginIsolation", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", lifecycle, logging, nio,
+            nioPosix,
         ],
         tests: ["CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb]
     ),

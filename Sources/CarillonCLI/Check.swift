@@ -26,7 +26,7 @@ struct Check: AsyncParsableCommand {
     var schema = false
 
     func run() async throws {
-        if schema { return print(Schemas.configuration(plugins.catalog(config)), terminator: "") }
+        if schema { return try print(Schemas.configuration(plugins.catalog(config)), terminator: "") }
         let check = ConfigurationCheck(path: config.path)
         for warning in check.warnings() { Terminal.error("warning: \(warning)") }
         let mistakes = await check.mistakes()

@@ -48,8 +48,10 @@ struct PluginsOption: ParsableArguments {
 
     /// What they say about their platforms. Without the option these are the plugins of the configuration, if it can be
     /// read. What cannot be known without any plugin is said.
-    func catalog(_ config: ConfigurationOption) -> PlatformCatalog {
-        let plugins = CommandPlugins(names.isEmpty ? config.ifReadable : nil, folders: folders)
+    func catalog(_ config: ConfigurationOption) throws -> PlatformCatalog {
+        let plugins = try Terminal.printingMistakes { () throws in
+            try CommandPlugins(names.isEmpty ? config.ifReadable : nil, folders: folders)
+        }
         let catalog = plugins.platforms.catalog
         if catalog.platforms.isEmpty {
             Terminal.error(

@@ -29,7 +29,7 @@ struct Plugin: AsyncParsableCommand {
             let plugins =
                 folder.isEmpty
                 ? try config.read().plugins : Configuration.Plugins(folders: folder.map(Self.absolute), pins: [:])
-            let listing = PluginListing(plugins)
+            let listing = try Terminal.printingMistakes { () throws in try PluginListing(plugins) }
             print(listing.text)
             if listing.hasRefusals { throw ExitCode(1) }
         }

@@ -119,7 +119,7 @@ struct Serve: AsyncParsableCommand {
         let found = try Terminal.printingMistakes { () throws in
             let configuration = try Configuration.sealedIngressAlone(
                 environment: ProcessInfo.processInfo.environment,
-                platforms: CommandPlugins().platforms.catalog,
+                platforms: try CommandPlugins().platforms.catalog,
                 executableFolder: URL(fileURLWithPath: executable).deletingLastPathComponent().path,
                 folder: FileManager.default.currentDirectoryPath
             )

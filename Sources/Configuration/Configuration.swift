@@ -89,19 +89,6 @@ package struct Configuration: Sendable {
         }
     }
 
-    /// Where plugins are found.
-    package struct Plugins: Sendable, Equatable {
-        /// Searched in order; the first library of a name wins.
-        package var folders: [String] = []
-        /// SHA-256 of a library by its file name, 64 hex digits; a library that differs is refused.
-        package var pins: [String: String] = [:]
-
-        package init(folders: [String] = [], pins: [String: String] = [:]) {
-            self.folders = folders
-            self.pins = pins
-        }
-    }
-
     /// Outgoing HTTP.
     package struct HTTP: Sendable, Equatable {
         /// Further root certificates, as PEM.

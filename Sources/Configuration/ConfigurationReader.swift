@@ -83,20 +83,6 @@ struct ConfigurationReader {
         }
     }
 
-    private func plugins(_ value: YAMLValue) -> Configuration.Plugins {
-        var plugins = Configuration.Plugins()
-        guard let mapping = value.mapping(keys: ["folders", "sha256"]) else { return plugins }
-        plugins.folders = mapping["folders"]?.oneOrMore().compactMap { $0.string() }.map(path) ?? []
-        for (name, pin) in mapping["sha256"]?.mapping()?.members ?? [] {
-            guard let digits = pin.string()?.lowercased() else { continue }
-            if digits.utf8.count != 64 || !digits.allSatisfy(\.isHexDigit) {
-                pin.mistake("expected 64 hex digits, as sha256sum prints them")
-            }
-            plugins.pins[name] = digits
-        }
-        return plugins
-    }
-
     private func apps(_ value: YAMLValue?) -> [String: Configuration.App] {
         var apps: [String: Configuration.App] = [:]
         for (name, value) in value?.mapping()?.members ?? [] {

@@ -27,8 +27,8 @@ struct Rules: AsyncParsableCommand {
         @OptionGroup var config: ConfigurationOption
         @OptionGroup var plugins: PluginsOption
 
-        func run() {
-            print(RulesTrial.builtInRules(plugins.catalog(config)), terminator: "")
+        func run() throws {
+            try print(RulesTrial.builtInRules(plugins.catalog(config)), terminator: "")
         }
     }
 
@@ -48,8 +48,8 @@ struct Rules: AsyncParsableCommand {
         @OptionGroup var config: ConfigurationOption
         @OptionGroup var plugins: PluginsOption
 
-        func run() {
-            print(Schemas.rules(plugins.catalog(config)), terminator: "")
+        func run() throws {
+            try print(Schemas.rules(plugins.catalog(config)), terminator: "")
         }
     }
 }

@@ -37,7 +37,7 @@ struct RulesCheckCommand: AsyncParsableCommand {
         try await Watching(isOn: watch).run(files: watched) {
             try Terminal.printingMistakes {
                 let configuration = try config.map { try Configuration(file: $0, withoutCredentials: true) }
-                let platforms = CommandPlugins(configuration, folders: plugins.folders).platforms
+                let platforms = try CommandPlugins(configuration, folders: plugins.folders).platforms
                 let check = RulesCheck(files: files, configuration: configuration, platforms)
                 for line in try check.summary() { print(line) }
             }

@@ -25,9 +25,11 @@ final class Outgoing: RouterPart {
 
     /// Loads the plugins and makes a transport of each block; those that cannot start are in the log.
     ///
-    /// Throws `Diagnostics` where that leaves a configuration of the environment without any, and errors of lanes.
+    /// Throws `Diagnostics` where that leaves a configuration of the environment without any, and where the program is
+    /// missing that runs plugins; also errors of lanes.
     init(_ configuration: Configuration, logger: Logger) throws {
         self.logger = logger
+        plugins = try configuration.plugins.load(log: logger)
         group = MultiThreadedEventLoopGroup(
             numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
         )
@@ -35,10 +37,6 @@ final class Outgoing: RouterPart {
         lanes = try configuration.inItsWords {
             try HTTPLanes(configuration: lanesSettings, group: lanesGroup, logger: logger)
         }
-        plugins = PluginHost(
-            loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
-            log: logger
-        )
         let transports = Transports(
             configuration: configuration,
             plugins: plugins,

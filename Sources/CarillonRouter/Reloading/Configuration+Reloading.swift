@@ -57,10 +57,3 @@ extension Configuration {
             && old.console.port == new.console.port && old.console.openMetrics == new.console.openMetrics
     }
 }
-
-extension Configuration.Plugins {
-    /// Whether `new` says the same, but for folders and pins that come behind.
-    fileprivate func isExtended(by new: Self) -> Bool {
-        new.folders.starts(with: folders) && pins.allSatisfy { new.pins[$0.key] == $0.value }
-    }
-}

@@ -185,9 +185,7 @@ final class Reloader: Sendable {
                 mistakes += error.all
             }
         }
-        outgoing.plugins.loadFurther(
-            PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins)
-        )
+        outgoing.plugins.loadFurther(configuration.plugins.search)
         var rules: RuleBook?
         do {
             rules = try configuration.loadRules(KnownPlatforms(outgoing.plugins))

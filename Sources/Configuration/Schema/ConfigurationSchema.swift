@@ -31,7 +31,7 @@ enum ConfigurationSchema {
                             "rules",
                             SchemaParts.oneOrMore("Rules files, asked in this order; the built-in rules when left out.")
                         ),
-                        ("plugins", plugins),
+                        ("plugins", PluginSchema.schema),
                         ("http", http),
                     ] + pacing(platforms) + [
                         ("filters", FilterSchema.schema),
@@ -119,23 +119,6 @@ enum ConfigurationSchema {
                 )
             ),
         ]
-    }
-
-    private static var plugins: JSONTree {
-        SchemaParts.mapping(
-            "Where plugins are found.",
-            [
-                ("folders", SchemaParts.oneOrMore("Searched in this order; the first library of a name wins.")),
-                (
-                    "sha256",
-                    [
-                        "description": "By a library's file name its SHA-256: one that differs is refused.",
-                        "type": "object",
-                        "additionalProperties": ["type": "string", "pattern": "^[0-9A-Fa-f]{64}$"],
-                    ]
-                ),
-            ]
-        )
     }
 
     private static var http: JSONTree {

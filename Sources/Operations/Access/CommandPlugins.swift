@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PluginHost
 import RouterConfiguration
+import YAMLReading
 
 /// The plugins that a command loads to know their platforms.
 package struct CommandPlugins: Sendable {
@@ -11,17 +12,13 @@ package struct CommandPlugins: Sendable {
 
     /// Loads those in `folders`; where none are named, those of the configuration; and without a configuration those
     /// beside the program. This runs their code.
-    package init(_ configuration: Configuration? = nil, folders: [String] = []) {
-        let search =
-            if !folders.isEmpty {
-                PluginSearch(folders: folders)
-            } else if let plugins = configuration?.plugins {
-                PluginSearch(folders: plugins.folders, pins: plugins.pins)
-            } else {
-                PluginSearch(folders: Self.besideProgram)
-            }
-        self.folders = search.folders
-        host = PluginHost(loading: search, log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() })
+    ///
+    /// Throws a mistake when the program is missing that runs them.
+    package init(_ configuration: Configuration? = nil, folders: [String] = []) throws(Diagnostics) {
+        var plugins = configuration?.plugins ?? Configuration.Plugins(folders: Self.besideProgram)
+        if !folders.isEmpty { (plugins.folders, plugins.pins) = (folders, [:]) }
+        self.folders = plugins.folders
+        host = try plugins.load(log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() })
     }
 
     package var platforms: KnownPlatforms { KnownPlatforms(host) }

@@ -37,7 +37,7 @@ package struct OperatorAccess {
         // First, for it says best what is wrong when another user asks.
         let identity = try key.read()
         lock = try purpose == .changing ? Self.lock(configuration) : nil
-        let platforms = CommandPlugins(configuration).platforms.catalog
+        let platforms = try CommandPlugins(configuration).platforms.catalog
         do {
             let store =
                 purpose == .changing

@@ -5,6 +5,7 @@ import NIOPosix
 import PluginHost
 import RouterConfiguration
 import Units
+import YAMLReading
 
 /// Something an operator asks of a push service that is no delivery, done by the platform's plugin with the configured
 /// credentials. It opens no store, so that it can run beside the router.
@@ -27,6 +28,8 @@ package struct PushServiceCommand {
             return .refused("\(failure)")
         } catch let failure as PluginError {
             return .refused("\(failure)")
+        } catch let mistakes as Diagnostics {
+            return .refused("\(mistakes)")
         }
     }
 }
@@ -51,7 +54,8 @@ struct LonePlatform {
     /// Loads the plugins, makes the transport, and lets go of everything when `body` has returned.
     ///
     /// Throws an ``OperationFailure`` for an app or platform that there is not, what the plugin says of its block, what
-    /// `body` throws, and when a file with roots cannot be read or sockets cannot be opened.
+    /// `body` throws, `Diagnostics` when the program is missing that runs plugins, and when a file with roots cannot be
+    /// read or sockets cannot be opened.
     func withTransport<Value: Sendable>(
         _ body: (PluginHost, TransportInstance) async throws -> Value
     ) async throws -> Value {
@@ -66,13 +70,10 @@ struct LonePlatform {
             )
         }
         if let lack = block.unset.first { throw OperationFailure.unavailable("\(lack)") }
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let log = Logger(label: "carillon.push") { _ in SwiftLogNoOpLogHandler() }
+        let host = try configuration.plugins.load(log: log)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let lanes = try HTTPLanes(configuration: configuration.lanes, group: group, logger: log)
-        let host = PluginHost(
-            loading: PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins),
-            log: log
-        )
         let deadlines = Task { await host.run() }
         let result: Result<Value, any Error>
         do {

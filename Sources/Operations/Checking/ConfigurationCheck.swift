@@ -29,7 +29,12 @@ package struct ConfigurationCheck {
         } catch {
             return error.all
         }
-        let plugins = loaded(configuration)
+        let plugins: PluginHost
+        do {
+            plugins = try configuration.plugins.load(log: Self.quiet)
+        } catch {
+            return error.all
+        }
         let platforms = KnownPlatforms(plugins)
         return rules(configuration, platforms) + ingress(configuration, platforms) + identity(configuration)
             + store(configuration) + secrets(configuration)
@@ -52,7 +57,7 @@ package struct ConfigurationCheck {
         let lost = LostOutbox.warning(configuration).map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
         let found = exposed + lost
         guard !configuration.filters.isEmpty else { return found }
-        let plugins = loaded(configuration)
+        guard let plugins = try? configuration.plugins.load(log: Self.quiet) else { return found }
         guard let rules = try? configuration.loadRules(KnownPlatforms(plugins)) else { return found }
         let filters = Filters(configuration: configuration, plugins: plugins, settings: silent)
         return found + FilterWarnings(configuration, rules, filters.all).found
@@ -186,11 +191,6 @@ package struct ConfigurationCheck {
     private static let quiet = Logger(label: "carillon.check") { _ in SwiftLogNoOpLogHandler() }
 
     private var silent: InstanceSettings { InstanceSettings(sender: RecordingHTTP(), log: Self.quiet) }
-
-    private func loaded(_ configuration: Configuration) -> PluginHost {
-        let search = PluginSearch(folders: configuration.plugins.folders, pins: configuration.plugins.pins)
-        return PluginHost(loading: search, log: Self.quiet)
-    }
 
     /// Lets each plugin read its block, and each filter its settings.
     private func blocks(_ configuration: Configuration, _ host: PluginHost) -> [Diagnostic] {

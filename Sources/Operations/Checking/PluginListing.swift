@@ -2,6 +2,7 @@ import Logging
 import Notifications
 import PluginHost
 import RouterConfiguration
+import YAMLReading
 
 /// The plugins in the configured folders, for a person to read.
 package struct PluginListing {
@@ -9,13 +10,11 @@ package struct PluginListing {
     private let folders: [String]
 
     /// Loads the plugins, which runs their code.
-    package init(_ plugins: Configuration.Plugins) {
+    ///
+    /// Throws a mistake when the program is missing that runs them.
+    package init(_ plugins: Configuration.Plugins) throws(Diagnostics) {
         folders = plugins.folders
-        catalog =
-            PluginHost(
-                loading: PluginSearch(folders: plugins.folders, pins: plugins.pins),
-                log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() }
-            ).catalog
+        catalog = try plugins.load(log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() }).catalog
     }
 
     package var hasRefusals: Bool { !catalog.refusals.isEmpty }

@@ -37,7 +37,7 @@ package final class RulesTrial: Sendable {
     /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Diagnostics`.
     package init(_ order: TrialOrder, now: Timestamp) throws {
         mode = try order.readMode()
-        let plugins = CommandPlugins(order.configuration, folders: order.pluginFolders)
+        let plugins = try CommandPlugins(order.configuration, folders: order.pluginFolders)
         host = plugins.host
         refusals = host.catalog.refusals.map { "refused \($0.path): \($0.reason)" }
         let known = plugins.platforms

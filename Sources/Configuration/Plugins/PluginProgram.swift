@@ -1,0 +1,80 @@
+import Foundation
+import Logging
+import PluginHost
+import PluginIsolation
+import YAMLReading
+
+/// The program that loads plugins in processes of their own.
+package enum PluginProgram {
+    package static let name = "carillon-plugin-host"
+
+    /// Where it is looked for: beside the executable as it was built, or where it was installed.
+    package static let places = folders.flatMap(places)
+
+    /// Where it belongs to an executable in `folder`.
+    package static func places(beside folder: String) -> [String] {
+        let prefix = URL(fileURLWithPath: folder).deletingLastPathComponent().path
+        return ["\(folder)/\(name)", "\(prefix)/libexec/carillon/\(name)", "\(prefix)/lib/carillon/\(name)"]
+    }
+
+    /// That of the executable. Where another program has loaded us, as the one that runs tests does, also that of the
+    /// library which we are in.
+    private static var folders: [String] {
+        let executable = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        return [executable, library].compactMap(\.self)
+            .map { URL(fileURLWithPath: $0).deletingLastPathComponent().path }
+            .reduce(into: []) { folders, folder in if !folders.contains(folder) { folders.append(folder) } }
+    }
+
+    /// The file that this code was mapped from.
+    private static var library: String? {
+        let own = UInt(bitPattern: #dsohandle)
+        let mappings = FileManager.default.contents(atPath: "/proc/self/maps") ?? Data()
+        for line in String(decoding: mappings, as: UTF8.self).split(separator: "\n") {
+            let range = line.prefix { $0 != " " }.split(separator: "-").compactMap { UInt($0, radix: 16) }
+            guard range.count == 2, range[0] <= own, own < range[1] else { continue }
+            return line.firstIndex(of: "/").map { String(line[$0...]) }
+        }
+        return nil
+    }
+}
+
+extension Configuration.Plugins {
+    /// Where to look, and what to take.
+    package var search: PluginSearch { PluginSearch(folders: folders, pins: pins) }
+
+    /// Loads the plugins, each where it is to run. This runs their code. A bad one is refused, and the rest goes on.
+    ///
+    /// Throws a mistake when the program is missing that runs them.
+    package func load(log: Logger) throws(Diagnostics) -> PluginHost {
+        PluginHost(loading: search, isolation: try processes(), log: log)
+    }
+
+    /// How plugins are kept in processes; nil where all run in the router itself. `places` is where the program for them is
+    /// looked for, unless the configuration names it.
+    ///
+    /// Throws a mistake when it is not there.
+    package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings? {
+        if isolation.usual == Isolation.none, isolation.plugins.values.allSatisfy({ $0 == .none }) { return nil }
+        var settings = isolation
+        if !settings.program.isEmpty {
+            guard FileManager.default.isExecutableFile(atPath: settings.program) else {
+                throw mistake("plugins.program: expected the program \(PluginProgram.name), and \(settings.program) is none")
+            }
+            return settings
+        }
+        guard let program = places.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else {
+            throw mistake(
+                "plugins.program: cannot find \(PluginProgram.name), in which plugins run; looked for "
+                    + places.joined(separator: ", ")
+                    + ". Install it there, or name it; to run plugins in the router itself, set plugins.isolation to none"
+            )
+        }
+        settings.program = program
+        return settings
+    }
+
+    private func mistake(_ message: String) -> Diagnostics {
+        Diagnostics([Diagnostic(file: place.file, line: place.line, column: place.column, message: message)])
+    }
+}

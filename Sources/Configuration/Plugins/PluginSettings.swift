@@ -1,0 +1,115 @@
+import PluginIsolation
+import Units
+import YAMLReading
+
+extension Configuration {
+    /// Where plugins are found, and where they run.
+    package struct Plugins: Sendable {
+        /// Searched in order; the first library of a name wins.
+        package var folders: [String] = []
+        /// SHA-256 of a library by its file name, 64 hex digits; a library that differs is refused.
+        package var pins: [String: String] = [:]
+        /// How their processes are kept. Its program is empty where it has to be found first: ``processes(places:)``.
+        package var isolation = IsolationSettings(program: "")
+        /// Where all this stands; a line of 0 where no file was read.
+        var place = (file: "plugins", line: 0, column: 0)
+
+        package init(folders: [String] = [], pins: [String: String] = [:]) {
+            self.folders = folders
+            self.pins = pins
+        }
+    }
+}
+
+extension Configuration.Plugins {
+    /// Seconds that loading and calls may take.
+    static let deadlineRange = 1...600
+    /// Seconds that questions may take for which somebody waits.
+    static let questionDeadlineRange = 1...60
+    /// With less no plugin works; 0 is no limit.
+    static let leastMemory = 32
+    static let memoryRange = 0...1_048_576
+    /// Of one core; 0 is no limit.
+    static let processorRange = 0...10_000
+    /// What holds for plugins that are not named.
+    static let defaultName = "default"
+
+    /// Whether `new` says the same, but for folders and pins that come behind.
+    package func isExtended(by new: Self) -> Bool {
+        new.folders.starts(with: folders) && pins.allSatisfy { new.pins[$0.key] == $0.value }
+            && new.isolation == isolation
+    }
+}
+
+extension ConfigurationReader {
+    /// Reads the block on plugins.
+    func plugins(_ value: YAMLValue) -> Configuration.Plugins {
+        var plugins = Configuration.Plugins()
+        plugins.place = (value.file.name, value.place.line, value.place.column)
+        let keys = [
+            "folders", "sha256", "isolation", "deadline_seconds", "question_deadline_seconds", "limits", "sandbox",
+            "program",
+        ]
+        guard let mapping = value.mapping(keys: keys) else { return plugins }
+        plugins.folders = mapping["folders"]?.oneOrMore().compactMap { $0.string() }.map(path) ?? []
+        for (name, pin) in mapping["sha256"]?.mapping()?.members ?? [] {
+            guard let digits = pin.string()?.lowercased() else { continue }
+            if digits.utf8.count != 64 || !digits.allSatisfy(\.isHexDigit) {
+                pin.mistake("expected 64 hex digits, as sha256sum prints them")
+            }
+            plugins.pins[name] = digits
+        }
+        read(mapping, into: &plugins.isolation)
+        return plugins
+    }
+
+    private func read(_ mapping: YAMLMapping, into settings: inout IsolationSettings) {
+        if let isolation = mapping["isolation"] { read(isolation, into: &settings) }
+        if let seconds = mapping["deadline_seconds"]?.integer(in: Configuration.Plugins.deadlineRange) {
+            settings.deadline = .seconds(seconds)
+        }
+        let questions = mapping["question_deadline_seconds"]
+        if let seconds = questions?.integer(in: Configuration.Plugins.questionDeadlineRange) {
+            settings.questionDeadline = .seconds(seconds)
+        }
+        if let limits = mapping["limits"]?.mapping(keys: ["memory_mib", "cpu_percent"]) {
+            if let memory = limits["memory_mib"] { read(memory: memory, into: &settings) }
+            if let percent = limits["cpu_percent"]?.integer(in: Configuration.Plugins.processorRange) {
+                settings.processors = percent == 0 ? nil : Double(percent) / 100
+            }
+        }
+        if let sandbox = mapping["sandbox"]?.bool() { settings.isSandboxed = sandbox }
+        if let program = mapping["program"]?.string() { settings.program = path(program) }
+    }
+
+    /// One word for all plugins, or one for each by the name of its file.
+    private func read(_ value: YAMLValue, into settings: inout IsolationSettings) {
+        guard value.isMapping else {
+            settings.usual = isolation(value)
+            return
+        }
+        for (name, value) in value.mapping()?.members ?? [] {
+            guard let isolation = isolation(value) else { continue }
+            if name == Configuration.Plugins.defaultName {
+                settings.usual = isolation
+            } else if name.hasSuffix(".so"), !name.contains("/") {
+                settings.plugins[name] = isolation
+            } else {
+                value.mistake("'\(name.prefix(64))' is neither default nor a plugin's file, as libCarillonAPNs.so is")
+            }
+        }
+    }
+
+    private func isolation(_ value: YAMLValue) -> Isolation? {
+        value.choice(Isolation.allCases.map(\.rawValue)).flatMap { Isolation(rawValue: $0) }
+    }
+
+    private func read(memory value: YAMLValue, into settings: inout IsolationSettings) {
+        let least = Configuration.Plugins.leastMemory
+        guard let count = value.integer(in: Configuration.Plugins.memoryRange) else { return }
+        if count > 0, count < least {
+            value.mistake("expected 0 for no limit, or \(least) and more: plugins do not load with less")
+        }
+        settings.memory = count == 0 ? nil : .mebibytes(count)
+    }
+}

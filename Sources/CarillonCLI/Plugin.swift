@@ -13,11 +13,16 @@ struct Plugin: AsyncParsableCommand {
     )
 
     /// `carillon plugin list`
-    struct List: ParsableCommand {
+    struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the plugins in the configured folders, and those that are refused, with the reason.",
-            discussion:
-                "  carillon plugin list --config carillon.yaml\n  carillon plugin list --folder /usr/lib/carillon/plugins"
+            discussion: """
+                Loads each in a process of its own, where the configuration says no other. Where a router runs on this \
+                configuration and has an API, also shows how its plugins' processes are doing.
+
+                  carillon plugin list --config carillon.yaml
+                  carillon plugin list --folder /usr/lib/carillon/plugins
+                """
         )
 
         @OptionGroup var config: ConfigurationOption
@@ -25,11 +30,15 @@ struct Plugin: AsyncParsableCommand {
         @Option(help: "Look here instead of in the configured folders; may be repeated.")
         var folder: [String] = []
 
-        func run() throws {
+        func run() async throws {
+            let configuration = folder.isEmpty ? try config.read() : nil
             let plugins =
-                folder.isEmpty
-                ? try config.read().plugins : Configuration.Plugins(folders: folder.map(Self.absolute), pins: [:])
-            let listing = try Terminal.printingMistakes { () throws in try PluginListing(plugins) }
+                configuration?.plugins ?? Configuration.Plugins(folders: folder.map(Self.absolute), pins: [:])
+            var processes: PluginProcesses?
+            if let configuration { processes = await PluginProcesses(ofRouterOn: configuration) }
+            let listing = try Terminal.printingMistakes { [processes] () throws in
+                try PluginListing(plugins, processes: processes)
+            }
             print(listing.text)
             if listing.hasRefusals { throw ExitCode(1) }
         }

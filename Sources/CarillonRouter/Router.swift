@@ -187,6 +187,7 @@ package final class Router: Service {
             outbox: stores.outbox,
             counts: counts,
             transports: transports,
+            pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
             pool: relays.pool,
             wantedRelays: Set(configuration.relays.always),
             group: outgoing.group
@@ -235,10 +236,12 @@ package final class Router: Service {
                     courier: courier,
                     outbox: stores.outbox,
                     transports: transports,
+                    pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
                     pool: relays.pool,
                     lanes: outgoing.lanes,
                     trace: stores.trace
                 ),
+                plugins: outgoing.plugins,
                 trace: stores.trace,
                 reload: reloader.reload
             ),

@@ -16,7 +16,7 @@ import Testing
         ("GET", "/api/devices/-7", .device(-7)),
         ("DELETE", "/api/devices/7", .removeDevice(7)),
         ("POST", "/api/devices/7/test?mode=alert", .testDevice(7, mode: "alert")),
-        ("POST", "/api/reload", .reload),
+        ("POST", "/api/reload", .reload), ("GET", "/api/plugins", .plugins),
     ])
     func findsWhatIsAskedFor(_ method: String, _ target: String, _ call: ConsoleCall) {
         #expect(ConsoleRoute(method: method, target: target) == .call(call))

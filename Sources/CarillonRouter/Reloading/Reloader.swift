@@ -185,6 +185,8 @@ final class Reloader: Sendable {
                 mistakes += error.all
             }
         }
+        // Missing it is one mistake here, and would be one of every new plugin there.
+        _ = try configuration.plugins.processes()
         outgoing.plugins.loadFurther(configuration.plugins.search)
         var rules: RuleBook?
         do {
@@ -221,10 +223,12 @@ final class Reloader: Sendable {
                 message: "filters.\(failure.name): \(failure.reason)"
             )
         }
+        let refused = outgoing.plugins.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
         guard mistakes.isEmpty, let rules else {
             discard(transports, keeping: former)
             retire(filters, keeping: formerFilters)
-            throw Diagnostics(mistakes)
+            // A plugin that is missing may be the cause.
+            throw Diagnostics(mistakes + refused)
         }
         return Prepared(
             configuration: configuration,
@@ -232,7 +236,7 @@ final class Reloader: Sendable {
             filters: filters,
             transports: transports,
             apiToken: token,
-            refused: outgoing.plugins.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
+            refused: refused
         )
     }
 

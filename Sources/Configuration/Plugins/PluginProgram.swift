@@ -53,7 +53,7 @@ extension Configuration.Plugins {
     /// How plugins are kept in processes; nil where all run in the router itself. `places` is where the program for them is
     /// looked for, unless the configuration names it.
     ///
-    /// Throws a mistake when it is not there.
+    /// Throws a mistake when it is not there. Without folders nothing is missed yet.
     package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings? {
         if isolation.usual == Isolation.none, isolation.plugins.values.allSatisfy({ $0 == .none }) { return nil }
         var settings = isolation
@@ -63,7 +63,8 @@ extension Configuration.Plugins {
             }
             return settings
         }
-        guard let program = places.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else {
+        let program = places.first { FileManager.default.isExecutableFile(atPath: $0) }
+        guard let program = program ?? (folders.isEmpty ? places.first : nil) else {
             throw mistake(
                 "plugins.program: cannot find \(PluginProgram.name), in which plugins run; looked for "
                     + places.joined(separator: ", ")

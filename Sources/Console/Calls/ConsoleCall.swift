@@ -16,6 +16,8 @@ package enum ConsoleCall: Sendable, Equatable {
     /// A test push, in the mode of that name or in the device's own.
     case testDevice(Int64, mode: String?)
     case reload
+    /// How the plugins' processes are doing.
+    case plugins
 }
 
 /// What the API answers: a status, and a body which is JSON but for the metrics.

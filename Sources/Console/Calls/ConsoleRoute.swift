@@ -23,6 +23,7 @@ enum ConsoleRoute: Equatable {
     private static func api(_ segments: [String], _ method: String, _ query: [String: String]) -> ConsoleRoute {
         switch (segments[0], segments.count) {
         case ("reload", 1): return only(["POST"], method) { .reload }
+        case ("plugins", 1): return only(["GET"], method) { .plugins }
         case ("explain", 2):
             return only(["GET"], method) { .explain(event: segments[1], recipient: query["recipient"]) }
         case ("devices", 1):
@@ -40,7 +41,9 @@ enum ConsoleRoute: Equatable {
             }
         default: break
         }
-        return .unknown("expected /api/devices, /api/devices/N, /api/devices/N/test, /api/explain/EVENT or /api/reload")
+        return .unknown(
+            "expected /api/devices, /api/devices/N, /api/devices/N/test, /api/explain/EVENT, /api/plugins or /api/reload"
+        )
     }
 
     private static func only(

@@ -96,7 +96,7 @@ final class ConsoleHandler: Sendable {
         switch call {
         case .health, .readiness: true
         case .metrics: configuration.openMetrics
-        case .explain, .devices, .device, .removeDevice, .testDevice, .reload: false
+        case .explain, .devices, .device, .removeDevice, .testDevice, .reload, .plugins: false
         }
     }
 

@@ -1,6 +1,7 @@
 import Console
 import Dispatch
 import EventTrace
+import PluginHost
 import Units
 import YAMLReading
 
@@ -14,6 +15,7 @@ package struct RouterConsole: ConsoleBackend {
     private let operations: DeviceOperations
     private let health: RouterHealth
     private let metrics: RouterMetrics
+    private let plugins: PluginHost
     private let reload: @Sendable () async -> ReloadResult
     private let trace: TraceStore?
 
@@ -22,12 +24,14 @@ package struct RouterConsole: ConsoleBackend {
         operations: DeviceOperations,
         health: RouterHealth,
         metrics: RouterMetrics,
+        plugins: PluginHost,
         trace: TraceStore?,
         reload: @escaping @Sendable () async -> ReloadResult
     ) {
         self.operations = operations
         self.health = health
         self.metrics = metrics
+        self.plugins = plugins
         self.trace = trace
         self.reload = reload
     }
@@ -38,6 +42,10 @@ package struct RouterConsole: ConsoleBackend {
         case .readiness(let withDetails): await health.readiness(within: Self.patience).answer(details: withDetails)
         case .metrics: .metrics(await metrics.families())
         case .reload: await readAnew()
+        case .plugins:
+            Self.answer(
+                .success(PluginProcesses(plugins.processReports, refusals: plugins.catalog.refusals))
+            )
         case .explain(let event, let recipient):
             await onFiles { [trace] operations in
                 trace?.flush()

@@ -14,6 +14,8 @@ enum ReportWords {
         return switch kind {
         case .delivered: "delivered: \(place) took it\(answer)\(attempt)"
         case .gone: "not delivered: \(place) says the device is gone\(answer), so it was forgotten"
+        case .rejected where reason == "plugin-crashed":
+            "not delivered: the plugin for \(place) crashed on it twice, or never ended"
         case .rejected: "not delivered: \(place) refuses it for good\(answer)"
         case .retry:
             "not delivered yet: \(place) failed\(answer)\(attempt); \(next(report.nextDue))"

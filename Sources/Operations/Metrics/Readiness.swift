@@ -1,5 +1,6 @@
 import Console
 import Delivery
+import PluginIsolation
 
 /// How the router's parts stand at a moment, and what follows for whether it is ready.
 struct Readiness {
@@ -11,6 +12,8 @@ struct Readiness {
     var isOutboxUnwritable = false
     /// Transports that cannot start, and why.
     var failures: [(queue: QueueName, reason: String)] = []
+    /// How the processes are doing that plugins run in.
+    var pluginProcesses: [PluginProcessReport] = []
     var queues: [QueueStatus] = []
     /// Relays that the configuration wants to be connected to at all times, and how many of them are.
     var relays = 0
@@ -28,6 +31,12 @@ struct Readiness {
         }
         for failure in failures {
             found.append(Shortcoming(what: "transport-failed", detail: "\(failure.queue.words): \(failure.reason)"))
+        }
+        // One that is started again will be there in a moment.
+        for process in pluginProcesses where process.state == .pausing {
+            let reason = process.lastDeath.map { ": \($0)" } ?? ""
+            let detail = "\(process.plugins.joined(separator: ", ")) ended \(process.deaths) times\(reason)"
+            found.append(Shortcoming(what: "plugin-paused", detail: detail))
         }
         for status in queues where status.pauseCause == .misconfigured {
             let detail = "\(status.queue.words): \(status.pauseReason ?? "")"

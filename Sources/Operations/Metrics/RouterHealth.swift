@@ -2,6 +2,7 @@ import Delivery
 import NIOCore
 import Nostr
 import Pipeline
+import PluginIsolation
 import RelayPool
 import Units
 
@@ -16,6 +17,7 @@ package struct RouterHealth: Sendable {
     private let outbox: Outbox
     private let counts: RouterCounts
     private let transports: ActiveTransports
+    private let pluginProcesses: @Sendable () -> [PluginProcessReport]
     private let pool: RelayPool
     /// Relays that the configuration wants to be connected to at all times.
     private let wantedRelays: Set<RelayURL>
@@ -28,6 +30,7 @@ package struct RouterHealth: Sendable {
         outbox: Outbox,
         counts: RouterCounts,
         transports: ActiveTransports,
+        pluginProcesses: @escaping @Sendable () -> [PluginProcessReport],
         pool: RelayPool,
         wantedRelays: Set<RelayURL>,
         group: any EventLoopGroup
@@ -38,6 +41,7 @@ package struct RouterHealth: Sendable {
         self.outbox = outbox
         self.counts = counts
         self.transports = transports
+        self.pluginProcesses = pluginProcesses
         self.pool = pool
         self.wantedRelays = wantedRelays
         self.group = group
@@ -54,6 +58,7 @@ package struct RouterHealth: Sendable {
         readiness.failures = transports.current.failures.map {
             (QueueName(platform: $0.platform, app: $0.app), $0.reason)
         }
+        readiness.pluginProcesses = pluginProcesses()
         readiness.queues = courier.status
         readiness.relays = wantedRelays.count
         readiness.connectedRelays = pool.status.count { wantedRelays.contains($0.url) && $0.state == .connected }

@@ -5,6 +5,7 @@ import HTTPLanes
 import Listening
 import Pipeline
 import PluginHost
+import PluginIsolation
 import RelayPool
 import RelayServer
 import RouterConfiguration
@@ -23,6 +24,7 @@ package struct RouterMetrics: Sendable {
     private let courier: Courier
     private let outbox: Outbox
     private let transports: ActiveTransports
+    private let pluginProcesses: @Sendable () -> [PluginProcessReport]
     private let pool: RelayPool
     private let lanes: HTTPLanes
     /// Nil: nothing is traced.
@@ -37,6 +39,7 @@ package struct RouterMetrics: Sendable {
         courier: Courier,
         outbox: Outbox,
         transports: ActiveTransports,
+        pluginProcesses: @escaping @Sendable () -> [PluginProcessReport],
         pool: RelayPool,
         lanes: HTTPLanes,
         trace: TraceStore?
@@ -49,6 +52,7 @@ package struct RouterMetrics: Sendable {
         self.courier = courier
         self.outbox = outbox
         self.transports = transports
+        self.pluginProcesses = pluginProcesses
         self.pool = pool
         self.lanes = lanes
         self.trace = trace
@@ -69,6 +73,7 @@ package struct RouterMetrics: Sendable {
         families += MetricFamily.lanes(await lanes.snapshot())
         families += MetricFamily.requests(transports.requests)
         families.append(MetricFamily.plugins(transports.current.all.mapValues(\.statistics)))
+        families += MetricFamily.processes(pluginProcesses())
         families.append(transports.statuses.family)
         families += ProcessFigures.current.families
         return families

@@ -1,0 +1,74 @@
+import Console
+import PluginHost
+import Testing
+
+@testable import Operations
+@testable import PluginIsolation
+
+/// What operators are shown of plugins' processes.
+@Suite struct PluginProcessesTests {
+    private static let shared = PluginProcessReport(
+        plugins: ["libA.so", "libB.so"],
+        process: 4711,
+        state: .running,
+        deaths: 0,
+        lastDeath: nil,
+        setAside: 0,
+        confinement: "files, system calls"
+    )
+    private static let dying = PluginProcessReport(
+        plugins: ["libC.so"],
+        process: nil,
+        state: .pausing,
+        deaths: 5,
+        lastDeath: "libC.so: signal SEGV at libC.so+0x12",
+        setAside: 1,
+        confinement: ""
+    )
+
+    @Test func areNamedWithAllThatIsKnown() {
+        let processes = PluginProcesses([Self.shared, Self.dying], refusals: [])
+        #expect(
+            processes.text == """
+                libA.so, libB.so: 4711, running; confined: files, system calls; shared by 2 plugins
+                libC.so: paused; not confined; ended 5 times; 1 delivery set aside
+                    libC.so: signal SEGV at libC.so+0x12
+                """
+        )
+        #expect(processes.process(ofPlugin: "libB.so")?.process == 4711)
+        #expect(processes.process(ofPlugin: "libD.so") == nil)
+        #expect(
+            PluginProcesses([Self.dying], refusals: []).json
+                == #"{"processes":[{"confinement":"","deaths":5,"last_death":"libC.so: signal SEGV at libC.so+0x12","#
+                + #""plugins":["libC.so"],"set_aside":1,"state":"paused"}],"refused":[]}"#
+        )
+    }
+
+    @Test func areMetricsByPlugin() {
+        let text = Exposition.text(of: MetricFamily.processes([Self.shared, Self.dying]))
+        for line in [
+            #"carillon_plugin_process_state{plugin="libA.so",state="running"} 1"#,
+            #"carillon_plugin_process_state{plugin="libC.so",state="running"} 0"#,
+            #"carillon_plugin_process_state{plugin="libC.so",state="paused"} 1"#,
+            #"carillon_plugin_process_deaths_total{plugin="libB.so"} 0"#,
+            #"carillon_plugin_process_deaths_total{plugin="libC.so"} 5"#,
+            #"carillon_plugin_deliveries_set_aside_total{plugin="libC.so"} 1"#,
+        ] {
+            #expect(text.contains(line + "\n"), "\(line)")
+        }
+    }
+
+    @Test func keepTheRouterFromBeingReadyWhilePaused() {
+        var readiness = Readiness()
+        readiness.outboxLimit = 10
+        var restarting = Self.dying
+        restarting.state = .restarting
+        readiness.pluginProcesses = [Self.shared, restarting]
+        #expect(readiness.shortcomings.isEmpty)
+        readiness.pluginProcesses = [Self.shared, Self.dying]
+        #expect(readiness.shortcomings.map(\.what) == ["plugin-paused"])
+        #expect(
+            readiness.shortcomings.map(\.detail) == ["libC.so ended 5 times: libC.so: signal SEGV at libC.so+0x12"]
+        )
+    }
+}

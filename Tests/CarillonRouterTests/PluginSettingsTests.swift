@@ -1,0 +1,144 @@
+import Foundation
+import PluginIsolation
+import Testing
+import TimeTestSupport
+import Units
+import YAMLReading
+
+@testable import RouterConfiguration
+
+/// Where plugins run, and the program that runs them.
+@Suite struct PluginSettingsTests {
+    private func read(_ plugins: String) throws(Diagnostics) -> Configuration.Plugins {
+        let yaml = "identity: { key_file: k }\nstore: { path: s }\nplugins: \(plugins)\n"
+        return try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { _ in nil })
+            .read(yaml).plugins
+    }
+
+    private func mistakes(_ body: () throws(Diagnostics) -> Void) -> [String] {
+        do {
+            try body()
+            return []
+        } catch {
+            return error.all.map(\.description)
+        }
+    }
+
+    private func mistakes(_ plugins: String) -> [String] {
+        mistakes { () throws(Diagnostics) in _ = try read(plugins) }
+    }
+
+    @Test func saysNothingByDefault() throws {
+        #expect(try read("{ folders: [p] }").isolation == IsolationSettings(program: ""))
+    }
+
+    @Test func saysItAll() throws {
+        let settings = try read(
+            """
+            { isolation: { default: process, libFoo.so: none, libBar.so: shared }, deadline_seconds: 20,
+              question_deadline_seconds: 2, limits: { memory_mib: 64, cpu_percent: 50 }, sandbox: false,
+              program: bin/host }
+            """
+        ).isolation
+        var expected = IsolationSettings(program: "/etc/carillon/bin/host")
+        expected.usual = .process
+        expected.plugins = ["libFoo.so": .none, "libBar.so": .shared]
+        expected.deadline = .seconds(20)
+        expected.questionDeadline = .seconds(2)
+        expected.memory = .mebibytes(64)
+        expected.processors = 0.5
+        expected.isSandboxed = false
+        #expect(settings == expected)
+    }
+
+    @Test(arguments: Isolation.allCases) func oneWordIsForAll(_ isolation: Isolation) throws {
+        let settings = try read("{ isolation: \(isolation.rawValue) }").isolation
+        #expect(settings.usual == isolation && settings.plugins.isEmpty)
+    }
+
+    @Test func zeroIsNoLimit() throws {
+        let settings = try read("{ limits: { memory_mib: 0, cpu_percent: 0 } }").isolation
+        #expect(settings.memory == nil && settings.processors == nil)
+    }
+
+    @Test(arguments: [
+        (
+            "{ isolation: proces }",
+            "3:23: plugins.isolation: 'proces' is none of process, shared, none; did you mean 'process'?"
+        ),
+        (
+            "{ isolation: { Foo: none } }",
+            "3:30: plugins.isolation.Foo: 'Foo' is neither default nor a plugin's file, as libCarillonAPNs.so is"
+        ),
+        ("{ deadline_seconds: 0 }", "3:30: plugins.deadline_seconds: expected a whole number from 1 to 600"),
+        (
+            "{ limits: { memory_mib: 8 } }",
+            "3:34: plugins.limits.memory_mib: expected 0 for no limit, or 32 and more: plugins do not load with less"
+        ),
+        ("{ sandbox: maybe }", "3:21: plugins.sandbox: expected true or false"),
+        ("{ isolate: none }", "3:12: plugins: unknown key 'isolate'; did you mean 'isolation'?"),
+    ])
+    func whatMeansNothingIsAMistake(_ plugins: String, _ mistake: String) {
+        #expect(mistakes(plugins) == ["carillon.yaml:\(mistake)"])
+    }
+
+    // MARK: The program
+
+    @Test func isLookedForBesideTheExecutableAndWhereItWasInstalled() {
+        #expect(
+            PluginProgram.places(beside: "/usr/local/bin") == [
+                "/usr/local/bin/carillon-plugin-host", "/usr/local/libexec/carillon/carillon-plugin-host",
+                "/usr/local/lib/carillon/carillon-plugin-host",
+            ]
+        )
+    }
+
+    @Test func firstThatCanRunIsTaken() throws {
+        let plugins = try read("{ folders: [p] }")
+        #expect(try plugins.processes(places: ["/nowhere", "/etc/passwd", "/bin/true", "/bin/false"])?.program == "/bin/true")
+    }
+
+    @Test func missingIsAMistakeThatSaysWhereItWasLookedFor() throws {
+        let plugins = try read("{ folders: [p] }")
+        let found = mistakes { () throws(Diagnostics) in _ = try plugins.processes(places: ["/no/where", "/nor/here"]) }
+        #expect(
+            found == [
+                "carillon.yaml:3:10: plugins.program: cannot find carillon-plugin-host, in which plugins run; looked for "
+                    + "/no/where, /nor/here. Install it there, or name it; to run plugins in the router itself, set "
+                    + "plugins.isolation to none"
+            ]
+        )
+        let named = try read("{ program: /no/where }")
+        #expect(
+            mistakes { () throws(Diagnostics) in _ = try named.processes(places: ["/bin/true"]) } == [
+                "carillon.yaml:3:10: plugins.program: expected the program carillon-plugin-host, and /no/where is none"
+            ]
+        )
+    }
+
+    /// What a reload adds is then refused by name.
+    @Test func isNotMissedWithoutFolders() throws {
+        #expect(try read("{}").processes(places: ["/no/where"])?.program == "/no/where")
+    }
+
+    @Test(arguments: ["{ folders: [p], isolation: none }", "{ folders: [p], isolation: { default: none, a.so: none } }"])
+    func isNotNeededWhereNothingIsIsolated(_ plugins: String) throws {
+        #expect(try read(plugins).processes(places: []) == nil)
+    }
+
+    @Test func isNeededWhereOneIs() throws {
+        let plugins = try read("{ folders: [p], isolation: { default: none, a.so: process } }")
+        #expect(try plugins.processes(places: ["/bin/true"])?.plugins == ["a.so": .process])
+    }
+
+    // MARK: Reloads
+
+    @Test(arguments: [
+        "isolation: none", "deadline_seconds: 9", "limits: { memory_mib: 64 }", "sandbox: false", "program: /bin/true",
+    ])
+    func changesTakeARestart(_ change: String) throws {
+        let old = try read("{ folders: [p] }")
+        #expect(try old.isExtended(by: read("{ folders: [p, q] }")))
+        #expect(try !old.isExtended(by: read("{ folders: [p, q], \(change) }")))
+    }
+}

@@ -327,7 +327,8 @@ let router: [[Target]] = [
                 "RouterConfiguration", "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits",
                 "RelayServer", "RelayPool", "Registry", "EventTrace", "Pipeline", "Rules", "Sealing",
                 "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost",
-                "PluginIsolation", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", "CPrivileges", logging, nio, nioPosix,
+                "PluginIsolation", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", "CPrivileges", logging, nio,
+                nioPosix,
             ]
         ),
     ],

@@ -21,7 +21,9 @@ struct ConfigurationFilesTests {
         files = ConfigurationFiles(try PlatformDescription(parsing: Self.document))
     }
 
-    private func write(_ name: String, _ text: String) throws -> String { try workshop.write(Array(text.utf8), to: name) }
+    private func write(_ name: String, _ text: String) throws -> String {
+        try workshop.write(Array(text.utf8), to: name)
+    }
 
     private func mistake(_ configuration: String) -> String? {
         do {
@@ -51,7 +53,9 @@ struct ConfigurationFilesTests {
     @Test func areInBase64WhereTheyAreNoText() throws {
         let path = try workshop.write([0x30, 0x82, 0xFF, 0x00], to: "push.p12")
         #expect(
-            try files.adding(to: #"{"key_file":"\#(path)"}"#).hasSuffix(#""$files":{"\#(path)":{"base64":"MIL/AA=="}}}"#)
+            try files.adding(to: #"{"key_file":"\#(path)"}"#).hasSuffix(
+                #""$files":{"\#(path)":{"base64":"MIL/AA=="}}}"#
+            )
         )
     }
 
@@ -85,7 +89,8 @@ struct ConfigurationFilesTests {
         #expect(mistake(#"{"key_file":"\#(most)"}"#) == nil)
         let more = try write("more", String(repeating: "s", count: 65_537))
         #expect(
-            mistake(#"{"key_file":"\#(more)"}"#) == "key_file: expected a file of at most 65536 bytes, \(more) holds more"
+            mistake(#"{"key_file":"\#(more)"}"#)
+                == "key_file: expected a file of at most 65536 bytes, \(more) holds more"
         )
         #expect(mistake(#"{"$files":{}}"#) == "$files: expected no such key: the router sets it")
     }
@@ -126,7 +131,8 @@ struct ConfigurationFilesTests {
             )
         }
         #expect(
-            words?.description == "the pager transport refuses its configuration: key_file: expected a file that can be "
+            words?.description
+                == "the pager transport refuses its configuration: key_file: expected a file that can be "
                 + "read, /nowhere/key: No such file or directory"
         )
         #expect(log.said.isEmpty)

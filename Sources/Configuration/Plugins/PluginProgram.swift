@@ -59,7 +59,9 @@ extension Configuration.Plugins {
         var settings = isolation
         if !settings.program.isEmpty {
             guard FileManager.default.isExecutableFile(atPath: settings.program) else {
-                throw mistake("plugins.program: expected the program \(PluginProgram.name), and \(settings.program) is none")
+                throw mistake(
+                    "plugins.program: expected the program \(PluginProgram.name), and \(settings.program) is none"
+                )
             }
             return settings
         }

@@ -11,6 +11,8 @@ extension Configuration {
         package var pins: [String: String] = [:]
         /// How their processes are kept. Its program is empty where it has to be found first: ``processes(places:)``.
         package var isolation = IsolationSettings(program: "")
+        /// Where plugins are named that run elsewhere than others, by their files.
+        package var isolationPlaces: [String: (line: Int, column: Int)] = [:]
         /// Where all this stands; a line of 0 where no file was read.
         var place = (file: "plugins", line: 0, column: 0)
 
@@ -59,12 +61,13 @@ extension ConfigurationReader {
             }
             plugins.pins[name] = digits
         }
-        read(mapping, into: &plugins.isolation)
+        read(mapping, into: &plugins)
         return plugins
     }
 
-    private func read(_ mapping: YAMLMapping, into settings: inout IsolationSettings) {
-        if let isolation = mapping["isolation"] { read(isolation, into: &settings) }
+    private func read(_ mapping: YAMLMapping, into plugins: inout Configuration.Plugins) {
+        if let isolation = mapping["isolation"] { read(isolation: isolation, into: &plugins) }
+        var settings = plugins.isolation
         if let seconds = mapping["deadline_seconds"]?.integer(in: Configuration.Plugins.deadlineRange) {
             settings.deadline = .seconds(seconds)
         }
@@ -80,20 +83,22 @@ extension ConfigurationReader {
         }
         if let sandbox = mapping["sandbox"]?.bool() { settings.isSandboxed = sandbox }
         if let program = mapping["program"]?.string() { settings.program = path(program) }
+        plugins.isolation = settings
     }
 
     /// One word for all plugins, or one for each by the name of its file.
-    private func read(_ value: YAMLValue, into settings: inout IsolationSettings) {
+    private func read(isolation value: YAMLValue, into plugins: inout Configuration.Plugins) {
         guard value.isMapping else {
-            settings.usual = isolation(value)
+            plugins.isolation.usual = isolation(value)
             return
         }
         for (name, value) in value.mapping()?.members ?? [] {
             guard let isolation = isolation(value) else { continue }
             if name == Configuration.Plugins.defaultName {
-                settings.usual = isolation
+                plugins.isolation.usual = isolation
             } else if name.hasSuffix(".so"), !name.contains("/") {
-                settings.plugins[name] = isolation
+                plugins.isolation.plugins[name] = isolation
+                plugins.isolationPlaces[name] = value.place
             } else {
                 value.mistake("'\(name.prefix(64))' is neither default nor a plugin's file, as libCarillonAPNs.so is")
             }

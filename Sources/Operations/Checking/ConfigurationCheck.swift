@@ -39,7 +39,8 @@ package struct ConfigurationCheck {
         return rules(configuration, platforms) + ingress(configuration, platforms) + identity(configuration)
             + store(configuration) + secrets(configuration)
             + context(configuration) + api(configuration) + stranded(configuration)
-            + pacing(configuration, plugins) + blocks(configuration, plugins)
+            + pacing(configuration, plugins) + isolation(configuration.plugins, plugins)
+            + blocks(configuration, plugins)
     }
 
     /// What works and had better not: secrets that others can get at, an outbox that is gone, and what filters are
@@ -78,6 +79,16 @@ package struct ConfigurationCheck {
         return configuration.pacingPlaces.sorted { $0.key < $1.key }.filter { !known.contains($0.key) }.map {
             let hint = NearestName.hint($0.key, among: known.sorted())
             return mistake("defaults.\($0.key)", $0.value, "no loaded plugin serves this platform\(hint)")
+        }
+    }
+
+    /// A plugin that is not there was probably meant to be another one, which then runs where nobody wanted it.
+    private func isolation(_ plugins: Configuration.Plugins, _ host: PluginHost) -> [Diagnostic] {
+        let paths = host.catalog.plugins.map(\.path) + host.catalog.refusals.map(\.path)
+        let names = Set(paths.map { URL(fileURLWithPath: $0).lastPathComponent }).sorted()
+        return plugins.isolationPlaces.sorted { $0.key < $1.key }.filter { !names.contains($0.key) }.map {
+            let hint = NearestName.hint($0.key, among: names)
+            return mistake("plugins.isolation", $0.value, "there is no plugin \($0.key) in the folders\(hint)")
         }
     }
 

@@ -29,7 +29,9 @@ package struct PluginProcesses: OperatorAnswer, Equatable {
             parts.append(confinement.isEmpty ? "not confined" : "confined: \(confinement)")
             if plugins.count > 1 { parts.append("shared by \(plugins.count) plugins") }
             if deaths > 0 { parts.append(deaths == 1 ? "ended once" : "ended \(deaths) times") }
-            if setAside > 0 { parts.append(setAside == 1 ? "1 delivery set aside" : "\(setAside) deliveries set aside") }
+            if setAside > 0 {
+                parts.append(setAside == 1 ? "1 delivery set aside" : "\(setAside) deliveries set aside")
+            }
             return parts.joined(separator: "; ")
         }
     }

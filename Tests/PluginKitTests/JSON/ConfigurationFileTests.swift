@@ -38,7 +38,9 @@ struct ConfigurationFileTests {
         #expect(try file(#"{"key_file":"\#(path)"}"#).text() == "on disk")
         #expect(try file(#"{"key_file":"\#(path)","$files":{"another":""}}"#).text() == "on disk")
         let error = #expect(throws: PluginError.self) { try file(#"{"key_file":"/no/where"}"#).text() }
-        #expect(error?.description == "key_file: expected a file that can be read, /no/where: No such file or directory")
+        #expect(
+            error?.description == "key_file: expected a file that can be read, /no/where: No such file or directory"
+        )
     }
 
     @Test func severalStandInAList() throws {

@@ -77,7 +77,7 @@ import YAMLReading
             "3:34: plugins.limits.memory_mib: expected 0 for no limit, or 32 and more: plugins do not load with less"
         ),
         ("{ sandbox: maybe }", "3:21: plugins.sandbox: expected true or false"),
-        ("{ isolate: none }", "3:12: plugins: unknown key 'isolate'; did you mean 'isolation'?"),
+        ("{ isolaton: none }", "3:12: plugins: unknown key 'isolaton'; did you mean 'isolation'?"),
     ])
     func whatMeansNothingIsAMistake(_ plugins: String, _ mistake: String) {
         #expect(mistakes(plugins) == ["carillon.yaml:\(mistake)"])

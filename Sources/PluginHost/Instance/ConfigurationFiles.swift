@@ -51,9 +51,9 @@ package struct ConfigurationFiles {
 
     /// Values of other types are for the plugin to refuse.
     private static func paths(under key: ObjectSchema.Key, in object: JSONObject) -> [String] {
-        switch object[key.name] ?? key.alias.flatMap({ object[$0] }) {
-        case .string(let path): [path]
-        case .array(let elements):
+        switch (key.schema, object[key.name] ?? key.alias.flatMap { object[$0] }) {
+        case (.text, .string(let path)): [path]
+        case (.list, .array(let elements)):
             elements.compactMap { element in
                 if case .string(let path) = element { path } else { nil }
             }

@@ -34,8 +34,8 @@ struct Plugin: AsyncParsableCommand {
             let configuration = folder.isEmpty ? try config.read() : nil
             let plugins =
                 configuration?.plugins ?? Configuration.Plugins(folders: folder.map(Self.absolute), pins: [:])
-            var processes: PluginProcesses?
-            if let configuration { processes = await PluginProcesses(ofRouterOn: configuration) }
+            var processes: PluginOverview?
+            if let configuration { processes = await PluginOverview(ofRouterOn: configuration) }
             let listing = try Terminal.printingMistakes { [processes] () throws in
                 try PluginListing(plugins, processes: processes)
             }

@@ -44,7 +44,7 @@ package struct RouterConsole: ConsoleBackend {
         case .reload: await readAnew()
         case .plugins:
             Self.answer(
-                .success(PluginProcesses(plugins.processReports, refusals: plugins.catalog.refusals))
+                .success(PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals))
             )
         case .explain(let event, let recipient):
             await onFiles { [trace] operations in

@@ -9,12 +9,12 @@ package struct PluginListing {
     private let catalog: PluginCatalog
     private let folders: [String]
     /// Of a running router; nil where none was asked.
-    private let processes: PluginProcesses?
+    private let processes: PluginOverview?
 
     /// Loads the plugins, which runs their code. `processes` is what a running router says about its own.
     ///
     /// Throws a mistake when the program is missing that runs them.
-    package init(_ plugins: Configuration.Plugins, processes: PluginProcesses? = nil) throws(Diagnostics) {
+    package init(_ plugins: Configuration.Plugins, processes: PluginOverview? = nil) throws(Diagnostics) {
         folders = plugins.folders
         self.processes = processes
         catalog = try plugins.load(log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() }).catalog
@@ -31,7 +31,6 @@ package struct PluginListing {
             lines.append("    file       \(plugin.path)")
             lines.append("    sha256     \(plugin.sha256)")
             lines.append("    abi        1.\(plugin.abiMinor)")
-            lines += processLines(ofPluginAt: plugin.path)
         }
         lines += catalog.refusals.map { "refused \($0.path)\n    \($0.reason)" }
         if lines.isEmpty {
@@ -39,14 +38,11 @@ package struct PluginListing {
                 "no plugins in \(folders.isEmpty ? "the configuration: plugins.folders is empty" : folders.joined(separator: ", "))"
             ]
         }
+        if let processes, !processes.processes.isEmpty {
+            lines.append("processes of the running router")
+            lines += processes.lines.map { "    " + $0 }
+        }
         return lines.joined(separator: "\n")
-    }
-
-    /// How its process is doing in the running router.
-    private func processLines(ofPluginAt path: String) -> [String] {
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        guard let process = processes?.process(ofPlugin: name) else { return [] }
-        return ["    process    \(process.line)"] + (process.lastDeath.map { ["    last end   \($0)"] } ?? [])
     }
 
     /// Its name and what it has to know.

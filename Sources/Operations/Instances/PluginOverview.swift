@@ -5,7 +5,7 @@ import PluginIsolation
 import RouterConfiguration
 
 /// How the processes are doing that plugins run in, and which plugins were refused.
-package struct PluginProcesses: OperatorAnswer, Equatable {
+package struct PluginOverview: OperatorAnswer, Equatable {
     /// One process.
     package struct Process: Codable, Sendable, Equatable {
         /// The file names of the plugins in it.
@@ -23,16 +23,19 @@ package struct PluginProcesses: OperatorAnswer, Equatable {
         /// What confines it; empty: nothing does.
         package var confinement: String
 
-        /// What an operator has to know, in one line.
-        var line: String {
-            var parts = [process.map { "\($0), \(state)" } ?? state]
-            parts.append(confinement.isEmpty ? "not confined" : "confined: \(confinement)")
-            if plugins.count > 1 { parts.append("shared by \(plugins.count) plugins") }
-            if deaths > 0 { parts.append(deaths == 1 ? "ended once" : "ended \(deaths) times") }
+        /// What an operator has to know.
+        var lines: [String] {
+            let confined = confinement.isEmpty ? "not confined" : "confined: \(confinement)"
+            var lines = ["\(process.map { "\($0) " } ?? "")\(state); \(confined)"]
+            lines.append("    plugins    \(plugins.joined(separator: ", "))")
+            if deaths > 0 { lines.append("    ended      \(deaths == 1 ? "once" : "\(deaths) times")") }
+            if let lastDeath { lines.append("    last       \(lastDeath)") }
             if setAside > 0 {
-                parts.append(setAside == 1 ? "1 delivery set aside" : "\(setAside) deliveries set aside")
+                lines.append(
+                    "    set aside  \(setAside == 1 ? "1 delivery" : "\(setAside) deliveries"), as plugin-crashed"
+                )
             }
-            return parts.joined(separator: "; ")
+            return lines
         }
     }
 
@@ -55,19 +58,13 @@ package struct PluginProcesses: OperatorAnswer, Equatable {
         self = found
     }
 
-    /// That of the plugin in the file of that name; nil where it runs in the router itself.
-    package func process(ofPlugin name: String) -> Process? { processes.first { $0.plugins.contains(name) } }
+    /// The processes for a person: each with what is in it and how it is doing.
+    var lines: [String] { processes.flatMap(\.lines) }
 
-    package var text: String {
-        let lines = processes.flatMap { process in
-            ["\(process.plugins.joined(separator: ", ")): \(process.line)"]
-                + (process.lastDeath.map { ["    \($0)"] } ?? [])
-        }
-        return (lines + refused.map { "refused \($0)" }).joined(separator: "\n")
-    }
+    package var text: String { (lines + refused.map { "refused \($0)" }).joined(separator: "\n") }
 }
 
-extension PluginProcesses.Process {
+extension PluginOverview.Process {
     init(_ report: PluginProcessReport) {
         plugins = report.plugins
         state = report.state.word

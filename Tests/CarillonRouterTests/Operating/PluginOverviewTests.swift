@@ -6,7 +6,7 @@ import Testing
 @testable import PluginIsolation
 
 /// What operators are shown of plugins' processes.
-@Suite struct PluginProcessesTests {
+@Suite struct PluginOverviewTests {
     private static let shared = PluginProcessReport(
         plugins: ["libA.so", "libB.so"],
         process: 4711,
@@ -27,18 +27,20 @@ import Testing
     )
 
     @Test func areNamedWithAllThatIsKnown() {
-        let processes = PluginProcesses([Self.shared, Self.dying], refusals: [])
+        let processes = PluginOverview([Self.shared, Self.dying], refusals: [])
         #expect(
             processes.text == """
-                libA.so, libB.so: 4711, running; confined: files, system calls; shared by 2 plugins
-                libC.so: paused; not confined; ended 5 times; 1 delivery set aside
-                    libC.so: signal SEGV at libC.so+0x12
+                4711 running; confined: files, system calls
+                    plugins    libA.so, libB.so
+                paused; not confined
+                    plugins    libC.so
+                    ended      5 times
+                    last       libC.so: signal SEGV at libC.so+0x12
+                    set aside  1 delivery, as plugin-crashed
                 """
         )
-        #expect(processes.process(ofPlugin: "libB.so")?.process == 4711)
-        #expect(processes.process(ofPlugin: "libD.so") == nil)
         #expect(
-            PluginProcesses([Self.dying], refusals: []).json
+            PluginOverview([Self.dying], refusals: []).json
                 == #"{"processes":[{"confinement":"","deaths":5,"last_death":"libC.so: signal SEGV at libC.so+0x12","#
                 + #""plugins":["libC.so"],"set_aside":1,"state":"paused"}],"refused":[]}"#
         )

@@ -1,3 +1,4 @@
+import PluginProtocol
 import CarillonABI
 import Glibc
 import PluginHost

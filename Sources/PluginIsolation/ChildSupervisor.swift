@@ -45,6 +45,7 @@ package final class ChildSupervisor: Sendable {
     let settings: IsolationSettings
     let table: InstanceTable
     private let log: Logger
+    private let onRemake: @Sendable (UnsafePointer<carillon_host>) -> Void
     private let now: @Sendable () -> Deadline
     private let launch: @Sendable () throws(StartError) -> StartedProcess
     private let state: Mutex<State>
@@ -52,12 +53,14 @@ package final class ChildSupervisor: Sendable {
 
     /// - Parameters:
     ///   - launch: Starts the process.
+    ///   - onRemake: Called before a new process makes an instance again.
     ///   - onMistake: Called for each rule that a plugin breaks and that its process has answered.
     package init(
         settings: IsolationSettings,
         log: Logger,
         now: @escaping @Sendable () -> Deadline = Deadline.now,
         launch: (@Sendable () throws(StartError) -> StartedProcess)? = nil,
+        onRemake: @escaping @Sendable (UnsafePointer<carillon_host>) -> Void = { _ in },
         onMistake: @escaping @Sendable (UnsafePointer<carillon_host>, MistakeMessage.Rule, String) -> Void = {
             _,
             _,
@@ -66,6 +69,7 @@ package final class ChildSupervisor: Sendable {
     ) {
         self.settings = settings
         self.log = log
+        self.onRemake = onRemake
         self.now = now
         let program = settings.program
         if let launch {
@@ -207,7 +211,10 @@ package final class ChildSupervisor: Sendable {
                 state.withLock { $0.confinement = descriptor.confinement }
                 session.modules = descriptor.modules
             }
-            for order in table.ordersOfNewProcess() { try create(order, in: session) }
+            for order in table.ordersOfNewProcess() {
+                onRemake(order.host.pointer)
+                try create(order, in: session)
+            }
             log.info("A plugin's process runs again", metadata: ["plugins": "\(names)", "process": "\(session.id)"])
             adopt(session)
         } catch {

@@ -63,6 +63,11 @@ private func hostPresent(
     bridge(of: host)?.note(rule, text)
 }
 
+/// A new process is about to make a plugin's instance again.
+@Sendable func hostRemakes(_ host: UnsafePointer<carillon_host>) {
+    bridge(of: host)?.forgetConnections()
+}
+
 /// `done` of an operator's command.
 func hostCommandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
     PluginBridge.answer(context, status, answer)

@@ -29,7 +29,12 @@ final class PluginProcesses: Sendable {
     /// Loads files into one new process.
     func load(_ files: [TrustedFile]) -> [Result<IsolatedPlugin, PluginRefusal.Reason>] {
         guard !files.isEmpty else { return [] }
-        let supervisor = ChildSupervisor(settings: settings, log: log, onMistake: hostMistake)
+        let supervisor = ChildSupervisor(
+            settings: settings,
+            log: log,
+            onRemake: hostRemakes,
+            onMistake: hostMistake
+        )
         let results = IsolatedPlugin.load(files.map(\.library), into: supervisor)
         if results.contains(where: { if case .success = $0 { true } else { false } }) {
             supervisors.withLock { $0.append(supervisor) }

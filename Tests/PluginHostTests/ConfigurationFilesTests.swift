@@ -103,12 +103,6 @@ struct ConfigurationFilesTests {
         #expect(mistake(whole) == "expected files that hold at most 2097152 bytes together")
     }
 
-    @Test func waitForNobodyWhoWrites() throws {
-        let path = workshop.path("pipe")
-        try #require(mkfifo(path, 0o600) == 0)
-        #expect(try files.adding(to: #"{"key_file":"\#(path)"}"#).hasSuffix(#""$files":{"\#(path)":""}}"#))
-    }
-
     // MARK: With a plugin
 
     @Test func pluginInCGetsThem() throws {

@@ -67,9 +67,9 @@ package struct ConfigurationFiles {
         return .object(JSONObject(members: [encoded]))
     }
 
-    /// The whole file. It does not wait for whoever writes to a pipe.
+    /// The whole file; of a pipe what comes until its writer closes it.
     private static func read(_ path: String, key: String) throws(ConfigurationFileError) -> [UInt8] {
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard file >= 0 else {
             let reason = String(cString: strerror(errno))
             throw ConfigurationFileError("\(key): expected a file that can be read, \(path): \(reason)")

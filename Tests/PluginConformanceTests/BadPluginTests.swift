@@ -127,6 +127,14 @@ struct BadPluginTests {
             #""configuration":{"schema":{"properties":{"a":{"type":"string"}}},"environment":{"A":{"key":"b"}}}"#,
             "/configuration/environment/A/key: the block has no key b"
         ),
+        (
+            #""configuration":{"schema":{"properties":{"key":{"type":"string","file":true}}}}"#,
+            "/configuration/schema/properties/key/file: expected a key that ends in _file or _files"
+        ),
+        (
+            #""configuration":{"schema":{"properties":{"a_file":{"type":"integer","file":true}}}}"#,
+            "/configuration/schema/properties/a_file/file: version 1 of the format does not know this"
+        ),
         (#""sample":{"configuration":{"do":"nothing"}}"#, "/sample/token: expected a made-up target"),
         (#""sample":{"token":"https://x.example/"}"#, "/sample/configuration: its create refuses it"),
         (

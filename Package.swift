@@ -450,6 +450,7 @@ let benches: [Target] = [
     bench("PaceBench", "pace", uses: ["Delivery", "Nostr", "Notifications", "Pipeline"]),
     bench("DeliveryBench", "delivery", uses: ["Delivery", "Notifications", grdbSQLite, logging]),
     bench("LaneBench", "lanes", uses: ["HTTPLanes", "PluginHost", "Notifications", nio, nioPosix, logging]),
+    bench("IsolationBench", "isolation", uses: ["CarillonABI", "PluginIsolation", "PluginProtocol", logging]),
     bench("ChaosBench", "chaos", uses: ["ChaosKit", argumentParser]),
     .target(
         name: "ChaosKit",

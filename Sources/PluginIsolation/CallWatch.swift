@@ -28,8 +28,11 @@ package struct CallWatch: Sendable {
         interval = min(.seconds(1), min(deadline, questionDeadline) / 3)
     }
 
-    /// How often ``tick(now:isBusy:)`` is to be called.
-    package var pace: Duration { aborted == nil ? interval : Self.grace / 3 }
+    /// How long ``tick(now:isBusy:)`` may wait.
+    package func pace(isBusy: Bool) -> Duration {
+        guard aborted == nil else { return Self.grace / 3 }
+        return isBusy ? interval : max(interval, .seconds(1))
+    }
 
     /// Time has passed. `isBusy`: the process has something to do.
     package mutating func tick(now: Deadline, isBusy: Bool) -> Action {

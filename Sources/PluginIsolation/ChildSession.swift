@@ -228,7 +228,10 @@ package final class ChildSession: Sendable {
         var isOpen = true
         var end: ProcessEnd?
         while end == nil {
-            let pace = state.withLock { $0.endingSince == nil ? $0.watch.pace : .milliseconds(20) }
+            let isBusy = isBusy
+            let pace = state.withLock { state in
+                state.endingSince == nil ? state.watch.pace(isBusy: isBusy) : .milliseconds(20)
+            }
             let (events, _) = questions.interest()
             var polled = [
                 pollfd(fd: isOpen ? questions.descriptor : -1, events: events, revents: 0),
@@ -240,7 +243,7 @@ package final class ChildSession: Sendable {
             if polled[1].revents != 0 { questions.clearWakeup() }
             questions.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
             if polled[0].revents & ~Int16(POLLOUT) != 0 { isOpen = receive(questions, handleQuestion) }
-            if polled[3].revents != 0 { lines.read(handlers.line) }
+            if polled[3].revents != 0 { lines.read(now: now(), handlers.line) }
             if polled[2].revents != 0 { end = process.control.reap() }
             watch(&meter)
         }
@@ -260,14 +263,16 @@ package final class ChildSession: Sendable {
         }
     }
 
+    private var isBusy: Bool { !open.isEmpty || handlers.isBusy() }
+
     private func watch(_ meter: inout ProcessorMeter) {
         let now = now()
         let isEndless = state.withLock { $0.endingSince.map { now - $0 >= Self.endingTime } ?? false }
         if isEndless { return kill(reason: "closed its connection to the router") }
-        if let used = process.control.processorTime(), meter.isExceeded(used: used, now: now) {
+        if processors != nil, let used = process.control.processorTime(), meter.isExceeded(used: used, now: now) {
             return kill(reason: "took more processor time than it may")
         }
-        let isBusy = !open.isEmpty || handlers.isBusy()
+        let isBusy = isBusy
         act(on: state.withLock { $0.watch.tick(now: now, isBusy: isBusy) })
     }
 
@@ -294,7 +299,7 @@ package final class ChildSession: Sendable {
         deliveries.shut()
         questions.shut()
         deliveriesEnded.wait()
-        lines.read(handlers.line)
+        lines.read(now: now(), handlers.line)
         var end = end
         end.reason = state.withLock(\.reason)
         end.crash = crashReport()
@@ -315,23 +320,23 @@ package final class ChildSession: Sendable {
 /// Splits what a process writes to its standard error into lines, a bounded number of bounded length.
 private struct LineReader {
     private static let lengthLimit = 1024
-    private static let perRead = 20
 
     private let descriptor: Int32
     private var rest: [UInt8] = []
+    private var allowance = LineAllowance()
     private(set) var isOpen = true
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
     /// Reads what is there, and hands on its first lines.
-    mutating func read(_ handle: (String) -> Void) {
+    mutating func read(now: Deadline, _ handle: (String) -> Void) {
         var room = [UInt8](repeating: 0, count: 16 << 10)
         let count = Glibc.read(descriptor, &room, room.count)
         if count == 0 || count < 0 && errno != EAGAIN && errno != EINTR { isOpen = false }
         rest += room.prefix(max(0, count))
         var parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         rest = isOpen ? Array((parts.popLast() ?? []).prefix(Self.lengthLimit)) : []
-        for line in parts.filter({ !$0.isEmpty }).prefix(Self.perRead) {
+        for line in parts where !line.isEmpty && allowance.take(at: now) {
             handle(OutsideText.printable(String(decoding: line, as: UTF8.self), limit: Self.lengthLimit))
         }
     }

@@ -52,7 +52,7 @@ package final class ChildSupervisor: Sendable {
     private let news = DispatchSemaphore(value: 0)
 
     /// - Parameters:
-    ///   - launch: Starts the process.
+    ///   - launch: Starts the process; nil: the program that `settings` name.
     ///   - onRemake: Called before a new process makes an instance again.
     ///   - onMistake: Called for each rule that a plugin breaks and that its process has answered.
     package init(
@@ -88,7 +88,9 @@ package final class ChildSupervisor: Sendable {
             launch: launch,
             handlers: ChildSession.Handlers(
                 result: { frame, session throws(ProtocolError) in try table.receive(frame, from: session) },
-                question: { frame, session throws(ProtocolError) in try table.answer(frame, from: session) },
+                question: { frame, session throws(ProtocolError) in
+                    try ClientCertificateQuestion.answer(frame, from: session, in: table)
+                },
                 isBusy: { table.isBusy },
                 line: { [log] line in log.debug("A plugin's process writes", metadata: ["line": "\(line)"]) },
                 ended: { [weak self] end, session in self?.hasEnded(session, end) }
@@ -350,7 +352,9 @@ package final class ChildSupervisor: Sendable {
             state.session = nil
             return session
         }
-        session?.close()
+        guard let session else { return }
+        table.release(session)
+        session.close()
     }
 
     /// Ends the process for good.
@@ -371,6 +375,13 @@ package final class ChildSupervisor: Sendable {
     private var names: String { state.withLock { names($0) } }
 
     private func names(_ state: State) -> String { state.libraries.map(\.library.name).joined(separator: ", ") }
+
+    /// Whether the process has ended for good.
+    package var isStopped: Bool {
+        state.withLock { state in
+            if case .stopped = state.phase { true } else { false }
+        }
+    }
 
     /// How the process is doing.
     package var report: PluginProcessReport {

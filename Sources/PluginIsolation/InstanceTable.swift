@@ -3,39 +3,6 @@ import PluginProtocol
 import Synchronization
 import Units
 
-/// A plugin's instance as its process is asked to make it, again after each restart.
-struct InstanceOrder: Sendable {
-    let number: UInt32
-    let library: UInt32
-    let table: CreateMessage.Table
-    let index: UInt32
-    let configuration: String
-    let host: HostPointer
-
-    var message: CreateMessage {
-        CreateMessage(instance: number, library: library, table: table, index: index, configuration: configuration)
-    }
-}
-
-/// The host's functions for one instance.
-///
-/// Unchecked: the struct never changes and is valid until the router ends, and its functions may be called on any thread.
-struct HostPointer: @unchecked Sendable {
-    let pointer: UnsafePointer<carillon_host>
-
-    func complete(_ ticket: UInt64, _ outcome: carillon_outcome) {
-        withUnsafePointer(to: outcome) { pointer.pointee.complete?(pointer, ticket, $0) }
-    }
-
-    func complete(_ ticket: UInt64, _ kind: carillon_outcome_kind, reason: StaticString) {
-        var outcome = carillon_outcome()
-        outcome.struct_size = UInt32(MemoryLayout<carillon_outcome>.size)
-        outcome.kind = kind
-        outcome.reason = carillon_str(ptr: UnsafeRawPointer(reason.utf8Start), len: reason.utf8CodeUnitCount)
-        complete(ticket, outcome)
-    }
-}
-
 /// The instances in a process with their deliveries and HTTP requests, across its restarts.
 final class InstanceTable: Sendable {
     /// Told to the host: an instance's plugin broke a rule that its process has answered.
@@ -126,6 +93,10 @@ final class InstanceTable: Sendable {
         }
     }
 
+    /// The host of an instance.
+    func host(of instance: UInt32) -> HostPointer? { state.withLock { $0.orders[instance]?.host } }
+
+    /// Whether there is no instance.
     var isEmpty: Bool { state.withLock { $0.orders.isEmpty } }
     /// Whether the process has deliveries, or has made requests that are open.
     var isBusy: Bool { state.withLock { $0.ledger.count > 0 } }
@@ -182,8 +153,20 @@ final class InstanceTable: Sendable {
         }
     }
 
+    /// The process of `session` is not used any more; nothing is in hand.
+    func release(_ session: ChildSession) {
+        state.withLock { state in
+            if state.session === session { state.session = nil }
+        }
+    }
+
     /// No process will ever work again.
-    func close() { state.withLock { $0.isClosed = true } }
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.session = nil
+        }
+    }
 
     private func send(_ frames: [[UInt8]], to session: ChildSession?) {
         guard !frames.isEmpty else { return }
@@ -366,30 +349,6 @@ final class InstanceTable: Sendable {
         let request = Unmanaged<OpenRequest>.fromOpaque(context).takeRetainedValue()
         request.table.end(request, response?.pointee ?? failure("closed"))
     }
-
-    /// A question of the process: may it present this client certificate?
-    func answer(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
-        let message = try PresentMessage(reading: frame)
-        let host = state.withLock { $0.orders[message.instance]?.host }
-        let (status, said) = host.map { Self.present(message, $0) } ?? (.CARILLON_INVALID, "")
-        var (writer, text) = (FrameWriter(), said)
-        text.withUTF8 { text in
-            _ = writer.frame(.reply, id: frame.id) { body in
-                let text = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
-                AnswerMessage.write(status, text, to: &body)
-            }
-        }
-        session.reply(writer.take())
-    }
-
-    private static func present(_ message: PresentMessage, _ host: HostPointer) -> (carillon_status, String) {
-        let name: StaticString = "carillon.client-certificate/1"
-        let service = carillon_str(ptr: UnsafeRawPointer(name.utf8Start), len: name.utf8CodeUnitCount)
-        guard let table = host.pointer.pointee.query?(host.pointer, service),
-            let present = table.assumingMemoryBound(to: carillon_client_certificates.self).pointee.present
-        else { return (.CARILLON_UNSUPPORTED, "") }
-        return ErrorRoom.lend { present(host.pointer, message.connection, message.certificates, message.key, $0) }
-    }
 }
 
 private func requestDone(_ context: UnsafeMutableRawPointer?, _ response: UnsafePointer<carillon_http_response>?) {
@@ -408,37 +367,5 @@ struct LineAllowance: Sendable {
         if now - second >= .seconds(1) { (second, taken) = (now, 0) }
         taken += 1
         return taken <= Self.perSecond
-    }
-}
-
-/// Room for one sentence about what is wrong.
-enum ErrorRoom {
-    private static var capacity: Int { 512 }
-
-    /// Lends room; returns what was written to it.
-    static func lend(
-        _ body: (UnsafeMutablePointer<carillon_error>) -> carillon_status
-    ) -> (carillon_status, String) {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { room in
-            room.initialize(repeating: 0)
-            var error = carillon_error(buf: room.baseAddress, capacity: capacity, len: 0)
-            let status = body(&error)
-            let length = min(max(0, error.len), capacity)
-            return (status, String(decoding: UnsafeRawBufferPointer(room).prefix(length), as: UTF8.self))
-        }
-    }
-
-    /// Writes as much of `text` as there is room.
-    static func write(_ text: carillon_str, to error: UnsafeMutablePointer<carillon_error>?) {
-        guard let error, let room = error.pointee.buf, let start = text.ptr, text.len > 0 else { return }
-        let length = min(text.len, error.pointee.capacity)
-        room.update(from: start.assumingMemoryBound(to: CChar.self), count: length)
-        error.pointee.len = length
-    }
-
-    /// Writes as much of `text` as there is room.
-    static func write(_ text: String, to error: UnsafeMutablePointer<carillon_error>?) {
-        var text = text
-        text.withUTF8 { write(carillon_str(ptr: UnsafeRawPointer($0.baseAddress), len: $0.count), to: error) }
     }
 }

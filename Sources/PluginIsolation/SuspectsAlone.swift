@@ -28,9 +28,8 @@ package struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
     /// Whether a suspect is at work.
     package var isTrying: Bool { lone != nil }
 
-    /// The process died with `hand` in hand. Returns the delivery that is to be set aside.
-    ///
-    /// - Parameter named: The delivery that the crash report names. It is a hint: it is tried first.
+    /// The process died with `hand` in hand. Returns the delivery that is to be set aside. `named` is the one that the
+    /// crash report names: a hint, for it is tried first.
     package mutating func died(hand: [ID], named: ID? = nil) -> ID? {
         defer { lone = nil }
         guard let lone, hand == [lone] else {
@@ -47,9 +46,8 @@ package struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
         return lone
     }
 
-    /// What is to be handed out next; a suspect that this returns is at work from now on.
-    ///
-    /// - Parameter isReady: Whether a suspect may be tried again yet.
+    /// What is to be handed out next; a suspect that this returns is at work from now on. `isReady` says whether a
+    /// suspect may be tried again yet.
     package mutating func next(isReady: (ID) -> Bool = { _ in true }) -> Turn {
         // Also when it was the last suspect: beside it a death would prove nothing.
         guard lone == nil else { return .nothing }

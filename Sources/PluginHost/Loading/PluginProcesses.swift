@@ -55,7 +55,12 @@ final class PluginProcesses: Sendable {
         for supervisor in supervisors.withLock(\.self) { supervisor.rest() }
     }
 
-    var reports: [PluginProcessReport] { supervisors.withLock(\.self).map(\.report) }
+    var reports: [PluginProcessReport] {
+        supervisors.withLock { supervisors in
+            supervisors.removeAll(where: \.isStopped)
+            return supervisors
+        }.map(\.report)
+    }
 }
 
 /// A plugin's file that was found to be in order.

@@ -1,0 +1,65 @@
+import CarillonABI
+import Glibc
+import Logging
+import PluginIsolation
+import PluginProtocol
+import Units
+
+/// Deliveries through a plugin in this process, or in one of its own: arrivals at random, one HTTP request each, its
+/// answer 20 ms later. Prints the processor time of both processes and how long deliveries took.
+@main
+enum Main {
+    static func main() throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 6, let rate = Double(arguments[4]), let seconds = Double(arguments[5]) else {
+            print("isolation-bench PROGRAM PLUGIN router|process RATE SECONDS")
+            exit(64)
+        }
+        let load = Load()
+        let start: Duration
+        let process: Int32?
+        let plugin: IsolatedPlugin?
+        if arguments[3] == "process" {
+            let supervisor = ChildSupervisor(
+                settings: IsolationSettings(program: arguments[1]),
+                log: Logger(label: "bench")
+            )
+            let loaded = try IsolatedPlugin.load([IsolatedLibrary(path: arguments[2])], into: supervisor)[0].get()
+            load.createIsolated(loaded)
+            plugin = loaded
+            process = supervisor.report.process
+        } else {
+            load.createHere(arguments[2])
+            plugin = nil
+            process = nil
+        }
+        load.run(rate: rate, seconds: 1)
+        load.durations = []
+        start = used(process)
+        load.run(rate: rate, seconds: seconds)
+        let cost = used(process) - start
+        let sorted = load.durations.sorted()
+        let microseconds = Double(cost.components.attoseconds) / 1e12 + Double(cost.components.seconds) * 1e6
+        print(
+            arguments[3],
+            "rate \(Int(rate))",
+            "deliveries \(sorted.count)",
+            "cpu us/delivery \(Int(microseconds / Double(sorted.count) * 10))e-1",
+            "p50 \(sorted[sorted.count / 2]) us",
+            "p99 \(sorted[sorted.count * 99 / 100]) us"
+        )
+        withExtendedLifetime(plugin) {}
+    }
+
+    /// Processor time of this process and the other.
+    private static func used(_ process: Int32?) -> Duration {
+        func time(_ clock: clockid_t) -> Duration {
+            var time = timespec()
+            clock_gettime(clock, &time)
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        }
+        var clock = clockid_t()
+        guard let process, clock_getcpuclockid(process, &clock) == 0 else { return time(CLOCK_PROCESS_CPUTIME_ID) }
+        return time(CLOCK_PROCESS_CPUTIME_ID) + time(clock)
+    }
+}

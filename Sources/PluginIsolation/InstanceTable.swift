@@ -183,7 +183,8 @@ final class InstanceTable: Sendable {
         _ notification: carillon_notification
     ) -> carillon_status {
         let id = lastTicket.wrappingAdd(1, ordering: .relaxed).newValue
-        var writer = FrameWriter()
+        // What a usual delivery takes, so that the frame does not grow step by step.
+        var writer = FrameWriter(reserving: 1024)
         let fits = writer.frame(.deliver, id: id) { body in
             DeliverMessage.write(instance: instance, registration, notification, to: &body)
         }

@@ -7,6 +7,9 @@ package struct FrameWriter {
 
     package init() {}
 
+    /// A writer with room for so many bytes.
+    package init(reserving bytes: Int) { self.bytes.reserveCapacity(bytes) }
+
     /// Keeps the room and forgets the frames.
     package mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 

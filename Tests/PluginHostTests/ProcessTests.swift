@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import HTTPLanes
 import Notifications
@@ -104,6 +105,33 @@ struct ProcessTests {
             notification: nil
         )
         #expect(filter.decide(question) == .drop(reason: "because"))
+    }
+
+    @Test func whatComesWithCarillonSharesOneProcess() throws {
+        let workshop = try Workshop()
+        let built = URL(filePath: try #require(Place.program)).deletingLastPathComponent()
+        let names = ["APNs", "FCM", "Gotify", "Mutes", "Noise", "Ntfy", "UnifiedPush", "WebOfTrust", "WebPush"]
+        let files = names.map { "libCarillon\($0).so" }
+        for file in files { try workshop.write(try Data(contentsOf: built.appending(path: file)), to: file) }
+        try workshop.compile("behaviour.c", to: "other.so")
+        let host = load(workshop)
+        #expect(host.catalog.refusals == [])
+        #expect(host.processReports.map(\.plugins) == [files, ["other.so"]])
+        for check in host.blockChecks.values { _ = check("{}") }
+        #expect(host.processReports.allSatisfy { $0.deaths == 0 && $0.confinement == "files, system calls" })
+    }
+
+    /// The process ends with the last who may ask it.
+    @Test func aCheckOutlivesTheHost() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("descriptor.c", to: "plugin.so", [#"-DCHECK_REFUSES="bad""#, #"-DCHECK_SAYS="no""#])
+        var host: PluginHost? = load(workshop)
+        var check = host?.blockChecks["fixture"]
+        let process = try #require(host?.processReports.first?.process)
+        host = nil
+        #expect(check?("bad") == "no" && check?("good") == nil)
+        check = nil
+        #expect(await eventually { kill(process, 0) != 0 })
     }
 
     @Test func whatRunsInTheRouterIsTriedInAProcessFirst() async throws {

@@ -31,6 +31,8 @@ final class Load: @unchecked Sendable {
             ) -> carillon_status
         )?
     private var last: UInt64 = 0
+    /// Deliveries that were not accepted.
+    private(set) var refused = 0
 
     init() {
         host.initialize(
@@ -123,7 +125,10 @@ final class Load: @unchecked Sendable {
         var notification = carillon_notification()
         notification.struct_size = UInt32(MemoryLayout<carillon_notification>.size)
         notification.body = carillon_str(ptr: UnsafeRawPointer(text.utf8Start), len: text.utf8CodeUnitCount)
-        _ = deliver?(instance, ticket, &registration, &notification)
+        guard deliver?(instance, ticket, &registration, &notification) == .CARILLON_OK else {
+            refused += 1
+            return shared.withLock { $0.started[ticket] = nil }
+        }
     }
 
     private func send(_ done: Done) -> carillon_status {

@@ -44,6 +44,7 @@ enum Main {
             arguments[3],
             "rate \(Int(rate))",
             "deliveries \(sorted.count)",
+            "refused \(load.refused)",
             "cpu us/delivery \(Int(microseconds / Double(sorted.count) * 10))e-1",
             "p50 \(sorted[sorted.count / 2]) us",
             "p99 \(sorted[sorted.count * 99 / 100]) us"

@@ -219,10 +219,14 @@ int carillon_report_crashes(int fd) {
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_crash;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    /* A signal that whoever started the process has blocked would wait, or end the process without a report. */
+    sigset_t reported;
+    sigemptyset(&reported);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         if (sigaction(signals[i], &action, NULL) != 0) return errno;
+        sigaddset(&reported, signals[i]);
     }
-    return 0;
+    return pthread_sigmask(SIG_UNBLOCK, &reported, NULL);
 }
 
 int carillon_report_crashes_of_this_thread(void) {

@@ -107,14 +107,17 @@ final class Child {
         questions.descriptor = -1
     }
 
-    /// Waits for the end: the signal that ended it, or 0, and its exit status.
+    /// Waits for the end, not for ever: the signal that ended it, or 0, and its exit status.
     func end() -> (signal: Int32, status: Int32) {
-        if status == nil {
+        var turns = Self.patience / 10
+        while status == nil, turns > 0 {
             var ended: Int32 = 0
-            while waitpid(process, &ended, 0) < 0, errno == EINTR {}
-            status = ended
+            if waitpid(process, &ended, WNOHANG) == process { status = ended }
+            turns -= 1
+            if status == nil { poll(nil, 0, 10) }
         }
-        let status = status ?? 0
+        // It runs on: no signal has this number.
+        guard let status else { return (-1, -1) }
         return (status & 0x7f, (status >> 8) & 0xff)
     }
 

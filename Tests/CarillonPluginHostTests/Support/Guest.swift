@@ -1,5 +1,6 @@
 import CommandTestSupport
 import Foundation
+import Glibc
 import Synchronization
 import Testing
 
@@ -21,9 +22,10 @@ enum Guest {
 
     /// The same, linked with Dispatch: the library that these tests use themselves.
     static func dispatchLibrary() throws -> String {
-        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
-        let line = maps.split(separator: "\n").first { $0.hasSuffix("/libdispatch.so") }
-        let path = try #require(line?.split(separator: " ").last.map(String.init))
+        let function = try #require(dlsym(nil, "dispatch_after_f"))
+        var found = Dl_info()
+        try #require(dladdr(function, &found) != 0)
+        let path = String(cString: try #require(found.dli_fname))
         let folder = URL(filePath: path).deletingLastPathComponent().path
         return try library(["-DDISPATCH", "-Wl,-rpath,\(folder)", path])
     }

@@ -4,6 +4,7 @@
 #include "parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/prctl.h>
@@ -23,8 +24,9 @@
 #endif
 
 /* What becomes of a call. Where an argument decides, the call is allowed if it is as said and fails with `failure` if not.
- * Arguments are compared in their lower half; NULL in both. */
-typedef enum rule_kind { ALLOW, FAIL, IF_EQUAL, UNLESS_SET, IF_SET, IF_NULL } rule_kind;
+ * Arguments are compared in their lower half; NULL in both. With TRAP_IF_EQUAL the calling thread gets SIGSYS if the argument
+ * is as said; if not, the rules below decide. */
+typedef enum rule_kind { ALLOW, FAIL, IF_EQUAL, UNLESS_SET, IF_SET, IF_NULL, TRAP_IF_EQUAL } rule_kind;
 
 typedef struct rule {
     uint32_t call;
@@ -71,6 +73,13 @@ static void add_rule(program *program, const rule *rule) {
         give(program, fail);
         give(program, SECCOMP_RET_ALLOW);
         break;
+    case TRAP_IF_EQUAL:
+        add(program, equal, rule->call, 0, 4);
+        load(program, lower_half(rule->argument));
+        add(program, equal, rule->value, 0, 1);
+        give(program, SECCOMP_RET_TRAP);
+        load(program, offsetof(struct seccomp_data, nr));
+        break;
     case IF_NULL:
         add(program, equal, rule->call, 0, 6);
         load(program, lower_half(rule->argument));
@@ -103,11 +112,14 @@ static bool install(const rule *rules, size_t count, uint32_t otherwise) {
 
 /* glibc makes threads by clone where clone3, whose arguments no filter can see, does not exist. */
 #define NO_CLONE3 {SYS_clone3, FAIL, ENOSYS, 0, 0}
+/* How libdispatch opens /proc/<thread>/stat, once a second where it has threads of its own. It ends the process if it cannot,
+ * so the call is trapped, and the handler in crash.c pretends. */
+#define DISPATCH_MONITOR {SYS_openat, TRAP_IF_EQUAL, 0, 2, O_RDONLY | O_NONBLOCK}
 #define THREADS_ONLY {SYS_clone, IF_SET, EPERM, 0, CLONE_THREAD}
 
 bool carillon_restrict_calls_while_loading(void) {
     const rule rules[] = {
-        {SYS_socket, FAIL, EPERM, 0, 0}, {SYS_socketpair, FAIL, EPERM, 0, 0},
+        DISPATCH_MONITOR, {SYS_socket, FAIL, EPERM, 0, 0}, {SYS_socketpair, FAIL, EPERM, 0, 0},
         {SYS_execve, FAIL, EPERM, 0, 0}, {SYS_execveat, FAIL, EPERM, 0, 0},
 #ifdef SYS_fork
         {SYS_fork, FAIL, EPERM, 0, 0},
@@ -160,7 +172,7 @@ bool carillon_restrict_calls_while_running(void) {
         ALLOWED(epoll_create1), ALLOWED(epoll_ctl), ALLOWED(epoll_pwait), ALLOWED(eventfd2),
         ALLOWED(timerfd_create), ALLOWED(timerfd_settime), ALLOWED(timerfd_gettime),
         {SYS_setpriority, FAIL, 0, 0, 0},
-        ABSENT(openat), ABSENT(newfstatat), ABSENT(fstat), ABSENT(readlinkat), ABSENT(faccessat),
+        DISPATCH_MONITOR, ALLOWED(dup), ABSENT(openat), ABSENT(newfstatat), ABSENT(fstat), ABSENT(readlinkat), ABSENT(faccessat),
         {SYS_statx, FAIL, ENOSYS, 0, 0}, {SYS_ioctl, FAIL, ENOTTY, 0, 0},
 #ifdef SYS_rseq
         ALLOWED(rseq),

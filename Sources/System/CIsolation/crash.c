@@ -1,4 +1,4 @@
-/* Reports of crashes. Everything that runs inside the signal handler is async-signal-safe but for backtrace(), which is
+/* Signal handlers: reports of crashes, and what the sandbox pretends. Everything that runs inside the signal handler is async-signal-safe but for backtrace(), which is
  * tried last, when the report is out. */
 #define _GNU_SOURCE
 #include "cisolation.h"
@@ -165,7 +165,43 @@ static void send_report(const carillon_crash_report *report) {
     while (write(report_fd, report, sizeof *report) < 0 && errno == EINTR) {}
 }
 
+/* ---- System calls that the sandbox pretends to do ---------------------------------------- */
+
+/* An empty file. */
+static int empty_fd = -1;
+
+static bool is_of_proc(const char *path) {
+    const char *expected = "/proc/";
+    while (*expected && *path == *expected) { path++; expected++; }
+    return *expected == 0;
+}
+
+/* libdispatch asks what its threads are doing, and takes the answer that a thread is gone for a reason to end the process. An
+ * empty file tells it nothing. */
+static long pretend_to_open(uintptr_t path) {
+    if (!is_of_proc((const char *)path)) return -ENOENT;
+    int fd = dup(empty_fd);
+    return fd < 0 ? -EMFILE : fd;
+}
+
+/* Whether the signal came from the sandbox, and the call has got a result. */
+static bool pretend(const siginfo_t *info, ucontext_t *context) {
+    if (info->si_code != 1 /* SYS_SECCOMP */ || info->si_syscall != SYS_openat) return false;
+    int failure = errno;
+#if defined(__x86_64__)
+    greg_t *registers = context->uc_mcontext.gregs;
+    registers[REG_RAX] = pretend_to_open((uintptr_t)registers[REG_RSI]);
+#elif defined(__aarch64__)
+    context->uc_mcontext.regs[0] = (unsigned long long)pretend_to_open(context->uc_mcontext.regs[1]);
+#else
+    (void)context;
+#endif
+    errno = failure;
+    return true;
+}
+
 static void on_crash(int number, siginfo_t *info, void *context) {
+    if (number == SIGSYS && pretend(info, context)) return;
     if (__sync_lock_test_and_set(&is_reported, 1)) {
         /* Another thread reports already and ends the process; this one must not end it before. */
         struct timespec pause = {1, 0};
@@ -209,6 +245,7 @@ static void on_crash(int number, siginfo_t *info, void *context) {
 
 int carillon_report_crashes(int fd) {
     if (pipe2(probe, O_CLOEXEC | O_NONBLOCK) != 0) return errno;
+    empty_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     report_fd = fd;
     /* The unwinder's library is loaded at its first use, which must not be inside the handler or the sandbox. */
     void *address;

@@ -1,6 +1,6 @@
+import CIsolation
 import CommandTestSupport
 import Foundation
-import Glibc
 import Synchronization
 import Testing
 
@@ -22,10 +22,11 @@ enum Guest {
 
     /// The same, linked with Dispatch: the library that these tests use themselves.
     static func dispatchLibrary() throws -> String {
-        let function = try #require(dlsym(nil, "dispatch_after_f"))
-        var found = Dl_info()
-        try #require(dladdr(function, &found) != 0)
-        let path = String(cString: try #require(found.dli_fname))
+        let names = withUnsafeTemporaryAllocation(of: carillon_module.self, capacity: 512) { modules in
+            let count = carillon_list_modules(modules.baseAddress, modules.count)
+            return modules.prefix(count).compactMap { $0.name.map { String(cString: $0) } }
+        }
+        let path = try #require(names.first { $0.hasSuffix("/libdispatch.so") })
         let folder = URL(filePath: path).deletingLastPathComponent().path
         return try library(["-DDISPATCH", "-Wl,-rpath,\(folder)", path])
     }

@@ -21,7 +21,8 @@ typedef struct carillon_crash_report {
     uint64_t frames[CARILLON_CRASH_FRAMES]; /* return addresses, the innermost first */
 } carillon_crash_report;
 
-/* From now on a crash of any thread is reported to `fd`, and then ends the process as it would have. 0, or an errno.
+/* From now on a crash of any thread is reported to `fd`, and then ends the process as it would have. The sandbox needs it too:
+ * it answers some system calls by the same handler. 0, or an errno.
  * Not safe on more than one thread; call it before others start. */
 int carillon_report_crashes(int fd);
 /* Gives the calling thread a stack for signal handlers, so that a stack overflow is reported too. 0, or an errno. */

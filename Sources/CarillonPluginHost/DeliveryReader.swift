@@ -11,7 +11,7 @@ struct DeliveryReader {
     init(_ process: PluginProcess) { self.process = process }
 
     func run(_ descriptor: Int32) -> Never {
-        // Plugins see the process only as it is meant to be.
+        // No delivery is read before this thread has given up its rights.
         process.confinement.enter()
         process.deliveries.collect()
         var socket = ReceivingSocket(descriptor, taking: FrameKind.deliveries, room: Self.room)

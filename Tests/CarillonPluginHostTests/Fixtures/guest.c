@@ -141,7 +141,8 @@ static void start(guest *self, uint64_t ticket, void *(*body)(void *)) {
     job *task = malloc(sizeof *task);
     *task = (job){ self, ticket };
     pthread_t thread;
-    if (pthread_create(&thread, NULL, body, task) != 0) end(self, ticket, "no-thread");
+    if (pthread_create(&thread, NULL, body, task) != 0) return end(self, ticket, "no-thread");
+    pthread_detach(thread);
 }
 
 #pragma GCC diagnostic ignored "-Winfinite-recursion"

@@ -41,6 +41,8 @@ package final class ChildSession: Sendable {
     private struct State {
         /// Why the router ends it.
         var reason: String?
+        /// Whether the process is gone, and what leads to it closed.
+        var isReaped = false
         /// Since when its end is awaited.
         var endingSince: Deadline?
         var watch: CallWatch
@@ -165,8 +167,9 @@ package final class ChildSession: Sendable {
         state.withLock { state in
             if state.reason == nil { state.reason = reason }
             if state.endingSince == nil { state.endingSince = now() }
+            // Its handle is closed by then, and may be that of another process.
+            if !state.isReaped { process.control.kill() }
         }
-        process.control.kill()
         questions.wake()
     }
 
@@ -301,7 +304,10 @@ package final class ChildSession: Sendable {
         deliveriesEnded.wait()
         lines.read(now: now(), handlers.line)
         var end = end
-        end.reason = state.withLock(\.reason)
+        end.reason = state.withLock { state in
+            state.isReaped = true
+            return state.reason
+        }
         end.crash = crashReport()
         for descriptor in [process.errors, process.crashes, process.control.handle] { Glibc.close(descriptor) }
         greeting.give(false)

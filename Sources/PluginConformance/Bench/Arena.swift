@@ -1,4 +1,3 @@
-import PluginProtocol
 import CarillonABI
 import Glibc
 import PluginHost

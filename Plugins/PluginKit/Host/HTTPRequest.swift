@@ -4,7 +4,7 @@ import Units
 /// A request for the host to send. Built in two buffers, so that a delivery costs few allocations.
 public struct HTTPRequest: ~Copyable {
     private struct Field {
-        let name: StaticString
+        let name: Range<Int>
         let value: Range<Int>
     }
 
@@ -59,9 +59,20 @@ public struct HTTPRequest: ~Copyable {
 
     /// Adds a field. `name` is in lower case; `value` holds no control characters.
     public mutating func addHeader(_ name: StaticString, _ value: String) {
+        addHeader(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
+    }
+
+    /// Adds a field with a name that is known only when the program runs.
+    public mutating func addHeader(named name: String, _ value: String) {
+        addHeader(name.utf8, value)
+    }
+
+    private mutating func addHeader(_ name: some Collection<UInt8>, _ value: String) {
         let start = text.count
+        text.append(contentsOf: name)
+        let end = text.count
         text.append(contentsOf: value.utf8)
-        fields.append(Field(name: name, value: start..<text.count))
+        fields.append(Field(name: start..<end, value: end..<text.count))
     }
 
     /// Calls `body` with the request as the ABI has it.
@@ -83,7 +94,7 @@ public struct HTTPRequest: ~Copyable {
                         headers.initializeElement(
                             at: index,
                             to: carillon_field(
-                                name: carillon_str(field.name),
+                                name: carillon_str(UnsafeRawBufferPointer(rebasing: text[field.name])),
                                 value: carillon_bytes(UnsafeRawBufferPointer(rebasing: text[field.value]))
                             )
                         )

@@ -106,6 +106,11 @@ extension JSONObject {
         return object
     }
 
+    /// The names and values, in the order of the text.
+    public var members: [(name: String, value: JSONValue)] {
+        (0..<count).map { index in (member(at: index).key, member(at: index).value) }
+    }
+
     /// All bitcoin there will ever be.
     private static var mostSatoshis: Int64 { 2_100_000_000_000_000 }
 
@@ -122,6 +127,13 @@ extension JSONObject {
             throw PluginError("\(key): expected signals such as dm, \(SignalName.form), found another text")
         }
         return Set(names)
+    }
+}
+
+extension JSONValue {
+    /// A text, a number or a flag as text; nil for anything else.
+    public var literalText: String? {
+        string ?? (bool != nil || number != nil ? String(decoding: raw, as: UTF8.self) : nil)
     }
 }
 

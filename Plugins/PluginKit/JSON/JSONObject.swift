@@ -80,7 +80,7 @@ public struct JSONObject: Sendable {
         firstIndex(of: JSONObject.bytes(name)).map { JSONValue(raw: bytes[slots[$0].value]) }
     }
 
-    /// The value of the member of that name.
+    /// The value of the member of a name that is known only when the program runs.
     public subscript(named name: String) -> JSONValue? {
         var name = name
         return name.withUTF8 { firstIndex(of: UnsafeRawBufferPointer($0)) }
@@ -91,10 +91,7 @@ public struct JSONObject: Sendable {
     public func contains(_ name: StaticString) -> Bool { self[name] != nil }
 
     /// Whether there is a member of that name.
-    public func contains(named name: String) -> Bool {
-        var name = name
-        return name.withUTF8 { firstIndex(of: UnsafeRawBufferPointer($0)) != nil }
-    }
+    public func contains(named name: String) -> Bool { self[named: name] != nil }
 
     /// Whether there is a member of the name of `member`, whatever escapes either is written with.
     public func contains(nameOf member: JSONMember) -> Bool {

@@ -56,6 +56,8 @@ extension JSONWriter {
 public enum ReadableMessageError: String, Error {
     /// The rule's block is no JSON object.
     case badNative = "bad-native"
+    /// A text would lead to another address than the one described.
+    case badURL = "bad-url"
     /// There is nothing to show.
     case empty = "payload-empty"
     /// More than a message may have, however short the texts are made.

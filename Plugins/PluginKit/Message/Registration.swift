@@ -17,9 +17,18 @@ public struct Registration: ~Copyable {
 
     /// A further field of the registration such as `p256dh`, or nil.
     public func field(_ name: StaticString) -> BorrowedText? {
+        field(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+    }
+
+    /// The same with a name that is known only when the program runs.
+    public func field(named name: String) -> BorrowedText? {
+        field(name.utf8)
+    }
+
+    private func field(_ name: some Sequence<UInt8>) -> BorrowedText? {
         guard let fields = abi.fields else { return nil }
         for field in UnsafeBufferPointer(start: fields, count: abi.field_count)
-        where BorrowedText(field.name) == name {
+        where BorrowedText(field.name).bytes.elementsEqual(name) {
             return BorrowedText(field.value)
         }
         return nil

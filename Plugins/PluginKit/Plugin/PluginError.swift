@@ -19,6 +19,20 @@ public struct PluginError: Error, CustomStringConvertible, Sendable {
     /// The same of a block that stands under `key`, where the sentence begins with a key of that block.
     public func inside(_ key: StaticString) -> PluginError { PluginError("\(key).\(description)") }
 
+    /// What `body` returns; what it throws gets a place of the configuration in front, as in `services.pager.url: …`.
+    public static func at<Result>(
+        _ place: String,
+        _ body: () throws(PluginError) -> Result
+    ) throws(PluginError) -> Result {
+        do throws(PluginError) {
+            return try body()
+        } catch {
+            // What begins with a key and a colon says where it is, too.
+            let isPlaced = error.description.first { $0 == ":" || $0 == " " } == ":"
+            throw PluginError(place + (isPlaced ? "." : ": ") + error.description)
+        }
+    }
+
     /// Writes the sentence into the room that a caller of the ABI lent, cut at a character when it does not fit.
     func write(to error: UnsafeMutablePointer<carillon_error>?) {
         guard let error, let room = error.pointee.buf else { return }

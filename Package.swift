@@ -128,7 +128,7 @@ let vocabulary: [[Target]] = [
             name: "PlatformTestSupport",
             dependencies: [
                 "Platforms", "Rules", "YAMLReading", "APNsTransport", "FCMTransport", "WebPushTransport",
-                "UnifiedPushTransport", "NtfyTransport", "GotifyTransport",
+                "UnifiedPushTransport", "NtfyTransport", "GotifyTransport", "WebhookTransport", "HTTPTemplateTransport",
             ],
             path: "Tests/PlatformTestSupport"
         )
@@ -407,12 +407,17 @@ let plugins: [[Target]] = [
     ),
     plugin("Ntfy", "Transport", uses: ["Cipher"]),
     plugin("Gotify", "Transport"),
+    plugin("Webhook", "Transport", uses: ["Cipher"]),
+    plugin("HTTPTemplate", "Transport", tests: ["YAMLReading"]),
 
     plugin("Mutes", "Filter"),
     plugin("WebOfTrust", "Filter"),
     plugin("Noise", "Filter"),
 ]
-let pluginNames = ["APNs", "FCM", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Mutes", "WebOfTrust", "Noise"]
+let pluginNames = [
+    "APNs", "FCM", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Webhook", "HTTPTemplate", "Mutes", "WebOfTrust",
+    "Noise",
+]
 
 // MARK: Push services on loopback
 

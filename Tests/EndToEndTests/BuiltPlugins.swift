@@ -5,8 +5,9 @@ import Testing
 
 /// A folder with copies of the plugins that `swift build` made; gone with it.
 final class BuiltPlugins: Sendable {
-    static let names = ["APNs", "FCM", "Gotify", "Ntfy", "UnifiedPush", "WebPush"].map { "libCarillon\($0).so" }
-    static let platforms = ["android", "gotify", "ios", "ntfy", "unifiedpush", "web"]
+    static let names = ["APNs", "FCM", "Gotify", "HTTPTemplate", "Ntfy", "UnifiedPush", "Webhook", "WebPush"]
+        .map { "libCarillon\($0).so" }
+    static let platforms = ["android", "gotify", "http", "ios", "ntfy", "unifiedpush", "web", "webhook"]
 
     private let folder: URL
 

@@ -44,8 +44,7 @@ class Router:
         folder.mkdir()
         self.plugins.mkdir(mode=0o755)
         for name in self.plugin_names:
-            shutil.copy(built(name), self.plugins / name)
-            (self.plugins / name).chmod(0o755)
+            self.add_plugin(name)
         # YAML is a superset of JSON.
         self.configuration = {
             "identity": {"key_file": "carillon.key"},
@@ -66,6 +65,11 @@ class Router:
                 }
             },
         }
+
+    def add_plugin(self, name: str):
+        """A library of the build, beside those that every test has."""
+        shutil.copy(built(name), self.plugins / name)
+        (self.plugins / name).chmod(0o755)
 
     @property
     def configuration_file(self) -> Path:

@@ -5,6 +5,7 @@ import Testing
 struct PluginLinkageTests {
     static let plugins = [
         "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonUnifiedPush.so", "libCarillonWebPush.so",
+        "libCarillonWebhook.so", "libCarillonHTTPTemplate.so",
         "libCarillonMutes.so", "libCarillonNoise.so", "libCarillonWebOfTrust.so",
     ]
 
@@ -33,6 +34,7 @@ struct PluginLinkageTests {
     @Test(arguments: [
         ("libCarillonAPNs.so", "ios"), ("libCarillonFCM.so", "android"),
         ("libCarillonUnifiedPush.so", "unifiedpush"), ("libCarillonWebPush.so", "web"),
+        ("libCarillonWebhook.so", "webhook"), ("libCarillonHTTPTemplate.so", "http"),
     ])
     func loadsAndDescribesItself(_ name: String, _ platform: String) throws {
         let path = try BuiltLibrary.named(name).path

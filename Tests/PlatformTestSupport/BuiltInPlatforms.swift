@@ -1,16 +1,19 @@
 import APNsTransport
 import FCMTransport
 import GotifyTransport
+import HTTPTemplateTransport
 import NtfyTransport
 import Platforms
 import UnifiedPushTransport
 import WebPushTransport
+import WebhookTransport
 
 extension PlatformCatalog {
     /// The documents of Carillon's own transports, by platform.
     package static let builtInDocuments: [String: String] = [
-        "android": FCMDescription.json, "gotify": GotifyDescription.json, "ios": APNsDescription.json,
-        "ntfy": NtfyDescription.json, "unifiedpush": UnifiedPushDescription.json, "web": WebPushDescription.json,
+        "android": FCMDescription.json, "gotify": GotifyDescription.json, "http": HTTPTemplateDescription.json,
+        "ios": APNsDescription.json, "ntfy": NtfyDescription.json, "unifiedpush": UnifiedPushDescription.json,
+        "web": WebPushDescription.json, "webhook": WebhookDescription.json,
     ].mapValues { "\($0)" }
 
     /// What Carillon's own transports say about their platforms.

@@ -91,9 +91,11 @@ struct PlatformDescriptionTests {
 
     @Test func findsPlatformsByTheirBlocks() {
         let catalog = PlatformCatalog.builtIn
-        #expect(catalog.platforms == ["android", "gotify", "ios", "ntfy", "unifiedpush", "web"])
+        #expect(catalog.platforms == ["android", "gotify", "http", "ios", "ntfy", "unifiedpush", "web", "webhook"])
         #expect(catalog.platform(ofBlock: "apns") == "ios" && catalog.platform(ofBlock: "ios") == nil)
-        #expect(catalog.blocks.map(\.key) == ["fcm", "gotify", "apns", "ntfy", "unifiedpush", "webpush"])
+        #expect(
+            catalog.blocks.map(\.key) == ["fcm", "gotify", "http", "apns", "ntfy", "unifiedpush", "webpush", "webhook"]
+        )
         #expect(catalog.silentPushesPerHour == ["ios": 3] && catalog.onlyIngressPlatform == "ios")
     }
 

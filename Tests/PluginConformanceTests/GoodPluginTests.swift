@@ -44,12 +44,21 @@ struct GoodPluginTests {
 
     @Test(arguments: [
         "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonGotify.so", "libCarillonNtfy.so",
-        "libCarillonWebPush.so",
+        "libCarillonWebPush.so", "libCarillonHTTPTemplate.so",
     ])
     func aDescribedPluginPassesWithItsOwnSample(library: String) async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.copy(library))
         expectPassed(report, skipping: [.checkBlock])
+    }
+
+    /// It checks blocks beyond its description.
+    @Test func theShippedWebhookPasses() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(path: try workshop.copy("libCarillonWebhook.so"))
+        expectPassed(report)
+        #expect(remark(.messageID, report) == "the id travels in webhook-id")
+        #expect(remark(.modes, report) == "it honours: wake, nudge, alert")
     }
 
     @Test(arguments: [

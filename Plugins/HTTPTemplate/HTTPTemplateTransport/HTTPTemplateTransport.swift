@@ -1,0 +1,81 @@
+public import PluginKit
+import Units
+
+/// Push services that the operator describes in the configuration: a request with placeholders, and what its answers
+/// mean. For services that show a text to a person.
+public final class HTTPTemplateTransport: PluginTransport {
+    public static let platform: StaticString = "http"
+    public static let description: StaticString? = HTTPTemplateDescription.json
+
+    private static let servicesLimit = 32
+
+    private let services: [String: Service]
+    private let wakeTexts: WakeTexts
+    private let host: Host
+    private let now: @Sendable () -> Timestamp
+
+    public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
+    }
+
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
+        try configuration.refuseMembers(except: ["wake_message", "batch_message", "services"])
+        wakeTexts = try WakeTexts(configuration)
+        let blocks = try configuration.mapping("services", expected: "services by their names") ?? JSONObject()
+        guard (1...HTTPTemplateTransport.servicesLimit).contains(blocks.count) else {
+            throw PluginError("services: expected 1 to \(HTTPTemplateTransport.servicesLimit), found \(blocks.count)")
+        }
+        var services: [String: Service] = [:]
+        for (name, value) in blocks.members {
+            services[name] = try PluginError.at("services.\(name)") { () throws(PluginError) in
+                guard let block = value.object else { throw PluginError("expected a mapping, found \(value.kind)") }
+                return try Service(block)
+            }
+        }
+        self.services = services
+        self.host = host
+        self.now = now
+    }
+
+    public func validate(_ registration: borrowing Registration) throws(PluginError) {
+        try service(of: registration).check(registration)
+    }
+
+    public func deliver(
+        _ ticket: Ticket,
+        _ registration: borrowing Registration,
+        _ notification: borrowing Notification
+    ) -> Admission {
+        let service: Service
+        do throws(PluginError) {
+            service = try self.service(of: registration)
+            try service.check(registration)
+        } catch {
+            return .invalid
+        }
+        switch notification.mode {
+        // Nobody there could decrypt it.
+        case .sealed, nil: return .unsupported
+        case .wake, .nudge, .alert: break
+        }
+        do throws(ReadableMessageError) {
+            let values = try Values(notification, registration, service, wakeTexts)
+            var request = try service.request.request(values)
+            request.maxResponseBytes = 4096
+            return host.send(request) { [now, answers = service.answers] response in
+                ticket.complete(answers.outcome(response, now: now()))
+            }
+        } catch {
+            ticket.complete(Outcome(.rejected, reason: error.rawValue))
+            return .accepted
+        }
+    }
+
+    /// The service that the registration names; the only one where it names none.
+    private func service(of registration: borrowing Registration) throws(PluginError) -> Service {
+        let name = registration.field("service")?.string
+        if let name, let service = services[name] { return service }
+        if name == nil, services.count == 1, let service = services.first?.value { return service }
+        throw PluginError("service: expected \(services.keys.sorted().joined(separator: " or "))")
+    }
+}

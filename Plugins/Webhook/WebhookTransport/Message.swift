@@ -1,0 +1,114 @@
+import PluginKit
+import Units
+
+/// The body of a request: the rendered notification as a JSON object.
+///
+/// It holds what the notification's mode has, and nothing else: the router leaves out what a stricter mode may not show.
+/// Members of the rule's block stand beside the message's own, whose names they cannot have.
+enum Message {
+    /// In bytes. Standard Webhooks asks senders to stay below 20 KB.
+    static let limit = 20_000
+    /// The names of the message's own members.
+    static let names: [StaticString] = [
+        "id", "mode", "signal", "count", "urgency", "expires_at", "recipient", "title", "subtitle", "body", "category",
+        "thread", "collapse_key", "url", "actions", "data", "sealed",
+    ]
+
+    /// The bytes to send. `recipient` is what the app's server knows the device by, nil for an endpoint of its own.
+    static func make(
+        _ notification: borrowing Notification,
+        recipient: String?
+    ) throws(ReadableMessageError) -> [UInt8] {
+        guard let data = try? notification.data.jsonObject(), let sealed = try? notification.sealed.jsonObject(),
+            let native = try? notification.native.jsonObject()
+        else { throw .badNative }
+        let block = native.removing(names)
+        let bytes = FittedPayload.make(limit: limit) { writer, limits in
+            writer.beginObject()
+            writeHead(notification, recipient, to: &writer)
+            let lengths = writeContent(notification, data, to: &writer, within: limits)
+            if !sealed.isEmpty {
+                writer.key("sealed")
+                writer.object(sealed)
+            }
+            writer.members(of: block)
+            writer.endObject()
+            return lengths
+        }
+        guard let bytes else { throw .tooLarge }
+        return bytes
+    }
+
+    private static func writeHead(
+        _ notification: borrowing Notification,
+        _ recipient: String?,
+        to writer: inout JSONWriter
+    ) {
+        writer.member("id", notification.id)
+        writer.key("mode")
+        writer.string(notification.mode?.word ?? "")
+        writer.member("signal", notification.signal)
+        if notification.count > 0 {
+            writer.key("count")
+            writer.integer(notification.count)
+        }
+        writer.key("urgency")
+        writer.string(notification.urgency.word)
+        if let expiresAt = notification.expiresAt {
+            writer.key("expires_at")
+            writer.integer(expiresAt.seconds)
+        }
+        if let recipient {
+            writer.key("recipient")
+            writer.string(recipient)
+        }
+    }
+
+    private static func writeContent(
+        _ notification: borrowing Notification,
+        _ data: JSONObject,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        var lengths = FittedPayload.Lengths()
+        lengths.title = writer.member("title", notification.title, limit: limits.title)
+        lengths.subtitle = writer.member("subtitle", notification.subtitle, limit: limits.subtitle)
+        lengths.body = writer.member("body", notification.body, limit: limits.body)
+        writer.member("category", notification.category)
+        writer.member("thread", notification.thread)
+        writer.member("collapse_key", notification.collapseKey)
+        writer.member("url", notification.url)
+        if notification.hasActions {
+            writer.key("actions")
+            writer.actions(of: notification)
+        }
+        if !data.isEmpty {
+            writer.key("data")
+            writer.beginObject()
+            lengths.referencedContent = writer.members(ofData: data, referencedContent: limits.referencedContent)
+            writer.endObject()
+        }
+        return lengths
+    }
+}
+
+extension Mode {
+    fileprivate var word: String {
+        switch self {
+        case .wake: "wake"
+        case .nudge: "nudge"
+        case .sealed: "sealed"
+        case .alert: "alert"
+        }
+    }
+}
+
+extension Urgency {
+    fileprivate var word: String {
+        switch self {
+        case .low: "low"
+        case .normal: "normal"
+        case .high: "high"
+        }
+    }
+}

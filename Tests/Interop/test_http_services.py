@@ -1,0 +1,218 @@
+"""Services that operators describe in the configuration, as contrib/examples/push-services has them."""
+
+import json
+import re
+import urllib.parse
+
+import apprise
+import pytest
+import yaml
+
+from nostr import ALL_SIGNALS, Socket
+from programs import REPOSITORY, carillon, wait_until
+from readable import Message, ReadableServer
+
+
+def example(name: str) -> dict:
+    return yaml.safe_load((REPOSITORY / f"contrib/examples/push-services/{name}.yaml").read_text())
+
+
+@pytest.fixture
+def http_router(stopped_router):
+    stopped_router.add_plugin("libCarillonHTTPTemplate.so")
+    return stopped_router
+
+
+def describe(router, *services: dict):
+    block = {"services": {}}
+    for service in services:
+        block["services"] |= service
+    router.configuration["apps"]["default"]["http"] = block
+
+
+def registration(router, person, token: str, **more) -> dict:
+    return person.registration(router, {"platform": "http", "token": token, "filters": ALL_SIGNALS, **more})
+
+
+class AppriseAPI:
+    """`POST /notify/KEY` of an Apprise API server, with Apprise itself behind it."""
+
+    def __init__(self, target: ReadableServer):
+        self._services = {"alices-key": apprise.Apprise()}
+        address = target.url.removeprefix("http://")
+        self._services["alices-key"].add(f"json://{address}/phone", tag="phone")
+        self._services["alices-key"].add(f"json://{address}/desk", tag="desk")
+        self.server = ReadableServer(self._answer)
+
+    def _answer(self, message: Message):
+        assert message.headers["content-type"] == "application/json"
+        order = json.loads(message.body)
+        services = self._services.get(message.path.removeprefix("/notify/"))
+        tag = order.get("tag")
+        if services is None or not any(services.find(tag or apprise.common.MATCH_ALL_TAG)):
+            return 204, {}, b""
+        went = services.notify(
+            body=order["body"],
+            title=order.get("title", ""),
+            notify_type=order["type"],
+            body_format=order["format"],
+            tag=tag or apprise.common.MATCH_ALL_TAG,
+        )
+        return (200 if went else 424), {}, b"{}"
+
+
+def test_apprise_passes_notifications_on(http_router, lab, alice, bob):
+    target = ReadableServer()
+    api = AppriseAPI(target)
+    describe(http_router, example("apprise"))
+    http_router.environment["APPRISE_URL"] = api.server.url
+    router = http_router.start()
+    note = alice.note("root")
+    with Socket(router) as socket:
+        socket.publish(registration(router, alice, "alices-key", tag="phone", mode="alert"), note)
+        socket.publish(bob.reply('Grüße, "Łódź" <b>&</b>\nsecond line', note))
+        [(path, _, message)] = target.wait(1)
+        assert path == "/phone" and message["type"] == "info"
+        assert message["title"] == f"💬 {bob.hex[:8]}... sent you a note"
+        assert message["message"] == 'Grüße, "Łódź" <b>&</b>\nsecond line'
+        # To all services, and that something happened and nothing more.
+        socket.publish(registration(router, alice, "alices-key"))
+        socket.publish(bob.message("secret", alice))
+        posts = target.wait(3)[1:]
+        assert sorted(post[0] for post in posts) == ["/desk", "/phone"]
+        assert {post[2]["message"] for post in posts} == {"New notification"}
+        # Nothing is saved under that key.
+        socket.publish(registration(router, alice, "nobodys-key"))
+        socket.publish(bob.message("secret", alice))
+        router.wait_for_log("no-services")
+    assert len(target.messages) == 3
+    target.stop()
+    api.server.stop()
+
+
+class Homeserver:
+    """Room messages of Matrix's client-server API: a repeat of a transaction is the same message."""
+
+    token = "syt_secret"
+    room = "!abcdefgh:example.org"
+
+    def __init__(self):
+        self.events: dict[str, dict] = {}
+        self.is_busy = False
+        self.server = ReadableServer(self._answer)
+
+    def _answer(self, message: Message):
+        if self.is_busy:
+            self.is_busy = False
+            return 429, {}, b'{"errcode": "M_LIMIT_EXCEEDED", "retry_after_ms": 20}'
+        path = re.fullmatch(r"/_matrix/client/v3/rooms/([^/]+)/send/m\.room\.message/([^/?]+)", message.path)
+        if message.method != "PUT" or path is None:
+            return 404, {}, b'{"errcode": "M_UNRECOGNIZED"}'
+        if message.headers.get("authorization") != f"Bearer {self.token}":
+            return 401, {}, b'{"errcode": "M_UNKNOWN_TOKEN"}'
+        if urllib.parse.unquote(path[1]) != self.room:
+            return 403, {}, b'{"errcode": "M_FORBIDDEN"}'
+        self.events.setdefault(path[2], json.loads(message.body))
+        return 200, {}, json.dumps({"event_id": f"${path[2]}"}).encode()
+
+
+@pytest.fixture
+def homeserver():
+    homeserver = Homeserver()
+    yield homeserver
+    homeserver.server.stop()
+
+
+def matrix(homeserver) -> dict:
+    service = example("matrix")
+    url = service["matrix"]["url"]
+    service["matrix"]["url"] = url.replace("https://matrix.example.org", homeserver.server.url)
+    assert service["matrix"]["url"] != url
+    return service
+
+
+def test_a_message_into_a_room(http_router, lab, alice, bob, homeserver):
+    describe(http_router, matrix(homeserver), example("slack"))
+    http_router.environment["MATRIX_TOKEN"] = homeserver.token
+    http_router.secrets.add(homeserver.token)
+    homeserver.is_busy = True
+    router = http_router.start()
+    note = alice.note("root")
+    with Socket(router) as socket:
+        accepted, words = socket.offer(registration(router, alice, homeserver.room))
+        assert not accepted and "service: expected matrix or slack" in words
+        socket.publish(registration(router, alice, homeserver.room, service="matrix", mode="alert"), note)
+        socket.publish(bob.reply("<b>hi</b> @room", note))
+        router.wait_for_deliveries(1)
+    first, second = homeserver.server.messages
+    assert first.path == second.path and first.body == second.body
+    [event] = homeserver.events.values()
+    title = f"💬 {bob.hex[:8]}... sent you a note"
+    assert event == {
+        "msgtype": "m.text",
+        "body": f"{title}\n<b>hi</b> @room",
+        "format": "org.matrix.custom.html",
+        "formatted_body": f"<strong>{title}</strong><br>&lt;b&gt;hi&lt;/b&gt; @room",
+        "m.mentions": {},
+    }
+
+
+def test_a_wrong_token_of_the_operator_pauses_and_loses_nothing(http_router, lab, alice, bob, homeserver):
+    describe(http_router, matrix(homeserver))
+    http_router.environment["MATRIX_TOKEN"] = "syt_outdated"
+    http_router.secrets.add("syt_outdated")
+    router = http_router.start()
+    with Socket(router) as socket:
+        socket.publish(registration(router, alice, homeserver.room))
+        socket.publish(bob.message("hello", alice))
+        router.wait_for_log("bad-access-token")
+    assert router.stop() == 1
+    router.environment["MATRIX_TOKEN"] = homeserver.token
+    router.start()
+    wait_until(lambda: homeserver.events, "the message comes", router.process)
+    [event] = homeserver.events.values()
+    assert event["body"] == "New notification"
+
+
+def test_a_bots_token_in_the_url_is_in_no_log(http_router, lab, alice, bob):
+    """Telegram's, which answers a blocked bot with 403."""
+    token = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+    answers = [
+        (429, {}, b'{"ok": false, "error_code": 429, "parameters": {"retry_after": 1}}'),
+        (200, {}, b'{"ok": true, "result": {"message_id": 7}}'),
+        (403, {}, b'{"ok": false, "error_code": 403, "description": "Forbidden: bot was blocked by the user"}'),
+    ]
+    api = ReadableServer(lambda _: answers.pop(0))
+    service = example("telegram")
+    service["telegram"]["url"] = service["telegram"]["url"].replace("https://api.telegram.org", api.url)
+    describe(http_router, service)
+    http_router.environment["TELEGRAM_BOT_TOKEN"] = token
+    http_router.secrets.add(token)
+    router = http_router.start()
+    with Socket(router) as socket:
+        socket.publish(registration(router, alice, "987654321"))
+        socket.publish(bob.message("hello", alice))
+        router.wait_for_deliveries(1)
+        socket.publish(bob.message("hello again", alice))
+        router.wait_for_log("blocked")
+        socket.publish(bob.message("and again", alice))
+    assert router.stop() == 0
+    api.stop()
+    assert [message.path for message in api.messages] == [f"/bot{token}/sendMessage"] * 3
+    assert json.loads(api.messages[0].body) == {
+        "chat_id": "987654321",
+        "text": "New notification",
+        "disable_notification": False,
+        "link_preview_options": {"is_disabled": True},
+    }
+
+
+def test_mistakes_in_a_description_are_named(http_router, monkeypatch):
+    service = example("pushover")
+    service["pushover"]["form"]["message"] = "{{text}}"
+    describe(http_router, service)
+    monkeypatch.setenv("PUSHOVER_TOKEN", "averysecretapplicationtoken")
+    run = carillon("check", "--config", http_router.configuration_file)
+    assert run.returncode == 1
+    assert "services.pushover.form.message: {{text}} is unknown: expected one of id, signal, count" in run.stderr
+    assert "averysecret" not in run.stderr

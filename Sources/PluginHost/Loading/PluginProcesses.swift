@@ -7,7 +7,10 @@ import Synchronization
 final class PluginProcesses: Sendable {
     /// The libraries that come with Carillon; they share one process unless the operator wants otherwise.
     private static let shipped = Set(
-        ["APNs", "FCM", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Mutes", "WebOfTrust", "Noise"].map {
+        [
+            "APNs", "FCM", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Webhook", "HTTPTemplate", "Mutes", "WebOfTrust",
+            "Noise",
+        ].map {
             "libCarillon\($0).so"
         }
     )

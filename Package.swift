@@ -93,6 +93,7 @@ func library(_ name: String, _ pkgConfig: String, _ package: String) -> Target {
 
 let underneath: [Target] = [
     .target(name: "CarillonABI", path: ".", sources: ["Sources/CarillonABI/layout.c"], publicHeadersPath: "include"),
+    .testTarget(name: "CarillonABITests", dependencies: ["CarillonABI", "CommandTestSupport", "JSON"]),
     library("COpenSSL", "libcrypto", "libssl-dev"),
     library("CSecp256k1", "libsecp256k1", "libsecp256k1-dev"),
     library("CNghttp2", "libnghttp2", "libnghttp2-dev"),
@@ -476,7 +477,7 @@ let package = Package(
         .executable(name: "carillon-demo", targets: ["CarillonDemo"]),
         .executable(name: "carillon-plugin-host", targets: ["CarillonPluginHost"]),
         .library(name: "CarillonLab", targets: ["CarillonLab"]),
-        .library(name: "PluginKit", targets: ["PluginKit"]),
+        .library(name: "PluginKit", targets: ["PluginKit", "CarillonABI"]),
     ]
         + pluginNames.map { .library(name: "Carillon\($0)", type: .dynamic, targets: ["\($0)Plugin"]) },
     dependencies: [

@@ -3,37 +3,25 @@
  *
  *     cc -std=c11 -Wall -Wextra -Werror -O2 -shared -fPIC -I include -o webhook.so contrib/examples/plugins/webhook.c
  */
+#include <carillon/json.h>
 #include <carillon/plugin.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct { char *ptr; size_t len, capacity; int failed; } text; /* grows; a failed allocation sticks */
 typedef struct { const carillon_host *host; uint64_t ticket; } job;
 
-static void put(text *out, const void *bytes, size_t len) {
-    if (!out->failed && len > out->capacity - out->len) {
-        char *larger = realloc(out->ptr, (out->len + len) * 2);
-        if (larger == NULL) { out->failed = 1; return; }
-        out->ptr = larger;
-        out->capacity = (out->len + len) * 2;
-    }
-    if (!out->failed && len > 0) { memcpy(out->ptr + out->len, bytes, len); out->len += len; }
-}
-
-/* ,"name":"value", or nothing when there is no value. What comes from the host is valid UTF-8, so that only
- * quotes, backslashes and control characters need escaping (RFC 8259 section 7). */
-static void put_member(text *out, const char *name, carillon_str value) {
-    if (value.len == 0) return;
-    put(out, ",\"", 2);
-    put(out, name, strlen(name));
-    put(out, "\":\"", 3);
-    for (const unsigned char *c = value.ptr, *end = c + value.len; c < end; c++) {
-        char escape[6] = { '\\', 'u', '0', '0', "0123456789abcdef"[*c >> 4], "0123456789abcdef"[*c & 15] };
-        if (*c < 0x20) put(out, escape, 6);
-        else { if (*c == '"' || *c == '\\') put(out, "\\", 1); put(out, c, 1); }
-    }
-    put(out, "\"", 1);
+/* What is sent. It runs twice: to find out the size, and to write. A member without a value is left out. */
+static void payload(carillon_json_out *out, const carillon_notification *notification) {
+    carillon_json_object(out);
+    carillon_json_name(out, "count");
+    carillon_json_integer(out, notification->count);
+    carillon_json_member(out, "id", notification->id);
+    carillon_json_member(out, "signal", notification->signal);
+    carillon_json_member(out, "title", notification->title);
+    carillon_json_member(out, "body", notification->body);
+    carillon_json_member(out, "url", notification->url);
+    if (notification->native.len > 2) carillon_json_member(out, "native", notification->native); /* the rule's block, as text */
+    carillon_json_end(out);
 }
 
 static void answered(void *context, const carillon_http_response *response) {
@@ -75,30 +63,24 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     case CARILLON_WAKE: case CARILLON_NUDGE: case CARILLON_ALERT: break;
     default: return CARILLON_UNSUPPORTED; /* never shows what it cannot seal, nor in a mode it does not know */
     }
-    text json = { 0 };
-    char start[32];
-    put(&json, start, (size_t)snprintf(start, sizeof start, "{\"count\":%u", (unsigned)notification->count));
-    put_member(&json, "id", notification->id);
-    put_member(&json, "signal", notification->signal);
-    put_member(&json, "title", notification->title);
-    put_member(&json, "body", notification->body);
-    put_member(&json, "url", notification->url);
-    if (notification->native.len > 2) put_member(&json, "native", notification->native); /* the rule's block, as text */
-    put(&json, "}", 1);
+    carillon_json_out size = carillon_json_to(NULL, 0);
+    payload(&size, notification);
     job *context = malloc(sizeof *context);
+    carillon_json_out json = carillon_json_to(malloc(size.len), size.len);
     carillon_status status = CARILLON_BUSY; /* out of memory */
-    if (context != NULL && !json.failed) {
+    if (context != NULL && json.buf != NULL) {
+        payload(&json, notification);
         const carillon_field headers[] = { { CARILLON_STR("content-type"), CARILLON_STR("application/json") } };
         const carillon_http_request request = {
             .struct_size = sizeof request, .flags = CARILLON_HTTP_UNTRUSTED_URL,
             .method = CARILLON_STR("POST"), .url = registration->token,
-            .headers = headers, .header_count = 1, .body = { json.ptr, json.len },
+            .headers = headers, .header_count = 1, .body = { json.buf, json.len },
         };
         *context = (job){ host, ticket };
         status = host->http_request(host, &request, answered, context);
     }
     if (status != CARILLON_OK) free(context);
-    free(json.ptr);
+    free(json.buf);
     return status;
 }
 
@@ -145,16 +127,11 @@ static const char description[] =
 /* What the description cannot say: the lamp's times add up to a minute at most. The block is JSON with literals only,
  * but may be anything when somebody tests this function. */
 static carillon_status check(carillon_str block, carillon_error *error) {
-    static const char key[] = "\"lamp\":[";
-    const char *at = block.ptr, *end = at + block.len;
-    long sum = 0, number = 0;
-    for (; at < end && ((size_t)(end - at) < sizeof key || memcmp(at, key, sizeof key - 1) != 0); at++) {}
-    for (at = at < end ? at + sizeof key - 1 : end; at < end && *at != ']'; at++) {
-        if (*at >= '0' && *at <= '9' && number < 100000) number = number * 10 + (*at - '0');
-        else { sum += number; number = 0; }
-        if (sum > 1000000) break;
-    }
-    return sum + number > 60000 ? refuse(error, "/lamp: expected 60000 ms at most in all") : CARILLON_OK;
+    carillon_json lamp = carillon_json_get(carillon_json_read(block), "lamp"), time;
+    int64_t sum = 0, milliseconds;
+    for (size_t at = 0; carillon_json_next(lamp, &at, NULL, &time);)
+        if (carillon_json_to_integer(time, &milliseconds) && milliseconds <= 60000 && sum <= 60000) sum += milliseconds;
+    return sum > 60000 ? refuse(error, "/lamp: expected 60000 ms at most in all") : CARILLON_OK;
 }
 
 static const carillon_transport transport = {

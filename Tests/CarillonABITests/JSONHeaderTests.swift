@@ -1,4 +1,5 @@
 import CarillonABI
+import CarillonJSON
 import CommandTestSupport
 import Foundation
 import JSON

@@ -1,0 +1,59 @@
+//! Plugins for the push router Carillon, in safe Rust and without dependencies.
+//!
+//! A plugin is a `cdylib`. It implements [`Transport`] or [`Filter`], names itself with [`plugin!`], and is judged by
+//! `carillon plugin check`. `examples/webhook.rs` is a whole transport, `examples/words.rs` a whole filter.
+//! `carillon/plugin.h` is the contract; this crate keeps what it asks for: a delivery ends once, texts are escaped, and a
+//! panic becomes a failure of the one call it happened in. That needs `panic = "unwind"`, which is Cargo's default.
+
+#![allow(unsafe_op_in_unsafe_fn)]
+#![allow(clippy::missing_safety_doc)]
+
+pub mod abi;
+pub mod filter;
+mod guard;
+mod host;
+pub mod json;
+mod message;
+pub mod testing;
+pub mod transport;
+
+pub use filter::{Filter, FilterCall, FollowDistance, Need, Verdict};
+pub use host::{Host, LogLevel, Outcome, OutcomeKind, Refusal, Request, Scope, Ticket};
+pub use message::{Action, Mode, Notification, Registration, Response, Urgency};
+pub use transport::Transport;
+
+/// Exports the entry function of a plugin. Once in a `cdylib`:
+///
+/// ```ignore
+/// carillon_plugin::plugin! {
+///     id: "org.example.pager",
+///     version: env!("CARGO_PKG_VERSION"),
+///     transports: [Pager],
+///     filters: [],
+/// }
+/// ```
+#[macro_export]
+macro_rules! plugin {
+    (
+        id: $id:expr, version: $version:expr,
+        transports: [$($transport:ty),* $(,)?], filters: [$($filter:ty),* $(,)?] $(,)?
+    ) => {
+        /// The one symbol that a plugin exports.
+        #[no_mangle]
+        pub extern "C" fn carillon_plugin_entry_v1() -> *const $crate::abi::Plugin {
+            static TRANSPORTS: &[&$crate::abi::Transport] = &[$(&$crate::transport::table::<$transport>()),*];
+            static FILTERS: &[&$crate::abi::Filter] = &[$(&$crate::filter::table::<$filter>()),*];
+            static PLUGIN: $crate::abi::Plugin = $crate::abi::Plugin {
+                struct_size: ::std::mem::size_of::<$crate::abi::Plugin>() as u32,
+                abi_minor: $crate::abi::MINOR,
+                id: $crate::abi::Str::of($id),
+                version: $crate::abi::Str::of($version),
+                transports: TRANSPORTS.as_ptr() as *const *const $crate::abi::Transport,
+                transport_count: TRANSPORTS.len(),
+                filters: FILTERS.as_ptr() as *const *const $crate::abi::Filter,
+                filter_count: FILTERS.len(),
+            };
+            &PLUGIN
+        }
+    };
+}

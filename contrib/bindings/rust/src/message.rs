@@ -1,0 +1,180 @@
+//! What a plugin is given: the device, the notification, the answer of a push service.
+
+use crate::abi;
+use crate::guard::text;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// How much the push service may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mode {
+    /// That something happened: signal and count.
+    Wake,
+    /// A neutral visible text.
+    Nudge,
+    /// Everything, encrypted to the device.
+    Sealed,
+    /// Everything.
+    Alert,
+    /// A mode of a newer host: answer [`Refusal::Unsupported`](crate::Refusal).
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    Low,
+    Normal,
+    High,
+}
+
+/// One device, as its owner registered it. All of it is secret.
+pub struct Registration<'a> {
+    abi: abi::Registration,
+    lifetime: PhantomData<&'a ()>,
+}
+
+impl<'a> Registration<'a> {
+    pub(crate) unsafe fn new(pointer: *const abi::Registration) -> Self {
+        Registration { abi: abi::adopt(pointer), lifetime: PhantomData }
+    }
+
+    /// The device token or the endpoint's URL.
+    pub fn token(&self) -> Cow<'a, str> { unsafe { text(self.abi.token) } }
+
+    /// The field of that name, such as `p256dh`.
+    pub fn field(&self, name: &str) -> Option<Cow<'a, str>> {
+        let fields = unsafe { list(self.abi.fields, self.abi.field_count) };
+        fields.iter().find(|field| unsafe { field.name.slice() } == name.as_bytes()).map(|field| unsafe { text(field.value) })
+    }
+
+    /// In milliseconds since 1970. A "gone" older than this says nothing about the device.
+    pub fn registered_unix_ms(&self) -> u64 { self.abi.registered_unix_ms }
+}
+
+/// A button.
+pub struct Action<'a> {
+    pub id: Cow<'a, str>,
+    pub label: Cow<'a, str>,
+    /// May be empty.
+    pub url: Cow<'a, str>,
+    /// May be empty.
+    pub icon: Cow<'a, str>,
+}
+
+/// What to say, in no platform's words. A text that is not set is empty.
+pub struct Notification<'a> {
+    abi: abi::Notification,
+    lifetime: PhantomData<&'a ()>,
+}
+
+macro_rules! texts {
+    ($($(#[$meta:meta])* $name:ident,)*) => {
+        $($(#[$meta])* pub fn $name(&self) -> Cow<'a, str> { unsafe { text(self.abi.$name) } })*
+    };
+}
+
+impl<'a> Notification<'a> {
+    pub(crate) unsafe fn new(pointer: *const abi::Notification) -> Self {
+        Notification { abi: abi::adopt(pointer), lifetime: PhantomData }
+    }
+
+    pub fn mode(&self) -> Mode {
+        match self.abi.mode {
+            0 => Mode::Wake,
+            1 => Mode::Nudge,
+            2 => Mode::Sealed,
+            3 => Mode::Alert,
+            _ => Mode::Unknown,
+        }
+    }
+
+    pub fn urgency(&self) -> Urgency {
+        match self.abi.urgency {
+            0 => Urgency::Low,
+            2 => Urgency::High,
+            _ => Urgency::Normal,
+        }
+    }
+
+    /// How many events this one stands for; more than 1: a batch.
+    pub fn count(&self) -> u32 { self.abi.count }
+
+    texts! {
+        /// A UUID, the same on every attempt.
+        id,
+        /// `dm`, `mention`, ...
+        signal,
+        title,
+        subtitle,
+        body,
+        category,
+        thread,
+        collapse_key,
+        url,
+        /// A JSON object: custom keys for the app.
+        data,
+        /// A JSON object: this platform's block of the rule.
+        native,
+        /// A JSON object: the envelope for the app. [`Mode::Sealed`] only.
+        sealed,
+    }
+
+    pub fn actions(&self) -> Vec<Action<'a>> {
+        let pointers = unsafe { list(self.abi.actions, self.abi.action_count) };
+        pointers
+            .iter()
+            .map(|pointer| unsafe {
+                let action = abi::adopt(*pointer);
+                Action { id: text(action.id), label: text(action.label), url: text(action.url), icon: text(action.icon) }
+            })
+            .collect()
+    }
+
+    /// When it is worth nothing any more, in milliseconds since 1970. None: the transport's default.
+    pub fn expires_unix_ms(&self) -> Option<u64> { Some(self.abi.expires_unix_ms).filter(|time| *time > 0) }
+}
+
+/// A push service's answer, or why there is none.
+pub struct Response<'a> {
+    abi: abi::HttpResponse,
+    lifetime: PhantomData<&'a ()>,
+}
+
+impl<'a> Response<'a> {
+    pub(crate) unsafe fn new(pointer: *const abi::HttpResponse) -> Self {
+        Response { abi: abi::adopt(pointer), lifetime: PhantomData }
+    }
+
+    /// 0: no answer arrived, see [`failure`](Self::failure).
+    pub fn status(&self) -> u32 { self.abi.status }
+
+    pub fn body(&self) -> &'a [u8] { unsafe { self.abi.body.slice() } }
+
+    /// The header with this name, which is written in lower case.
+    pub fn header(&self, name: &str) -> Option<Cow<'a, str>> {
+        let headers = unsafe { list(self.abi.headers, self.abi.header_count) };
+        headers
+            .iter()
+            .find(|header| unsafe { header.name.slice() } == name.as_bytes())
+            .map(|header| unsafe { text(header.value) })
+    }
+
+    /// One word, such as `timeout`.
+    pub fn failure(&self) -> Cow<'a, str> { unsafe { text(self.abi.failure) } }
+
+    /// What `retry-after` asks for where it is a number of seconds; otherwise 0, and the host decides.
+    pub fn retry_after_ms(&self) -> u32 {
+        let seconds = self.header("retry-after").and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);
+        seconds.saturating_mul(1000)
+    }
+}
+
+/// # Safety
+/// `start` has to be good for `count` elements for as long as `'a`, or NULL.
+pub(crate) unsafe fn list<'a, T>(start: *const T, count: usize) -> &'a [T] {
+    if start.is_null() || count == 0 {
+        return &[];
+    }
+    std::slice::from_raw_parts(start, count)
+}

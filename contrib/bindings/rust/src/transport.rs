@@ -1,0 +1,196 @@
+//! Transports: they carry notifications to one kind of push service.
+
+use crate::guard::{guarded, text, write_error};
+use crate::host::{Admission, Host, Refusal, Ticket};
+use crate::json::{self, Value};
+use crate::message::{list, Notification, Registration};
+use crate::abi;
+use std::ffi::c_void;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+/// One kind of push service, for one app of the operator. Every function may be called on any thread, several at once,
+/// and must return promptly: networking, retries and waiting are the router's. A panic counts as a failure of the call.
+pub trait Transport: Send + Sync + Sized + 'static {
+    /// What registrations, rules and the configuration call it: 1 to 64 of a-z, 0-9, `-` and `_`.
+    const PLATFORM: &'static str;
+    /// The JSON document that says what the platform is: see `carillon/describe.schema.json`.
+    const DESCRIPTION: &'static str = "";
+    /// It encrypts to keys of the registration (RFC 8291).
+    const ENCRYPTS: bool = false;
+    /// A person sees all it delivers: it gets nothing silent.
+    const SHOWS: bool = false;
+
+    /// Reads this platform's block of one app, an object. No network. The sentence of an error is for the operator: what
+    /// is wrong and what was expected, never a secret.
+    fn create(config: &Value, host: Host) -> Result<Self, String>;
+
+    /// Is this registration well-formed? No I/O, the same answer every time.
+    fn validate(&self, _registration: &Registration<'_>) -> Result<(), String> { Ok(()) }
+
+    /// Starts to deliver. After `Ok` the ticket has to be completed, from any thread, perhaps before this returns. After
+    /// a refusal nothing happens to it any more.
+    fn deliver(
+        &self,
+        ticket: Ticket,
+        registration: &Registration<'_>,
+        notification: &Notification<'_>,
+    ) -> Result<(), Refusal>;
+
+    /// Please end the delivery with this number soon.
+    fn cancel(&self, _ticket: u64) {}
+
+    /// An operator's command. `Ok`: the result. `Err`: what is wrong. `None`: there is no such command.
+    fn command(&self, _words: &[&str]) -> Option<Result<String, String>> { None }
+
+    /// Checks a rule's block beyond what the description can say. An error may begin with a JSON pointer, as in
+    /// `/actions/foo: expected a list`.
+    fn check(_block: &Value) -> Result<(), String> { Ok(()) }
+}
+
+pub(crate) struct Instance<T> {
+    pub(crate) plugin: T,
+    pub(crate) host: Host,
+}
+
+/// The table of a transport, for the macro [`plugin!`](crate::plugin).
+pub const fn table<T: Transport>() -> abi::Transport {
+    abi::Transport {
+        struct_size: std::mem::size_of::<abi::Transport>() as u32,
+        flags: (if T::ENCRYPTS { abi::TRANSPORT_ENCRYPTS } else { 0 }) | (if T::SHOWS { abi::TRANSPORT_SHOWS } else { 0 }),
+        platform: abi::Str::of(T::PLATFORM),
+        create: Some(create::<T>),
+        destroy: Some(destroy::<T>),
+        validate: Some(validate::<T>),
+        deliver: Some(deliver::<T>),
+        cancel: Some(cancel::<T>),
+        command: Some(command::<T>),
+        describe: abi::Str::of(T::DESCRIPTION),
+        check: Some(check::<T>),
+    }
+}
+
+/// Makes an instance of either kind: reads the configuration and keeps what the plugin makes of it.
+pub(crate) unsafe fn make<T>(
+    host: *const abi::Host,
+    config: abi::Str,
+    instance: *mut *mut c_void,
+    error: *mut abi::Error,
+    create: impl FnOnce(&Value, Host) -> Result<T, String>,
+) -> abi::Status {
+    let made = guarded(Err((abi::FAILED, "the plugin panicked in create".to_owned())), || {
+        let value = match std::str::from_utf8(config.slice()).ok().and_then(|text| json::parse(text).ok()) {
+            Some(value @ Value::Object(_)) => value,
+            _ => return Err((abi::INVALID, "expected a JSON object".to_owned())),
+        };
+        let host = Host::new(host);
+        create(&value, host.clone()).map(|plugin| Instance { plugin, host }).map_err(|words| (abi::INVALID, words))
+    });
+    match made {
+        Ok(made) => {
+            *instance = Box::into_raw(Box::new(made)) as *mut c_void;
+            abi::OK
+        }
+        Err((status, words)) => {
+            write_error(error, &words);
+            status
+        }
+    }
+}
+
+unsafe extern "C" fn create<T: Transport>(
+    host: *const abi::Host,
+    config: abi::Str,
+    instance: *mut *mut c_void,
+    error: *mut abi::Error,
+) -> abi::Status {
+    make(host, config, instance, error, T::create)
+}
+
+pub(crate) unsafe extern "C" fn destroy<T>(instance: *mut c_void) {
+    let instance = Box::from_raw(instance as *mut Instance<T>);
+    let Instance { plugin, host } = *instance;
+    guarded((), || drop(plugin));
+    host.close();
+}
+
+pub(crate) unsafe fn at<'a, T>(instance: *mut c_void) -> &'a Instance<T> { &*(instance as *const Instance<T>) }
+
+unsafe extern "C" fn validate<T: Transport>(
+    instance: *mut c_void,
+    registration: *const abi::Registration,
+    error: *mut abi::Error,
+) -> abi::Status {
+    let failure = Err((abi::FAILED, "the plugin panicked in validate".to_owned()));
+    let result = guarded(failure, || {
+        at::<T>(instance).plugin.validate(&Registration::new(registration)).map_err(|words| (abi::INVALID, words))
+    });
+    match result {
+        Ok(()) => abi::OK,
+        Err((status, words)) => {
+            write_error(error, &words);
+            status
+        }
+    }
+}
+
+unsafe extern "C" fn deliver<T: Transport>(
+    instance: *mut c_void,
+    number: u64,
+    registration: *const abi::Registration,
+    notification: *const abi::Notification,
+) -> abi::Status {
+    let instance = at::<T>(instance);
+    let (ticket, admission) = Admission::open(number, &instance.host);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        instance.plugin.deliver(ticket, &Registration::new(registration), &Notification::new(notification))
+    }));
+    match result {
+        Ok(result) => admission.close(result),
+        Err(panic) => {
+            std::mem::forget(panic);
+            admission.close_after_panic()
+        }
+    }
+}
+
+unsafe extern "C" fn cancel<T: Transport>(instance: *mut c_void, ticket: u64) {
+    guarded((), || at::<T>(instance).plugin.cancel(ticket));
+}
+
+unsafe extern "C" fn command<T: Transport>(
+    instance: *mut c_void,
+    words: *const abi::Str,
+    word_count: usize,
+    done: abi::CommandDone,
+    context: *mut c_void,
+) -> abi::Status {
+    let answer = guarded(Some(Err("the plugin panicked".to_owned())), || {
+        let words: Vec<_> = list(words, word_count).iter().map(|word| text(*word)).collect();
+        let words: Vec<&str> = words.iter().map(|word| word.as_ref()).collect();
+        at::<T>(instance).plugin.command(&words)
+    });
+    match answer {
+        None => return abi::UNSUPPORTED,
+        Some(Ok(text)) => done(context, abi::OK, abi::Str::of(&text)),
+        Some(Err(text)) if text.is_empty() => done(context, abi::FAILED, abi::Str::of("it failed")),
+        Some(Err(text)) => done(context, abi::FAILED, abi::Str::of(&text)),
+    }
+    abi::OK
+}
+
+unsafe extern "C" fn check<T: Transport>(block: abi::Str, error: *mut abi::Error) -> abi::Status {
+    let result = guarded(Err("the plugin panicked in check".to_owned()), || {
+        let value = std::str::from_utf8(block.slice()).ok().and_then(|text| json::parse(text).ok());
+        match value {
+            Some(value @ Value::Object(_)) => T::check(&value),
+            _ => Err("expected a JSON object".to_owned()),
+        }
+    });
+    match result {
+        Ok(()) => abi::OK,
+        Err(words) => {
+            write_error(error, &words);
+            abi::INVALID
+        }
+    }
+}

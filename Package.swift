@@ -272,9 +272,7 @@ let outgoing: [[Target]] = [
             name: "PluginConformance",
             dependencies: [
                 "PluginHost", "PluginProtocol", "Platforms", "CarillonABI", "Cipher", "Notifications", "HTTPLanes",
-            ],
-            // The example in C, which `carillon plugin new` writes.
-            resources: [.embedInCode("Template/plugin.c.txt")]
+            ]
         ),
         // Runs the built plugins as well, found beside the test as LinkageTests finds them.
         .testTarget(
@@ -284,6 +282,12 @@ let outgoing: [[Target]] = [
                 "Notifications", "HTTPLanes",
             ],
             exclude: ["Fixtures"]
+        ),
+        // What `carillon plugin new` writes. Most templates are links to the examples and the headers.
+        .target(name: "PluginTemplates", resources: [.embedInCode("Templates")]),
+        .testTarget(
+            name: "PluginTemplatesTests",
+            dependencies: ["CommandTestSupport", "PluginConformance", "PluginTemplates"]
         ),
     ],
     module(
@@ -348,8 +352,9 @@ let router: [[Target]] = [
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "CarillonRouter", "Operations", "RouterConfiguration", "PluginHost", "PluginConformance", "Nostr",
-                "Cipher", "Platforms", "Storage", "YAMLReading", argumentParser, lifecycle, unixSignals, logging,
+                "CarillonRouter", "Operations", "RouterConfiguration", "PluginHost", "PluginConformance",
+                "PluginTemplates", "Nostr", "Cipher", "Platforms", "Storage", "YAMLReading", argumentParser, lifecycle,
+                unixSignals, logging,
             ]
         ),
         .target(name: "CommandTestSupport", path: "Tests/CommandTestSupport"),

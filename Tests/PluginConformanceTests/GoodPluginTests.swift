@@ -150,20 +150,6 @@ struct GoodPluginTests {
         #expect(remark(.describe, report) == "Fixture")
     }
 
-    @Test(arguments: ["pager", "my-pager_2"]) func aNewPluginPasses(platform: String) async throws {
-        let workshop = try Workshop()
-        let source = try #require(PluginTemplate.source(platform: platform))
-        #expect(!source.lowercased().contains("webhook"))
-        let file = workshop.folder.appending(path: "\(platform).c")
-        try source.write(to: file, atomically: true, encoding: .utf8)
-        let report = await PluginConformance.check(path: try workshop.compile(file.path))
-        expectPassed(report, skipping: [.cancel, .command])
-        #expect(report.results.allSatisfy { $0.platform == nil || $0.platform == platform })
-    }
-
-    @Test(arguments: ["", "Pager", "a b", "../x", String(repeating: "a", count: 65)])
-    func aNewPluginNeedsAName(platform: String) { #expect(PluginTemplate.source(platform: platform) == nil) }
-
     @Test func checksThatNeedAConfigurationAreSkippedWithoutOne() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving))

@@ -1,17 +1,15 @@
-//! A webhook transport: POSTs every notification as JSON to the URL that the device's owner registered.
-//!
-//!     cargo build --release --example webhook
-//!     carillon plugin check target/release/examples/libwebhook.so
+//! A webhook transport for Carillon: POSTs every notification as JSON to the URL that the device's owner registered.
 
 use carillon_plugin::json::Value;
 use carillon_plugin::{Host, Mode, Notification, Outcome, Refusal, Registration, Request, Ticket, Transport};
 
-struct Webhook {
+struct WebhookTransport {
     host: Host,
 }
 
-impl Transport for Webhook {
+impl Transport for WebhookTransport {
     const PLATFORM: &'static str = "webhook";
+    /// Carillon reads rules, registrations and samples by it: see `carillon/describe.schema.json`.
     const DESCRIPTION: &'static str = r#"{
       "version": 1,
       "name": "Webhook",
@@ -29,7 +27,7 @@ impl Transport for Webhook {
       "sample": {"token": "https://hook.example.com/sample"}
     }"#;
 
-    fn create(_config: &Value, host: Host) -> Result<Self, String> { Ok(Webhook { host }) }
+    fn create(_config: &Value, host: Host) -> Result<Self, String> { Ok(WebhookTransport { host }) }
 
     fn validate(&self, registration: &Registration<'_>) -> Result<(), String> {
         let token = registration.token();
@@ -71,8 +69,49 @@ impl Transport for Webhook {
 }
 
 carillon_plugin::plugin! {
-    id: "org.example.webhook-rust",
+    id: "org.example.webhook",
     version: env!("CARGO_PKG_VERSION"),
-    transports: [Webhook],
+    transports: [WebhookTransport],
     filters: [],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carillon_plugin::testing::{Answer, Message, TransportBench};
+    use carillon_plugin::{json, OutcomeKind};
+
+    fn bench() -> TransportBench<WebhookTransport> { TransportBench::new("{}").unwrap() }
+
+    #[test]
+    fn a_notification_becomes_json() {
+        let message = Message { title: "Say \"hello\"".into(), ..Message::default() };
+        let delivery = bench().deliver(&message, &Answer::status(200));
+        assert_eq!(delivery.requests.len(), 1);
+        assert!(delivery.requests[0].is_untrusted_url);
+        let body = json::parse(&delivery.requests[0].body).unwrap();
+        assert_eq!(body.get("title").and_then(Value::as_str), Some("Say \"hello\""));
+        assert_eq!(body.get("body"), None);
+    }
+
+    #[test]
+    fn the_answer_decides() {
+        use OutcomeKind::*;
+        for (status, kind) in [(200, Delivered), (410, Gone), (503, Retry), (0, Retry), (400, Rejected)] {
+            let delivery = bench().deliver(&Message::default(), &Answer::status(status));
+            assert_eq!(delivery.outcome.map(|outcome| outcome.kind), Some(kind));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_sealed_is_not_sent() {
+        let delivery = bench().deliver(&Message { mode: 2, ..Message::default() }, &Answer::status(200));
+        assert_eq!((delivery.refusal, delivery.requests.len()), (Some(Refusal::Unsupported), 0));
+    }
+
+    #[test]
+    fn other_targets_are_refused() {
+        assert!(bench().validate(&Message { token: "ftp://x".into(), ..Message::default() }).is_err());
+        assert_eq!(bench().validate(&Message::default()), Ok(()));
+    }
 }

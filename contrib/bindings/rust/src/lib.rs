@@ -1,7 +1,7 @@
 //! Plugins for the push router Carillon, in safe Rust and without dependencies.
 //!
 //! A plugin is a `cdylib`. It implements [`Transport`] or [`Filter`], names itself with [`plugin!`], and is judged by
-//! `carillon plugin check`. `examples/webhook.rs` is a whole transport, `examples/words.rs` a whole filter.
+//! `carillon plugin check`. `examples/webhook.rs` is a whole transport, `examples/wordlist.rs` a whole filter.
 //! `carillon/plugin.h` is the contract; this crate keeps what it asks for: a delivery ends once, texts are escaped, and a
 //! panic becomes a failure of the one call it happened in. That needs `panic = "unwind"`, which is Cargo's default.
 

@@ -53,6 +53,8 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
     package var registrations: [String: Registration]
     /// How long a delivery may take when its answer is there at once.
     package var patience: Duration
+    /// What a process checked that the plugin took along. It is not checked again.
+    package var earlier: [EarlierCheck] = []
 
     package init(
         path: String,
@@ -67,16 +69,34 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
     }
 }
 
+/// A check that another process ran.
+package struct EarlierCheck: Sendable, Hashable, Codable {
+    package let check: ConformanceCheck
+    package let platform: String?
+    package let isFailed: Bool
+    /// It was the last one: the plugin crashed, left or hung in it.
+    package let endedProcess: Bool
+
+    package init(_ result: CheckResult, endedProcess: Bool) {
+        check = result.check
+        platform = result.platform
+        isFailed = result.verdict == .failed
+        self.endedProcess = endedProcess
+    }
+}
+
 /// Runs the checks one after the other and keeps what they come to.
 struct ConformanceRun {
     private let progress: ConformanceProgress
     private(set) var results: [CheckResult] = []
+    private var earlier: [EarlierCheck] = []
 
     init(_ progress: ConformanceProgress) {
         self.progress = progress
     }
 
     mutating func check(_ plan: ConformancePlan) {
+        earlier = plan.earlier
         var loaded: (library: PluginLibrary, descriptor: PluginDescriptor)?
         perform(.load) { () throws(CheckStop) in
             loaded = try LibraryChecks.load(plan.path)
@@ -88,14 +108,17 @@ struct ConformanceRun {
             }
             for functions in descriptor.transports {
                 let bench = TransportBench(functions, of: library, plan, progress)
+                bench.broken = Set(earlier.filter { $0.platform == functions.platform && $0.isFailed }.map(\.check))
                 for (check, body) in TransportChecks.all {
                     perform(check, of: functions.platform) { () throws(CheckStop) in try body(bench) }
                 }
             }
             for functions in descriptor.filters {
                 let bench = FilterBench(functions, of: library, plan, progress)
+                let name = "filter \(functions.name)"
+                bench.isFlawed = earlier.contains { $0.platform == name && $0.check == .verdict && $0.isFailed }
                 for (check, body) in FilterChecks.all {
-                    perform(check, of: "filter \(functions.name)") { () throws(CheckStop) in try body(bench) }
+                    perform(check, of: name) { () throws(CheckStop) in try body(bench) }
                 }
             }
         }
@@ -107,6 +130,13 @@ struct ConformanceRun {
         of platform: String? = nil,
         _ body: () throws(CheckStop) -> String
     ) {
+        if let earlier = earlier.first(where: { $0.check == check && $0.platform == platform }) {
+            guard check.preparesOthers, !earlier.endedProcess else { return }
+            // For what later checks learn from it; what it comes to was reported.
+            progress.report(.repeated(check: check, platform: platform))
+            _ = try? body()
+            return
+        }
         progress.report(.started(check: check, platform: platform))
         let result: CheckResult
         do throws(CheckStop) {

@@ -43,7 +43,9 @@ struct BadPluginTests {
         Mistake("unescaped", .hostileText, "escape quotes"),
         Mistake("unsealed", .modes, "encrypt, or return CARILLON_UNSUPPORTED"),
         Mistake("any-mode", .modes, "return CARILLON_UNSUPPORTED for every mode"),
-        Mistake("trusting", .requests, "CARILLON_HTTP_UNTRUSTED_URL"),
+        Mistake("trusting", .userURLs, "a URL of the registration"),
+        Mistake("peek", .userURLs, "a URL of the notification"),
+        Mistake("follow", .userURLs, "a URL of a redirect"),
         Mistake("tattle", .secrets, "never log tokens"),
         Mistake("share", .instances, "keep the ticket's 64 bits"),
         Mistake("lose-cancelled", .cancel, "call host->complete exactly once"),
@@ -186,6 +188,19 @@ struct BadPluginTests {
         let report = await PluginConformance.check(path: path, configurations: ["fixture": #"{"do":"nothing"}"#])
         #expect(report.failures.map(\.check) == [mistake.check])
         #expect(report.failures.first?.text.contains(mistake.advice) == true, "\(report)")
+    }
+
+    /// Its URLs are of another form than the usual ones, so that only its own sample shows what it does.
+    @Test func unguardedRequestToItsOwnSampleIsNoticed() async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile(
+            Workshop.misbehaving,
+            #"-DDESCRIBE="{\"version\":1,\"name\":\"Fixture\",\"target\":{\"kind\":\"token\"},"#
+                + #"\"sample\":{\"token\":\"https://own.example/\",\"configuration\":{\"do\":\"own-host\"}}}""#
+        )
+        let report = await PluginConformance.check(path: path)
+        #expect(report.failures.map(\.check) == [.userURLs])
+        #expect(report.failures.first?.text.contains("a URL of the registration") == true, "\(report)")
     }
 
     @Test func descriptorThatChangesIsNoDescriptor() async throws {

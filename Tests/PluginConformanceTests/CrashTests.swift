@@ -22,6 +22,38 @@ struct CrashTests {
         #expect(!report.isPassed)
     }
 
+    @Test func theOtherChecksRunAfterACrash() async throws {
+        let workshop = try Workshop()
+        let plan = try plan(workshop, doing: "crash")
+        let runner = ConformanceRunner(
+            executable: try workshop.program("carillon"),
+            arguments: ["plugin", "check", "--in-process"]
+        )
+        let report = try await runner.run(plan)
+        #expect(report.failures.map(\.check) == [.oddAnswers])
+        #expect(report.failures.first?.text.hasPrefix("it crashed with SIGABRT") == true)
+        #expect(report.ending == .complete)
+        #expect(!report.isPassed)
+        #expect(Set(report.results.map(\.check)) == Set(ConformanceCheck.ofTransports))
+        #expect(report.results.count == ConformanceCheck.ofTransports.count)
+        let judged = report.results.first { $0.check == .completes }
+        #expect(judged?.verdict == .passed)
+        #expect(judged?.text.hasPrefix("0 deliveries") == false)
+    }
+
+    /// In its second process a plugin is not asked again what it was asked in the first.
+    @Test func whatWasCheckedIsNotReportedAgain() async throws {
+        let workshop = try Workshop()
+        var plan = try plan(workshop, doing: "twice")
+        let first = await PluginConformance.check(plan)
+        let known = try #require(first.results.firstIndex { $0.check == .outcome })
+        plan.earlier = first.results[..<known].map { EarlierCheck($0, endedProcess: false) }
+        let second = await PluginConformance.check(plan)
+        #expect(second.results.map(\.check) == first.results[known...].map(\.check))
+        #expect(first.failures.map(\.check) == [.completesOnce])
+        #expect(second.failures == [])
+    }
+
     @Test(.disabled(if: isUnderAddressSanitizer, "it ends the process itself, before the guard page can"))
     func readingBeyondWhatWasLentCrashes() async throws {
         let workshop = try Workshop()

@@ -35,6 +35,36 @@ struct RunnerTests {
         #expect(report.failures.map(\.check) == [.threads])
     }
 
+    @Test func whatIsLeftRunsInANewProcess() async throws {
+        let report = try await run(
+            """
+            case $(cat) in
+            *'"endedProcess":true'*) echo '{"repeated":{"check":"load"}}'; echo '\(finished.replacing("load", with: "deliver"))' ;;
+            *) echo '\(finished)'; echo '\(started)'; kill -SEGV $$ ;;
+            esac
+            echo '{"ended":{}}'
+            """
+        )
+        #expect(report.ending == .complete)
+        #expect(report.results.map(\.check) == [.load, .threads, .deliver])
+        #expect(report.failures.map(\.check) == [.threads])
+        #expect(!report.isPassed)
+    }
+
+    @Test func checkThatCrashesLaterHasFailed() async throws {
+        let report = try await run(
+            """
+            case $(cat) in
+            *'"endedProcess":true'*) echo '{"repeated":{"check":"load"}}'; kill -SEGV $$ ;;
+            *) echo '\(finished)'; echo '\(started)'; kill -SEGV $$ ;;
+            esac
+            """
+        )
+        #expect(report.ending == .crashed(signal: 11))
+        #expect(report.results.map(\.check) == [.load, .threads])
+        #expect(report.failures.map(\.check) == [.load, .threads])
+    }
+
     @Test func silenceEndsTheProcess() async throws {
         let report = try await run("echo '\(started)'; exec sleep 600", silence: .seconds(3))
         #expect(report.ending == .hung(.seconds(3)))

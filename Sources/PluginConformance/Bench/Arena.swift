@@ -54,7 +54,7 @@ final class Arena {
     func lend<Struct: LentStruct>(_ value: Struct) -> UnsafePointer<Struct>? {
         let (claimed, filled, size) = shape.sizes(of: Struct.self)
         let room = room(size)
-        // A future field may hold anything; a field that was cut off holds nothing.
+        // A future field may hold anything.
         room.initializeMemory(as: UInt8.self, repeating: shape == .longer ? 0xff : 0)
         var value = value
         value.struct_size = UInt32(claimed)
@@ -88,8 +88,6 @@ enum StructShape: Sendable, Hashable {
     case first
     /// As a future release may make it: longer, with unknown fields.
     case longer
-    /// Shorter than any release made it, and nothing but zeros behind.
-    case cut(to: Int)
 
     /// What `struct_size` says, how much of the value is there, and how much memory there is.
     func sizes<Struct: LentStruct>(of _: Struct.Type) -> (claimed: Int, filled: Int, room: Int) {
@@ -98,7 +96,6 @@ enum StructShape: Sendable, Hashable {
         case .current: (size, size, size)
         case .first: (Struct.firstSize, Struct.firstSize, Struct.firstSize)
         case .longer: (size + 64, size, size + 64)
-        case .cut(let shorter): (min(shorter, size), min(shorter, size), size)
         }
     }
 }

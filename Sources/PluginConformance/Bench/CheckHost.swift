@@ -67,10 +67,11 @@ final class CheckHost: Sendable {
 
     func set(_ conduct: Conduct) { shell.withLock { $0.conduct = conduct } }
 
-    /// Answers everything that was held back, and holds nothing back any more.
-    func release(_ answer: Answer) {
+    /// Answers everything that was held back, and holds nothing back any more: what comes then is answered with `next`,
+    /// or in the same way.
+    func release(_ answer: Answer, then next: Answer? = nil) {
         let held = shell.withLock { shell in
-            shell.conduct = .answer(answer)
+            shell.conduct = .answer(next ?? answer)
             defer { shell.held = [] }
             return shell.held
         }

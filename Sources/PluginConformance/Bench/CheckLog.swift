@@ -93,7 +93,7 @@ struct CheckLog: Sendable {
         case .completes: unended
         case .completesOnce: repeated
         case .outcome: deliveries.values.lazy.flatMap(\.endings).first { !$0.flaw.isEmpty }?.flaw
-        case .requests: flaws.first.map { "the host could not send a request: \($0)" } ?? untrusted ?? scattered
+        case .requests: flaws.first.map { "the host could not send a request: \($0)" } ?? scattered
         case .command: unanswered ?? answeredTwice ?? unreadable
         default: nil
         }
@@ -119,17 +119,6 @@ struct CheckLog: Sendable {
             return "it ended a ticket whose delivery it did not accept: return CARILLON_OK, or leave the ticket alone"
         }
         return nil
-    }
-
-    private var untrusted: String? {
-        // A service may get the endpoint as a value in the path of its own URL.
-        let isOpen = requests.contains { request in
-            URLParts(request.url)?.origin.host == "push.conformance.example" && !request.untrustedURL
-        }
-        guard isOpen else { return nil }
-        return
-            "it sends to the URL of a registration without CARILLON_HTTP_UNTRUSTED_URL: users choose these URLs, and "
-            + "without the flag they reach the operator's own network"
     }
 
     /// Words that do not repeat: what they name are connections.

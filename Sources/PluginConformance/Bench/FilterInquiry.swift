@@ -26,9 +26,9 @@ struct FilterInquiry: Sendable {
         self.event = Array(event.utf8)
     }
 
-    /// Every text with its name in the ABI.
+    /// Every text that may hold anything, with its name in the ABI. Author and recipient are keys.
     static let texts: [(name: String, text: Text)] = [
-        ("event", \.event), ("recipient", \.recipient), ("signal", \.signal), ("author", \.author),
+        ("event", \.event), ("signal", \.signal),
         ("relation", \.relation), ("recipient_events", \.firstList),
     ]
 

@@ -43,9 +43,9 @@ struct Parcel: Sendable {
             .map { Field(name: Array($0.key.utf8), value: Array($0.value.utf8)) }
     }
 
-    /// Every text of a notification with its name in the ABI.
+    /// Every text of a notification that may hold anything, with its name in the ABI. The id is always a UUID.
     static let texts: [(name: String, text: Text)] = [
-        ("id", \.id), ("signal", \.signal), ("title", \.title), ("subtitle", \.subtitle), ("body", \.body),
+        ("signal", \.signal), ("title", \.title), ("subtitle", \.subtitle), ("body", \.body),
         ("category", \.category), ("thread", \.thread), ("collapse_key", \.collapseKey), ("url", \.url),
         ("actions", \.everyButtonText), ("data", \.data), ("native", \.native),
     ]
@@ -61,7 +61,7 @@ struct Parcel: Sendable {
         var parcel = self
         parcel.mode = mode
         guard mode == 0 else { return parcel }
-        for (name, text) in Parcel.texts where name != "id" && name != "signal" { parcel[keyPath: text] = [] }
+        for (name, text) in Parcel.texts where name != "signal" { parcel[keyPath: text] = [] }
         parcel.buttons = []
         return parcel
     }

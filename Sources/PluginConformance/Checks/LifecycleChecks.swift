@@ -95,27 +95,6 @@ enum LifecycleChecks {
                 throw .failed("it does not deliver when the host's structs are those of the first release")
             }
         }
-        // No release made structs as short as these: surviving is enough.
-        try bench.onNewInstance(.plain, .current, rules: [.completes, .completesOnce, .outcome]) { instance in
-            for size in stride(from: 8, through: carillon_notification.firstSize, by: 16) {
-                bench.at("structs of \(size) bytes")
-                _ = instance.validate(sample, .plain, .cut(to: size))
-                instance.deliver(sample, .plain, .cut(to: size))
-            }
-            _ = bench.wait(for: instance, until: \.isIdle)
-        }
-        bench.at("a host without query")
-        let withoutQuery = MemoryLayout<carillon_host>.offset(of: \.query) ?? carillon_host.firstSize
-        let (refusal, instance) = bench.create(
-            Array((bench.configuration ?? "{}").utf8),
-            .plain,
-            .cut(to: withoutQuery)
-        )
-        guard let instance else {
-            guard refusal.flaw.isEmpty else { throw .failed("of a shorter host: \(refusal.flaw)") }
-            return "it refuses a shorter host, saying: \(refusal.said)"
-        }
-        instance.destroy()
         return ""
     }
 

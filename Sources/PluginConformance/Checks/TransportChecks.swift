@@ -21,6 +21,7 @@ enum TransportChecks {
         (.completesOnce, { bench throws(CheckStop) in try DeliveryChecks.rule(.completesOnce, bench) }),
         (.outcome, { bench throws(CheckStop) in try DeliveryChecks.rule(.outcome, bench) }),
         (.requests, { bench throws(CheckStop) in try DeliveryChecks.rule(.requests, bench) }),
+        (.userURLs, UserURLChecks.userURLs),
         (.secrets, DeliveryChecks.secrets),
         (.messageID, DeliveryChecks.messageID),
         (.modes, ContentChecks.modes),

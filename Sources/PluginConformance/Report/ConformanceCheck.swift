@@ -20,6 +20,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     case completesOnce = "completes-once"
     case outcome
     case requests
+    case userURLs = "user-urls"
     case secrets
     case messageID = "message-id"
     case modes
@@ -40,6 +41,17 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     package static let ofTransports = allCases.filter { ![.decide, .verdict, .needs].contains($0) }
     /// Of filters, in the order in which it is checked.
     package static let ofFilters: [ConformanceCheck] = [.load, .descriptor] + FilterChecks.all.map(\.check)
+
+    /// Whether later checks go by what this one finds out or leaves behind: a configuration, a registration, refusals,
+    /// deliveries to judge.
+    var preparesOthers: Bool {
+        switch self {
+        case .load, .describe, .checkBlock, .createEmpty, .createConfigured, .createHostile, .validate, .deliver,
+            .networkFailure, .serverError, .throttling, .refusal, .oddAnswers, .refusedRequest, .decide:
+            true
+        default: false
+        }
+    }
 
     /// What the plugin does when the check passes, for people.
     package var title: String {
@@ -64,6 +76,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         case .completesOnce: "ends no delivery twice"
         case .outcome: "gives outcomes of a known kind with a one-word reason"
         case .requests: "makes well-formed requests"
+        case .userURLs: "fetches users' URLs only with CARILLON_HTTP_UNTRUSTED_URL"
         case .secrets: "keeps tokens and texts out of log and errors"
         case .messageID: "repeats a delivery under the same message id"
         case .modes: "shows no more than the mode allows"

@@ -27,6 +27,18 @@ package struct ConformanceReport: Sendable, Hashable, Codable {
     /// Nothing failed, and all checks ran.
     package var isPassed: Bool { ending == .complete && failures.isEmpty && !results.isEmpty }
 
+    /// Takes over what another process found out. A check that was known is known better now.
+    mutating func add(_ part: ConformanceReport) {
+        for result in part.results {
+            if let known = results.firstIndex(where: { $0.isOf(result.check, result.platform) }) {
+                results[known] = result
+            } else {
+                results.append(result)
+            }
+        }
+        ending = part.ending
+    }
+
     /// What failed, in order.
     package var failures: [CheckResult] { results.filter { $0.verdict == .failed } }
 }
@@ -64,6 +76,18 @@ package struct CheckResult: Sendable, Hashable, Codable {
         self.platform = platform
         self.verdict = verdict
         self.text = text
+    }
+}
+
+extension CheckResult {
+    func isOf(_ check: ConformanceCheck, _ platform: String?) -> Bool {
+        self.check == check && self.platform == platform
+    }
+}
+
+extension EarlierCheck {
+    func isOf(_ check: ConformanceCheck, _ platform: String?) -> Bool {
+        self.check == check && self.platform == platform
     }
 }
 

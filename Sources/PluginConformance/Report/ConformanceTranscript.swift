@@ -16,7 +16,7 @@ package struct ConformanceTranscript: Sendable {
     package mutating func read(_ line: some Collection<UInt8>) {
         guard let line = try? JSONDecoder().decode(ProgressLine.self, from: Data(line)) else { return }
         switch line {
-        case .started(let check, let platform):
+        case .started(let check, let platform), .repeated(let check, let platform):
             running = (check, platform)
             detail = ""
         case .at(let what): detail = what
@@ -26,6 +26,9 @@ package struct ConformanceTranscript: Sendable {
         case .ended: hasEnded = true
         }
     }
+
+    /// The check that has started and not ended.
+    var interrupted: (check: ConformanceCheck, platform: String?)? { hasEnded ? nil : running }
 
     /// The report, given how the process ended. The check that ran last failed unless it ended.
     package func report(path: String, ending: ConformanceReport.Ending) -> ConformanceReport {
@@ -66,6 +69,8 @@ package struct ConformanceTranscript: Sendable {
 /// One line, in JSON, from the process that runs checks to the process that started it.
 enum ProgressLine: Sendable, Hashable, Codable {
     case started(check: ConformanceCheck, platform: String?)
+    /// A check runs again in a new process; its result is known.
+    case repeated(check: ConformanceCheck, platform: String?)
     /// What exactly happens within the check, should it be the last thing that happens.
     case at(what: String)
     case finished(result: CheckResult)

@@ -55,6 +55,8 @@ static void end(fixture *self, uint64_t ticket, carillon_outcome outcome) {
     if (is(self, "twice")) host->complete(host, ticket, &outcome);
 }
 
+static void ignored(void *context, const carillon_http_response *response) { (void)context, (void)response; }
+
 static void answered(void *context, const carillon_http_response *response) {
     job *job = context;
     fixture *self = job->fixture;
@@ -71,6 +73,13 @@ static void answered(void *context, const carillon_http_response *response) {
     if (status == 500 && is(self, "drop-on-500")) outcome.kind = CARILLON_REJECTED;
     if (status == 401 && is(self, "gone-on-401")) outcome.kind = CARILLON_GONE;
     if (status == 100 && is(self, "pleased")) outcome.kind = CARILLON_DELIVERED;
+    if (status == 307 && is(self, "follow")) {
+        for (size_t i = 0; i < response->header_count; i++) {
+            if (response->headers[i].name.len != 8 || memcmp(response->headers[i].name.ptr, "location", 8) != 0) continue;
+            const carillon_http_request again = { .struct_size = sizeof again, .method = CARILLON_STR("GET"), .url = response->headers[i].value };
+            self->host->http_request(self->host, &again, ignored, NULL);
+        }
+    }
     if (is(self, "never")) return;
     if (is(self, "lose-cancelled") && ticket == self->cancelled) return;
     if (is(self, "crash") && status == 204) abort();
@@ -150,6 +159,11 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     }
     if (is(self, "new-words")) request.connection = (carillon_str){ word, (size_t)snprintf(word, sizeof word, "push %llu", (unsigned long long)ticket) };
     if (is(self, "one-word")) request.connection = (carillon_str)CARILLON_STR("TEAM KEY 0");
+    if (is(self, "peek") && notification->url.len > 8 && notification->url.len < 100 && memcmp(notification->url.ptr, "https://", 8) == 0) {
+        const carillon_http_request look = { .struct_size = sizeof look, .method = CARILLON_STR("GET"), .url = notification->url };
+        self->host->http_request(self->host, &look, ignored, NULL);
+    }
+    if (is(self, "own-host") && request.url.len == 20 && memcmp(request.url.ptr, "https://own.example/", 20) == 0) request.flags = 0;
     carillon_status status = self->host->http_request(self->host, &request, answered, context);
     if (status != CARILLON_OK) free(context);
     if (status == CARILLON_BUSY && is(self, "drop-when-busy")) return CARILLON_INVALID;

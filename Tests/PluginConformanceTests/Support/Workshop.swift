@@ -40,13 +40,21 @@ final class Workshop: Sendable {
         return output
     }
 
-    /// Copies a library that `swift build` made, found beside the running test; returns the copy's path.
-    func copy(_ name: String) throws -> String {
+    /// A program that `swift build` made.
+    func program(_ name: String) throws -> String { try built(name).path }
+
+    /// What `swift build` made, found beside the running test.
+    private func built(_ name: String) throws -> URL {
         let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
         let found = ([here] + CommandLine.arguments.map { URL(filePath: $0) })
             .map { $0.deletingLastPathComponent().appending(path: name) }
             .first { FileManager.default.fileExists(atPath: $0.path) }
-        let file = try #require(found, "\(name) is not beside the tests: run swift build, then the tests again")
+        return try #require(found, "\(name) is not beside the tests: run swift build, then the tests again")
+    }
+
+    /// Copies a library that `swift build` made; returns the copy's path.
+    func copy(_ name: String) throws -> String {
+        let file = try built(name)
         let copy = folder.appending(path: name)
         try FileManager.default.copyItem(at: file, to: copy)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: copy.path)

@@ -34,6 +34,14 @@ let package = Package(
         library("CLibcurl", "libcurl"),
         .target(name: "CCurl", dependencies: ["CLibcurl"], path: "modules/System/CCurl"),
         .systemLibrary(name: "CLibFuzzer", path: "CLibFuzzer"),
+        // A header for plugins, and nothing of Swift.
+        .target(
+            name: "CJSONHeader",
+            path: "CJSONHeader",
+            cSettings: [
+                .unsafeFlags(["-I", "\(Context.packageDirectory)/../../include", "-fsanitize=fuzzer-no-link"])
+            ]
+        ),
 
         parser("Units"),
         parser("ASCII"),
@@ -80,7 +88,7 @@ let package = Package(
         .executableTarget(
             name: "CarillonFuzz",
             dependencies: [
-                "CLibFuzzer", "CCurl", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications", "PlatformDocuments",
+                "CLibFuzzer", "CCurl", "CJSONHeader", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications", "PlatformDocuments",
                 "Platforms", "Registry", "Rules", "Units", "WebIngress", "WebPushEncryption",
             ],
             path: "Sources"
@@ -89,7 +97,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.type != .system && target.name != "CCurl" {
+for target in package.targets where target.type != .system && !["CCurl", "CJSONHeader"].contains(target.name) {
     target.swiftSettings = [
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("MemberImportVisibility"),

@@ -15,6 +15,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "registration") { judge($0, $1, RegistrationJudge.judge) },
         FuzzTarget(name: "rules") { judge($0, $1, RulesJudge.judge) },
         FuzzTarget(name: "url") { judge($0, $1, URLJudge.judge) },
+        FuzzTarget(name: "json-header") { judge($0, $1, JSONHeaderJudge.judge) },
         FuzzTarget(name: "web-push") { judge($0, $1, WebPushJudge.judge) },
     ]
 }

@@ -8,16 +8,16 @@ struct PluginNew: ParsableCommand {
         commandName: "new",
         abstract: "Begin a plugin: write one that builds, has a test and passes plugin check.",
         discussion: """
-            With --language, --kind or --folder it writes a folder: source, build file, test, README and what the compiler
-            needs besides. A transport posts JSON to the device's URL; a filter drops events with one of the operator's words.
-            Change it from there. Without these options it writes one file in C, NAME.c, which needs the headers in include.
+            With --language, --kind or --folder it writes a folder that builds as it is: source, build file, test, README.
+            A transport posts JSON to the device's URL; a filter drops events with one of the operator's words. Without
+            these options it writes one file in C, NAME.c, which needs the headers in include.
 
-              carillon plugin new pager --language rust                 a folder pager: cargo build, cargo test
-              carillon plugin new pager --language c --folder ~/pager   make, make test, make check
+              carillon plugin new pager --language rust
+              carillon plugin new pager --language c --folder ~/pager
               carillon plugin new no-casinos --language cpp --kind filter
-              carillon plugin new pager --language swift --package ~/src/carillon
+              carillon plugin new pager --language swift --package ~/carillon
 
-              carillon plugin new pager                                 pager.c alone
+              carillon plugin new pager
               cc -std=c11 -Wall -O2 -shared -fPIC -I include -o pager.so pager.c
               carillon plugin check ./pager.so
             """
@@ -28,10 +28,10 @@ struct PluginNew: ParsableCommand {
     )
     var name: String
 
-    @Option(help: "c, cpp, swift or rust.")
+    @Option(help: "What it is written in; c without it.")
     var language: PluginProject.Language?
 
-    @Option(help: "transport or filter.")
+    @Option(help: "What it does; transport without it.")
     var kind: PluginProject.Kind?
 
     @Option(help: "Where to write it: a folder that does not exist or is empty. Without it NAME.")

@@ -56,6 +56,7 @@ struct PluginTexts {
             File(path: "\(name).\(ending)", text: text(project.kind == .transport ? transport : filter)),
             File(path: "test.\(ending)", text: text(test)),
             File(path: "Makefile", text: build),
+            verbatim("plugin.exports", Resources.plugin_exports_txt),
             verbatim("include/carillon/plugin.h", Resources.plugin_h_txt),
             verbatim("include/carillon/json.h", Resources.json_h_txt),
         ] + settings

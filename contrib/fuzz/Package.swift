@@ -88,7 +88,8 @@ let package = Package(
         .executableTarget(
             name: "CarillonFuzz",
             dependencies: [
-                "CLibFuzzer", "CCurl", "CJSONHeader", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications", "PlatformDocuments",
+                "CLibFuzzer", "CCurl", "CJSONHeader", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications",
+                "PlatformDocuments",
                 "Platforms", "Registry", "Rules", "Units", "WebIngress", "WebPushEncryption",
             ],
             path: "Sources"

@@ -60,6 +60,22 @@ struct PluginProjectTests {
         #expect(crate.contains("pub const MINOR: u32 = \(minor);"))
     }
 
+    /// The steps of the examples' README.
+    @Test(.enabled(if: has("pkg-config"), "there is no pkg-config")) func installedHeadersAreFound() throws {
+        let folder = try Folder()
+        let script = """
+            set -e; cd '\(Self.repository.path)'; prefix='\(folder.url.path)'
+            install -D -m 644 -t "$prefix/include/carillon" include/carillon/plugin.h include/carillon/json.h
+            mkdir -p "$prefix/lib/pkgconfig"
+            sed "s|@PREFIX@|$prefix|" contrib/pkgconfig/carillon.pc.in >"$prefix/lib/pkgconfig/carillon.pc"
+            export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+            cc $(pkg-config --cflags carillon) -std=c11 -shared -fPIC -o "$prefix/x.so" contrib/examples/plugins/webhook.c
+            grep -q "CARILLON_ABI_MINOR $(pkg-config --modversion carillon | cut -d. -f2) " include/carillon/plugin.h
+            """
+        let run = try CommandRun("sh", ["-c", script])
+        #expect(run.status == 0, "\(run.output)")
+    }
+
     @Test(arguments: PluginProject.Language.allCases, PluginProject.Kind.allCases)
     func nothingOfTheExampleIsLeft(language: PluginProject.Language, kind: PluginProject.Kind) throws {
         let project = PluginProject(try #require(PluginName("pager")), language, kind, package: "/src/carillon")

@@ -11,7 +11,7 @@ struct PluginCheck: AsyncParsableCommand {
         discussion: """
             Runs the plugin in a process of its own, on a host that sends nothing: double completion, cancelling, shutdown
             with work outstanding, older and newer hosts, hostile text, odd answers. A crash or a hang is reported with the
-            check it happened in. Its description of the platform is judged strictly: unknown members and keys, kinds of push
+            check it happened in, and the other checks run in a new process. Its description of the platform is judged strictly: unknown members and keys, kinds of push
             that do not exist, samples that its own create or validate refuses. Exits with status 1 when any check fails.
 
             A plugin with a description is checked with its own sample unless --block and --registration say otherwise.

@@ -104,6 +104,26 @@ struct GoodPluginTests {
         expectPassed(report, skipping: Self.undescribed)
     }
 
+    /// Ids are UUIDs, accounts are keys, and no struct is shorter than in the first release: the checks keep to that.
+    @Test func aPluginThatTakesTheHeaderAtItsWordPasses() async throws {
+        let workshop = try Workshop()
+        let configuration = ["fixture": #"{"do":"literal"}"#]
+        let transport = try workshop.compile(Workshop.misbehaving)
+        expectPassed(
+            await PluginConformance.check(path: transport, configurations: configuration),
+            skipping: Self.undescribed
+        )
+    }
+
+    @Test func aFilterThatTakesTheHeaderAtItsWordPasses() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(
+            path: try workshop.compile(Workshop.filter),
+            configurations: ["fixture": #"{"do":"literal"}"#]
+        )
+        expectFilterPassed(report, "fixture")
+    }
+
     @Test func oneWordForAllConnectionsIsFine() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(

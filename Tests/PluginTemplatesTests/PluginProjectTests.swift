@@ -46,7 +46,7 @@ struct PluginProjectTests {
         #expect(run.status == 0, "\(run.output)")
     }
 
-    /// The layout of the crate's structs is the header's.
+    /// Whoever adds to the header adds to the crate; its own tests compare the layouts.
     @Test func crateKnowsTheHeadersMinorVersion() throws {
         let header = try String(
             contentsOf: Self.repository.appending(path: "include/carillon/plugin.h"),

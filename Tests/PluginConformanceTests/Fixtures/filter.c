@@ -36,6 +36,12 @@ static carillon_status decide(void *instance, const carillon_filter_call *lent, 
     static const char secret[] = "a conformance secret that nobody may repeat";
     fixture *self = instance;
     carillon_filter_call own = { 0 }, *call = &own;
+    /* Takes the header at its word, and shows where the host does not keep it. */
+    if (is(self, "literal") && (lent->struct_size < offsetof(carillon_filter_call, author) || lent->recipient.len != 64
+                                || (CARILLON_HAS(lent, author) && lent->author.len != 64 && lent->author.len != 0))) {
+        *verdict = (carillon_verdict)9;
+        return CARILLON_OK;
+    }
     if (is(self, "exact-size") && lent->struct_size > sizeof own) return CARILLON_INVALID;
     if (is(self, "new-only") && !CARILLON_HAS(lent, relation)) return CARILLON_INVALID;
     memcpy(&own, lent, lent->struct_size < sizeof own ? lent->struct_size : sizeof own);

@@ -129,6 +129,10 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     int shown = notification->mode == CARILLON_ALERT || notification->mode == CARILLON_WAKE;
     if (!shown && !(is(self, "unsealed") && notification->mode == CARILLON_SEALED)
         && !(is(self, "any-mode") && notification->mode > CARILLON_ALERT)) return CARILLON_UNSUPPORTED;
+    /* Takes the header at its word, and shows where the host does not keep it. */
+    if (is(self, "literal") && (notification->id.len != 36 || registration->struct_size < sizeof *registration
+                                || notification->struct_size < offsetof(carillon_notification, sealed)))
+        self->host->complete(self->host, 1, &(carillon_outcome){ .struct_size = sizeof(carillon_outcome) });
     job *context = malloc(sizeof *context);
     if (context == NULL) return CARILLON_BUSY;
     *context = (job){ self, ticket };

@@ -10,9 +10,10 @@ struct PluginCheck: AsyncParsableCommand {
         abstract: "Test whether a plugin keeps to the rules of the ABI.",
         discussion: """
             Runs the plugin in a process of its own, on a host that sends nothing: double completion, cancelling, shutdown
-            with work outstanding, older and newer hosts, hostile text, odd answers. A crash or a hang is reported with the
-            check it happened in, and the other checks run in a new process. Its description of the platform is judged strictly: unknown members and keys, kinds of push
-            that do not exist, samples that its own create or validate refuses. Exits with status 1 when any check fails.
+            with work outstanding, older and newer hosts, hostile text, odd answers, requests to users' URLs. A crash or a
+            hang is reported with the check it happened in, and the other checks run in a new process. Its description of the
+            platform is judged strictly: unknown members and keys, kinds of push that do not exist, samples that its own create
+            or validate refuses. Exits with status 1 when any check fails.
 
             A plugin with a description is checked with its own sample unless --block and --registration say otherwise.
 

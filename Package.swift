@@ -283,7 +283,7 @@ let outgoing: [[Target]] = [
             ],
             exclude: ["Fixtures"]
         ),
-        // What `carillon plugin new` writes. Most templates are links to the examples and the headers.
+        // What `carillon plugin new` writes. Most templates are copies, which contrib/update-templates makes.
         .target(name: "PluginTemplates", resources: [.embedInCode("Templates")]),
         .testTarget(
             name: "PluginTemplatesTests",

@@ -31,7 +31,7 @@ struct Keys: ParsableCommand {
     /// `carillon keys show`
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the public key of a key file: whom phones encrypt their registrations to.",
+            abstract: "Show the public key of a key file: phones encrypt their registrations to it.",
             discussion: "  carillon keys show /etc/carillon/carillon.key"
         )
 

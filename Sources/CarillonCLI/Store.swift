@@ -44,7 +44,7 @@ struct Store: ParsableCommand {
             discussion: """
                 The damaged file stays as it is, and so does what is not damaged. The router must not run. What could not be saved \
                 is lost: devices until their apps register again, waiting pushes for good. Prints what to do then. Exits with \
-                status 1 when there is a damaged one of which nothing could be saved; the other is saved all the same.
+                status 1 when nothing of a damaged one could be saved; the other is saved all the same.
 
                   carillon store rescue --config carillon.yaml
                 """

@@ -12,7 +12,7 @@ struct RulesCheckCommand: AsyncParsableCommand {
         discussion: """
             Several files are checked together, as they would be used: the rules of the first are asked before those of the \
             next, and files given here before those of the configuration. Without files and configuration the built-in rules \
-            are told. Exits with status 1 when there is any mistake.
+            are checked. Exits with status 1 when there is any mistake.
 
               carillon rules check rules.yaml
               carillon rules check own.yaml common.yaml

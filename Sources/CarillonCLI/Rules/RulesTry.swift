@@ -53,7 +53,7 @@ struct RulesTry: AsyncParsableCommand {
     var all = false
 
     @Option(
-        help: "Whom the event concerns: 64 hex digits or npub1…; by default whom it names, or whom a fixture is for."
+        help: "The account the event concerns: 64 hex digits or npub1…; by default the one it names, or a fixture's."
     )
     var recipient: String?
 

@@ -6,7 +6,7 @@ enum FilterSchema {
     static var schema: JSONTree {
         [
             "description":
-                "By a filter's name what its plugin is told and which devices have it; asked in this order. None when left out.",
+                "By a filter's name, the settings of its plugin and which devices have it; asked in this order. None when left out.",
             "type": "object",
             "properties": .object([
                 ("mutes", filter("Whom and what the recipient mutes (NIP-51, kind 10000).", mutes)),
@@ -72,7 +72,7 @@ enum FilterSchema {
                 (
                     "level",
                     SchemaParts.choice(
-                        "How far trust goes: to those whom the recipient follows, or also to those whom these follow.",
+                        "How far trust goes: to those the recipient follows, or also to those they follow.",
                         ["follows", "follows-of-follows"]
                     )
                 ),
@@ -80,14 +80,14 @@ enum FilterSchema {
                 (
                     "unknown",
                     SchemaParts.choice(
-                        "What becomes of authors of whom it cannot be told; pass when left out.",
+                        "What becomes of authors who cannot be judged; pass when left out.",
                         ["pass", "drop"]
                     )
                 ),
                 (
                     "undecided",
                     SchemaParts.choice(
-                        "What becomes of authors of whom relays do not say in time who follows them; drop when left out.",
+                        "What becomes of authors when relays do not say in time who follows them; drop when left out.",
                         ["pass", "drop"]
                     )
                 ),
@@ -108,7 +108,7 @@ enum FilterSchema {
                 ("min_zap_sats", SchemaParts.integer("The least that a zap must be worth.", satoshis)),
                 (
                     "min_zap_sats_from_follows",
-                    SchemaParts.integer("The same for zaps of those whom the recipient follows.", satoshis)
+                    SchemaParts.integer("The same for zaps of those the recipient follows.", satoshis)
                 ),
                 (
                     "difficulty",
@@ -125,7 +125,7 @@ enum FilterSchema {
                 ),
                 (
                     "difficulty_from_follows",
-                    SchemaParts.flag("Whether those whom the recipient follows must work too; false when left out.")
+                    SchemaParts.flag("Whether those the recipient follows must work too; false when left out.")
                 ),
                 (
                     "burst",

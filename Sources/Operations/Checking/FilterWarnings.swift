@@ -16,7 +16,7 @@ package struct FilterWarnings {
         for filter in configuration.filters {
             if asking.contains(filter.name), let obstacle = Self.obstacle(to: configuration) {
                 let message =
-                    "filters.\(filter.name): whether somebody whom the recipient follows follows the author is asked of relays, "
+                    "filters.\(filter.name): relays are asked whether anybody the recipient follows follows the author, "
                     + obstacle
                 found.append(Diagnostic(file: file, line: filter.line, column: 1, message: message))
             }

@@ -53,7 +53,7 @@ package struct PluginListing {
         switch filter.mostNeeded {
         case .nothing: break
         case .followed: wishes.append("asks whom recipients follow")
-        case .distance: wishes.append("may ask whom those follow whom recipients follow")
+        case .distance: wishes.append("may ask about follows of those that recipients follow")
         }
         if filter.isAskedAfterRendering { wishes.append("sees notifications and may change them") }
         return filter.name + (wishes.isEmpty ? "" : " (\(wishes.joined(separator: "; ")))")

@@ -90,7 +90,7 @@ struct NoDeliveryHint {
         var lines: [String] = []
         if isOfEverybody {
             lines.append(
-                "What is said above holds for everybody whom the event names; of this recipient no more is known."
+                "What is said above holds for everybody the event names; no more is known about this recipient."
             )
         }
         if devices == 0 {
@@ -101,7 +101,7 @@ struct NoDeliveryHint {
                     + (firstRegistered.map { ", or came before \(Self.words($0))." } ?? ".")
             )
         }
-        if isKnownOtherwise { lines.append("Without --recipient everybody whom it concerned is shown.") }
+        if isKnownOtherwise { lines.append("Without --recipient, everybody it concerned is shown.") }
         return lines
     }
 

@@ -38,7 +38,7 @@ struct TrialJudge: Sendable {
         guard let account = recipient ?? subject.recipient else {
             let problem = event.mentionedKeys.isEmpty ? "it names nobody" : "it names several people"
             throw TrialFailure(
-                description: "\(subject.name): say with --recipient whom the event concerns, for \(problem)"
+                description: "\(subject.name): say with --recipient which account the event concerns, for \(problem)"
             )
         }
         guard event.mentionedKeys.contains(account) else { return .wakesNobody("no p tag names the recipient") }

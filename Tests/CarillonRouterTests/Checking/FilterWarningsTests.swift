@@ -70,8 +70,8 @@ import YAMLReading
     @Test func whoAsksRelaysNeedsSome() throws {
         let needs = ["web-of-trust": FollowNeed.distance]
         let doubt =
-            "carillon.yaml:4:1: filters.web-of-trust: whether somebody whom the recipient follows follows the author is asked of "
-            + "relays, and relays.always names none"
+            "carillon.yaml:4:1: filters.web-of-trust: relays are asked whether anybody the recipient follows follows "
+            + "the author, and relays.always names none"
         #expect(try doubts(Self.trust, needs) == [doubt])
         #expect(try doubts(Self.trust, ["web-of-trust": .followed]).isEmpty)
         #expect(try doubts(Self.trust + "relays: { always: [\"wss://relay.example\"] }", needs).isEmpty)

@@ -19,7 +19,7 @@ enum MatchKeySchema {
                     keys
                 ),
                 "recipient": described("Whom the event concerns is one of these.", keys),
-                "p": described("One of these is among those whom the event's p tags name.", keys),
+                "p": described("One of these is among the keys that the event's p tags name.", keys),
                 "content": described(
                     "The event's content is one of these texts, or matches a regular expression.",
                     .object(value)
@@ -127,7 +127,7 @@ enum MatchKeySchema {
             ("any", described("What stands at any place behind the name.", ["anyOf": .list(texts + [.object(test)])])),
             (
                 "recipient",
-                ["description": "The first value is the key of whom the event concerns.", "const": true]
+                ["description": "The first value is the key of the account that the event concerns.", "const": true]
             ),
         ]
         return [

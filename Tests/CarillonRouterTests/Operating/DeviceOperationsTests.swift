@@ -200,7 +200,7 @@ import YAMLReading
         trace([TraceStep(step: .expired, event: event)])
         let explanation = try operations().explain(event.hex, recipient: alice.publicKey.hex)
         #expect(explanation.isKnown && explanation.steps.map(\.step) == ["expired"])
-        #expect(explanation.text.contains("holds for everybody whom the event names"))
+        #expect(explanation.text.contains("holds for everybody the event names"))
         #expect(!explanation.text.contains("p tag") && !explanation.text.contains("Without --recipient"))
         let unknown = try operations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
         #expect(unknown.text.contains("before the recipient's first device was registered, at 2026-03-14 00:00:00 UTC"))

@@ -56,7 +56,7 @@ import TimeTestSupport
             advice.devices = 1
             advice.isOfEverybody = true
         }
-        #expect(own.contains("holds for everybody whom the event names") && !own.contains("p tag"))
+        #expect(own.contains("holds for everybody the event names") && !own.contains("p tag"))
         #expect(!own.contains("Without --recipient"))
         let others = text { advice in
             advice.recipient = alice

@@ -15,7 +15,7 @@ import YAMLReading
 
 /// Whatever strangers write: what goes out is whole JSON, in whole header lines, and not over the push service's limit.
 struct HostileEventsTests {
-    private static let events = 10_000
+    private static let events = 5_000
     /// As many as there are processors on a small machine.
     private static let shards = 2
     private static let recipient = PublicKey(bytes: [UInt8](repeating: 7, count: 32))

@@ -59,8 +59,8 @@ func module(
     ]
 }
 
-/// A plugin is three targets: the logic with its tests, and a thin one with the exported symbol. Tests link the logic of
-/// many plugins into one program, which cannot hold two entry functions.
+/// A plugin is three targets: the logic with its tests, and a thin one with the exported symbol. Tests link the logic
+/// of many plugins into one program, which cannot hold two entry functions.
 func plugin(
     _ name: String,
     _ kind: String,
@@ -247,7 +247,8 @@ let outgoing: [[Target]] = [
         .executableTarget(
             name: "CarillonPluginHost",
             dependencies: ["CarillonABI", "CIsolation", "PluginProtocol"],
-            // Modules are linked with what they import without using it, such as Concurrency: megabytes for each process.
+            // Modules are linked with what they import without using it, such as Concurrency: megabytes for each
+            // process.
             linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"])]
         ),
         .testTarget(
@@ -315,7 +316,8 @@ let router: [[Target]] = [
         uses: ["ASCII", "Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio, logging],
         tests: ["ListeningTestSupport", nioPosix]
     ),
-    // The configuration file: reading, checking, its JSON Schema. (`Configuration` alone is a module of swift-configuration.)
+    // The configuration file: reading, checking, its JSON Schema. (`Configuration` alone is a module of
+    // swift-configuration.)
     [
         .target(
             name: "RouterConfiguration",
@@ -385,7 +387,8 @@ let plugins: [[Target]] = [
             dependencies: ["PluginKit", "CarillonABI", "Cipher"],
             path: "Tests/PluginTestSupport"
         ),
-        // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry functions.
+        // Reads the built libraries. It cannot depend on them: one test binary cannot hold two plugins' entry
+        // functions.
         .testTarget(name: "LinkageTests", dependencies: ["CarillonABI"]),
     ],
     module(

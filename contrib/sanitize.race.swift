@@ -1,5 +1,5 @@
-// Two races that ThreadSanitizer must find with the suppressions of contrib/sanitize.thread, or a run that finds nothing means nothing;
-// and a counter behind a Mutex, of which it must say nothing. The first argument says which.
+// Two races that ThreadSanitizer must find with the suppressions of contrib/sanitize.thread, or a run that finds
+// nothing means nothing; and a counter behind a Mutex, of which it must say nothing. The first argument says which.
 import Dispatch
 import Synchronization
 

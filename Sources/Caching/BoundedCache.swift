@@ -1,5 +1,5 @@
-/// A bounded cache in two generations: when the younger is full, the older is forgotten. It holds at least the latest half
-/// of its capacity. A value that is looked up moves to the younger generation and so stays.
+/// A bounded cache in two generations: when the younger is full, the older is forgotten. It holds at least the latest
+/// half of its capacity. A value that is looked up moves to the younger generation and so stays.
 ///
 /// With `Void` as its value it is a bounded set.
 public struct BoundedCache<Key: Hashable, Value> {
@@ -10,7 +10,8 @@ public struct BoundedCache<Key: Hashable, Value> {
     /// The cost of the younger generation.
     @usableFromInline var held = 0
 
-    /// `capacity` bounds how many values are kept, or what they cost together. The latest value is kept whatever it costs.
+    /// `capacity` bounds how many values are kept, or what they cost together. The latest value is kept whatever it
+    /// costs.
     @inlinable
     public init(capacity: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 }) {
         half = max(1, capacity / 2)

@@ -29,8 +29,8 @@ struct Carillon: AsyncParsableCommand {
     )
 
     static func main() async {
-        // Before anything else: a reload that is asked for while the service begins must not end it. What begins reads the newest
-        // configuration anyway, and `Serve` listens before it reads.
+        // Before anything else: a reload that is asked for while the service begins must not end it. What begins reads
+        // the newest configuration anyway, and `Serve` listens before it reads.
         if CommandLine.arguments.dropFirst().first == Serve.configuration.commandName ?? "serve" {
             signal(SIGHUP, SIG_IGN)
         }

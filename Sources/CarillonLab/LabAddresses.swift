@@ -91,7 +91,8 @@ public struct LabAddresses: Sendable, Hashable, Codable {
 
     /// The ntfy server and a token for it.
     public struct Ntfy: Sendable, Hashable, Codable {
-        /// `http://localhost:PORT`, or `https` where the configuration asks for TLS; to be followed by a slash and a topic.
+        /// `http://localhost:PORT`, or `https` where the configuration asks for TLS; to be followed by a slash and a
+        /// topic.
         public var url: String
         /// A token that may publish to every topic.
         public var accessToken: String?

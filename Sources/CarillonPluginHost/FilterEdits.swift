@@ -2,7 +2,8 @@ import CarillonABI
 import PluginProtocol
 import Synchronization
 
-/// What a filter sets in the call that is inside it. The router judges each edit again; here the filter gets its answer.
+/// What a filter sets in the call that is inside it. The router judges each edit again; here the filter gets its
+/// answer.
 ///
 /// Filters are asked by one thread, so there is one call at a time. It goes by a number in a pointer's place: a filter
 /// that sets something after its call finds no freed memory.

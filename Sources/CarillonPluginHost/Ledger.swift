@@ -43,8 +43,8 @@ struct Ledger: Sendable {
     mutating func close(_ number: UInt64) -> Request? { requests.removeValue(forKey: number) }
 }
 
-/// Lets at most so many messages through in a second, and counts the rest: plugins that repeat themselves shall not keep
-/// the router busy. Pure.
+/// Lets at most so many messages through in a second, and counts the rest: plugins that repeat themselves shall not
+/// keep the router busy. Pure.
 struct MessageLimit: Sendable {
     private static let perSecond = 100
 

@@ -187,8 +187,8 @@ final class QuestionWorker: Sendable {
     }
 }
 
-/// Commands that plugins have not answered. A plugin knows each by a number in a pointer's place, so that an answer that
-/// comes twice leads to no freed memory.
+/// Commands that plugins have not answered. A plugin knows each by a number in a pointer's place, so that an answer
+/// that comes twice leads to no freed memory.
 private enum Commands {
     struct Open: Sendable {
         let id: UInt64

@@ -45,8 +45,8 @@ package final class Router: Service {
 
     /// Opens everything; attempts nothing yet.
     ///
-    /// `reread` reads the configuration anew for a reload; `serviceManager` receives the progress; `platforms` stand for
-    /// what the loaded plugins say.
+    /// `reread` reads the configuration anew for a reload; `serviceManager` receives the progress; `platforms` stand
+    /// for what the loaded plugins say.
     ///
     /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the
     /// store, a `FeedError` when there is nothing to feed from, and the stores' errors.

@@ -22,8 +22,8 @@ package enum PathsInBlock {
     /// Keys that hold a path without saying so.
     private static let names: Set = ["service_account"]
 
-    /// The files that a block names at its top level, each with its key, in the order of the keys. Of certificates only those are among
-    /// them that may come with their key.
+    /// The files that a block names at its top level, each with its key, in the order of the keys. Of certificates only
+    /// those are among them that may come with their key.
     package static func files(in json: String) -> [(key: String, path: String)] {
         (object(json) ?? [:]).sorted { $0.key < $1.key }.flatMap { key, value -> [(String, String)] in
             if key.hasSuffix("_file") || names.contains(key) { return (value as? String).map { [(key, $0)] } ?? [] }
@@ -32,8 +32,8 @@ package enum PathsInBlock {
         }
     }
 
-    /// `json` with each top-level text under such a key, or under one that ends in `_file`, put through `path`, and each of a
-    /// list under one that ends in `_files`.
+    /// `json` with each top-level text under such a key, or under one that ends in `_file`, put through `path`, and
+    /// each of a list under one that ends in `_files`.
     static func resolve(_ json: String, _ path: (String) -> String) -> String {
         guard var object = object(json) else { return json }
         for (key, value) in object where key.hasSuffix("_file") || names.contains(key) {

@@ -27,7 +27,8 @@ extension Configuration {
         pool.caFile = http.caFile
         pool.allowPrivate = http.allowPrivate
         pool.operators = Set(relays.always + relays.nip46 + relays.publish)
-        // Who is watched where has the same limit, and the last word: relays that rest after failures stay known for a while.
+        // Who is watched where has the same limit, and the last word: relays that rest after failures stay known for a
+        // while.
         pool.maxRelays = 2 * accountWatch.maxRelays
         return pool
     }

@@ -16,7 +16,8 @@ package struct Configuration: Sendable {
     package var storePath: String
     /// How many deliveries may wait on disk; from there on sources wait.
     package var mostWaiting = 1_000_000
-    /// Line and column of what is named in the file, for mistakes that show only when it is used; 0 where no file was read.
+    /// Line and column of what is named in the file, for mistakes that show only when it is used; 0 where no file was
+    /// read.
     package var keyFilePlace = (line: 0, column: 0)
     package var storePlace = (line: 0, column: 0)
     package var relay = Relay()
@@ -37,7 +38,8 @@ package struct Configuration: Sendable {
     /// How long stopping may take in all, from a second to an hour. What is not through by then is kept for the next
     /// start.
     package var shutdownTime: Duration = .seconds(10)
-    /// Whether it came from environment variables: then there is nothing but the sealed ingress, and no use in starting without.
+    /// Whether it came from environment variables: then there is nothing but the sealed ingress, and no use in starting
+    /// without.
     package var isOfEnvironment = false
     /// The variables that stand for keys of the platform's block, by key; only where it came from the environment.
     package var environmentNames: [String: String] = [:]

@@ -63,7 +63,8 @@ package struct RulesFiles {
         self.platforms = platforms
     }
 
-    /// Throws the mistakes of all files, each under its own path; what can be read is checked also when something cannot.
+    /// Throws the mistakes of all files, each under its own path; what can be read is checked also when something
+    /// cannot.
     package func read() throws(Diagnostics) -> RuleBook {
         try read(noting: NamedFiles())
     }

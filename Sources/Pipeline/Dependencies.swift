@@ -64,7 +64,8 @@ package protocol ContextFetcher: Sendable {
 
 /// Learns which partners are alive (seed 004, kind 20062). Called on the pipeline's thread; must not block.
 package protocol HintObserver: Sendable {
-    /// A proven key of `partner`, which a device of `account` names as one, sent a fresh hint. `moment` is when it came.
+    /// A proven key of `partner`, which a device of `account` names as one, sent a fresh hint. `moment` is when it
+    /// came.
     func heard(account: PublicKey, partner: PublicKey, at moment: Timestamp)
 }
 

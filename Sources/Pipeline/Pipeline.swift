@@ -12,8 +12,8 @@ import Units
 ///     bytes → gate → partition: matcher → context → filters → pacing → composer → one transaction on disk → answers
 ///               └ registrations, lists, deletions: to the registry
 ///
-/// Events come in batches. What a batch leads to is kept in one transaction, and its senders are answered after that: an OK
-/// means that nothing is lost. An event that lacks a name or a note waits for it beyond its batch, unanswered.
+/// Events come in batches. What a batch leads to is kept in one transaction, and its senders are answered after that:
+/// an OK means that nothing is lost. An event that lacks a name or a note waits for it beyond its batch, unanswered.
 package final class Pipeline {
     /// The source of events, and of the ends of fetches.
     let intake: Intake
@@ -40,7 +40,8 @@ package final class Pipeline {
     /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
     /// are events that were accepted before this process began. `deliveryID` names a delivery, the same for the same
     /// event and device. `keep` puts deliveries on disk, with the events that shall wake no device again
-    /// (``Effects/causes``) and the changes of paces, and starts the courier, or throws. Throws when the registry cannot be read.
+    /// (``Effects/causes``) and the changes of paces, and starts the courier, or throws. Throws when the registry
+    /// cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,

@@ -128,8 +128,8 @@ extension ValueSchema {
         }
     }
 
-    /// Reads a schema; what this version does not know is left unchecked. Only the schema of a key may be marked as that
-    /// of a file.
+    /// Reads a schema; what this version does not know is left unchecked. Only the schema of a key may be marked as
+    /// that of a file.
     init(_ reader: DescriptionReader, ofKey isOfKey: Bool = false) throws {
         let members = try reader.members(
             "type",

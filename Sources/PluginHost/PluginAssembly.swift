@@ -20,8 +20,8 @@ struct PluginAssembly: Sendable {
     /// By the path that a folder has it under.
     private var loaded: [String: Loaded] = [:]
 
-    /// Adds what `search` finds, in processes of their own as `processes` says; nil: in this one. What was loaded before
-    /// stays, and so does what it serves; refusals are those of this search.
+    /// Adds what `search` finds, in processes of their own as `processes` says; nil: in this one. What was loaded
+    /// before stays, and so does what it serves; refusals are those of this search.
     mutating func load(_ search: PluginSearch, in processes: PluginProcesses? = nil) {
         let (found, refusals) = PluginFolder.candidates(in: search.folders)
         catalog.refusals = refusals

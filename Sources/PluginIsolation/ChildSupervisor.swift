@@ -51,8 +51,8 @@ package final class ChildSupervisor: Sendable {
     private let state: Mutex<State>
     private let news = DispatchSemaphore(value: 0)
 
-    /// `launch` starts the process; nil: the program that `settings` name. `onRemake` is called before a new process makes
-    /// an instance again, and `onMistake` for each rule that a plugin breaks and that its process has answered.
+    /// `launch` starts the process; nil: the program that `settings` name. `onRemake` is called before a new process
+    /// makes an instance again, and `onMistake` for each rule that a plugin breaks and that its process has answered.
     package init(
         settings: IsolationSettings,
         log: Logger,

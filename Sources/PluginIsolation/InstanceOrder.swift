@@ -17,7 +17,8 @@ struct InstanceOrder: Sendable {
 
 /// The host's functions for one instance.
 ///
-/// Unchecked: the struct never changes and is valid until the router ends, and its functions may be called on any thread.
+/// Unchecked: the struct never changes and is valid until the router ends, and its functions may be called on any
+/// thread.
 struct HostPointer: @unchecked Sendable {
     let pointer: UnsafePointer<carillon_host>
 

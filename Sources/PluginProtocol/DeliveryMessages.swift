@@ -162,8 +162,8 @@ package struct OutcomeMessage {
         writer.number(outcome.provider_status)
         writer.number(outcome.retry_after_ms)
         writer.number(UInt32(bitPattern: outcome.scope.rawValue))
-        // A reason of more than 40 bytes, or NULL with a length, reads "other", which "?" does as well. A length of more
-        // than half the address space is a negative one here.
+        // A reason of more than 40 bytes, or NULL with a length, reads "other", which "?" does as well. A length of
+        // more than half the address space is a negative one here.
         let isTaken = outcome.reason.len == 0 || (1...40).contains(outcome.reason.len) && outcome.reason.ptr != nil
         if isTaken { writer.text(outcome.reason) } else { writer.text("?") }
     }

@@ -1,7 +1,7 @@
 import CarillonABI
 
-/// `request`: instance, the delivery that it is for (0: not known), the request. The frame's id is the child's number of
-/// the request, which the `response` carries.
+/// `request`: instance, the delivery that it is for (0: not known), the request. The frame's id is the child's number
+/// of the request, which the `response` carries.
 package struct RequestMessage {
     private static let headerLimit = 64
 

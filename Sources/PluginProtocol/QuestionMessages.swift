@@ -87,8 +87,8 @@ package struct CreateMessage: Equatable {
     }
 }
 
-/// `answered` and `reply`: status, a number (what a filter needs, after `create`), a text (what is wrong, or a command's
-/// answer).
+/// `answered` and `reply`: status, a number (what a filter needs, after `create`), a text (what is wrong, or a
+/// command's answer).
 package struct AnswerMessage {
     package let status: carillon_status
     package let number: UInt32

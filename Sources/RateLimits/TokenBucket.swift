@@ -47,8 +47,8 @@ package struct TokenBucket: Sendable {
     }
 }
 
-/// One token bucket per key, in bounded memory. A key that is forgotten starts with a full bucket again; at least half of
-/// `capacity` other keys must arrive before that happens.
+/// One token bucket per key, in bounded memory. A key that is forgotten starts with a full bucket again; at least half
+/// of `capacity` other keys must arrive before that happens.
 package struct RateTable<Key: Hashable & Sendable>: Sendable {
     private let burst: Double
     private let perSecond: Double

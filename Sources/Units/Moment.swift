@@ -1,6 +1,7 @@
 /// What ``Timestamp`` and ``Deadline`` have in common: a point on a clock, in whole milliseconds.
 ///
-/// Its description is the number of milliseconds. Arithmetic saturates at both ends, so that a date or a span from outside cannot overflow.
+/// Its description is the number of milliseconds. Arithmetic saturates at both ends, so that a date or a span from
+/// outside cannot overflow.
 public protocol Moment: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Milliseconds since the clock's beginning.
     var milliseconds: Int64 { get }

@@ -58,8 +58,8 @@ package final class YAMLFile {
         Diagnostic(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message)
     }
 
-    /// `text` with a whole-value `${NAME}`, or one at the start of a path, as in `${NAME}/file`, replaced from the environment; nil when
-    /// that is not set. Two braces are a template's.
+    /// `text` with a whole-value `${NAME}`, or one at the start of a path, as in `${NAME}/file`, replaced from the
+    /// environment; nil when that is not set. Two braces are a template's.
     func expand(_ text: String) -> String? {
         guard text.hasPrefix("${"), !text.hasPrefix("${{"), let end = text.firstIndex(of: "}") else { return text }
         let rest = text[text.index(after: end)...]

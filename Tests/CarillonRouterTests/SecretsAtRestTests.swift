@@ -13,8 +13,8 @@ import Units
 @testable import Operations
 @testable import RouterConfiguration
 
-/// What a thief of the disk gets without the key file: every file of a store is searched for what must not be in it, while the router
-/// runs and after it stopped.
+/// What a thief of the disk gets without the key file: every file of a store is searched for what must not be in it,
+/// while the router runs and after it stopped.
 @Suite final class SecretsAtRestTests {
     private static let deviceToken = String(repeating: "7e57ab1e", count: 8)
     private static let endpoint = "https://push.example.com/up/9c2e-secret-endpoint"
@@ -87,7 +87,8 @@ import Units
         try search(whileRunning: false)
     }
 
-    /// Registers devices, moves one, and takes one away again. They are read back, so the search is for what is really there.
+    /// Registers devices, moves one, and takes one away again. They are read back, so the search is for what is really
+    /// there.
     private func register(_ contents: [String], identity: KeyPair, now: Timestamp) throws {
         let registry = try Registry(
             store: RegistryStore(path: configuration.storePath),

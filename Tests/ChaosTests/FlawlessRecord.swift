@@ -3,8 +3,8 @@ import Delivery
 import Notifications
 import TimeTestSupport
 
-/// The record of a run in which nothing went wrong, made by hand: two deliveries a transport, each to a device of its own.
-/// Tests spoil it.
+/// The record of a run in which nothing went wrong, made by hand: two deliveries a transport, each to a device of its
+/// own. Tests spoil it.
 enum FlawlessRecord {
     static func make() -> ChaosRecord {
         var plan = ChaosPlan(seed: 1, deliveries: 2 * ChaosTransport.allCases.count, weather: .calm)

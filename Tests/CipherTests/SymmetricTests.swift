@@ -36,8 +36,8 @@ import Testing
         }
     }
 
-    /// The GCM specification's (McGrew and Viega) appendix B: key, nonce, plaintext, additional data, ciphertext and tag
-    /// of test cases 1, 2, 4 and 16.
+    /// The GCM specification's (McGrew and Viega) appendix B: key, nonce, plaintext, additional data, ciphertext and
+    /// tag of test cases 1, 2, 4 and 16.
     static let sealed = [
         ["00000000000000000000000000000000", "000000000000000000000000", "", "", "58e2fccefa7e3061367f1d57a4e7455a"],
         [

@@ -48,8 +48,8 @@ struct PhraseMatcherTests {
         #expect(matcher.firstMatch(in: ReadableText("x#a")) == nil)
     }
 
-    /// Phrases that only differ at their ends, and a text that never comes to them: 2000 × 100,000 × 60 comparisons, if each were
-    /// looked for at each place.
+    /// Phrases that only differ at their ends, and a text that never comes to them: 2000 × 100,000 × 60 comparisons, if
+    /// each were looked for at each place.
     @Test func aListThatIsMadeToBeSlowIsNot() {
         let phrases = (0..<2000).map { Phrase(Array(String(repeating: "a", count: 60) + "b\($0)"), .anywhere) }
         let text = ReadableText(String(repeating: "a", count: 100_000))

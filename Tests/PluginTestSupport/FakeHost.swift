@@ -3,7 +3,8 @@ import Synchronization
 
 /// A router's side of the ABI that records what a transport asks of it, and answers when a test says so.
 ///
-/// `@unchecked Sendable`: the pointers never change after init and what is behind them is only read; the rest is in a lock.
+/// `@unchecked Sendable`: the pointers never change after init and what is behind them is only read; the rest is in a
+/// lock.
 package final class FakeHost: @unchecked Sendable {
     // The context is a plugin's pointer: it is only ever handed back.
     private struct Pending: @unchecked Sendable {

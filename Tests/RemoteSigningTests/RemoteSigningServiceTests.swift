@@ -114,7 +114,8 @@ import Units
         #expect(try Bench().admits(bench.registration(by: device)))
     }
 
-    /// A relay that repeats a `logout` to us after a restart, when nothing of it is remembered, must not end what came after it.
+    /// A relay that repeats a `logout` to us after a restart, when nothing of it is remembered, must not end what came
+    /// after it.
 
     @Test func answersAreNeverOlderThanTheirRequests() throws {
         let bench = try Bench()

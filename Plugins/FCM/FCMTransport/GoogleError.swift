@@ -1,6 +1,7 @@
 import PluginKit
 
-/// The body of a refusal by one of Google's APIs (google.rpc.Status): `{"error":{"code","message","status","details":[…]}}`.
+/// The body of a refusal by one of Google's APIs (google.rpc.Status):
+/// `{"error":{"code","message","status","details":[…]}}`.
 struct GoogleError {
     /// A canonical code such as `NOT_FOUND`.
     let status: String?

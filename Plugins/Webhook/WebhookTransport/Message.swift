@@ -3,8 +3,8 @@ import Units
 
 /// The body of a request: the rendered notification as a JSON object.
 ///
-/// It holds what the notification's mode has, and nothing else: the router leaves out what a stricter mode may not show.
-/// Members of the rule's block stand beside the message's own, whose names they cannot have.
+/// It holds what the notification's mode has, and nothing else: the router leaves out what a stricter mode may not
+/// show. Members of the rule's block stand beside the message's own, whose names they cannot have.
 enum Message {
     /// In bytes. Standard Webhooks asks senders to stay below 20 KB.
     static let limit = 20_000

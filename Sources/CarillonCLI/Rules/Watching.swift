@@ -7,8 +7,8 @@ import Operations
 struct Watching {
     let isOn: Bool
 
-    /// `files` are those that `body` will read; they are asked for anew before each run. A run that fails with an exit code,
-    /// having said why, does not end the watching.
+    /// `files` are those that `body` will read; they are asked for anew before each run. A run that fails with an exit
+    /// code, having said why, does not end the watching.
     func run(files: () -> [String], _ body: () async throws -> Void) async throws {
         guard isOn else { return try await body() }
         while true {

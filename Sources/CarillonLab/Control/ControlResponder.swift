@@ -9,7 +9,8 @@ import NIOCore
 /// - `POST /misbehave`, `POST /tokens`, `POST /receivers`: an object or an array of objects
 /// - `GET /misbehave`: the remaining misbehaviours; `DELETE /misbehave`
 /// - `POST /reset`: removes requests, misbehaviours and declarations
-/// - `POST /subscriptions`: an object (see ``WebPushSubscriptionRequest``); answers with the subscription in a browser's form
+/// - `POST /subscriptions`: an object (see ``WebPushSubscriptionRequest``); answers with the subscription in a
+///   browser's form
 /// - `DELETE /subscriptions?id=…`: the subscription is gone from then on
 struct ControlResponder: Sendable {
     /// The longest a request may wait, in milliseconds.

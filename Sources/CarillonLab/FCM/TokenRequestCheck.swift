@@ -1,7 +1,8 @@
 import Cipher
 import Foundation
 
-/// Checks a request for an access token as strictly as Google does ("Using OAuth 2.0 for server to server applications").
+/// Checks a request for an access token as strictly as Google does ("Using OAuth 2.0 for server to server
+/// applications").
 struct TokenRequestCheck {
     private struct Header: Decodable {
         var alg: String

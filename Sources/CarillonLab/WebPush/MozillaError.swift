@@ -1,4 +1,5 @@
-/// An error in the form of Mozilla's autopush: `{"code":401,"errno":109,"error":"Unauthorized","message":"…","more_info":"…"}`.
+/// An error in the form of Mozilla's autopush:
+/// `{"code":401,"errno":109,"error":"Unauthorized","message":"…","more_info":"…"}`.
 struct MozillaError {
     private static let information =
         "http://autopush.readthedocs.io/en/latest/http.html#error-codes"

@@ -41,8 +41,8 @@ struct AdvertisementSchedule {
         return due
     }
 
-    /// Takes what became of `event` at `attempted`. Returns those that do not have it; what a newer advertisement overtook
-    /// no longer counts.
+    /// Takes what became of `event` at `attempted`. Returns those that do not have it; what a newer advertisement
+    /// overtook no longer counts.
     mutating func answered(
         _ event: Event,
         at attempted: [RelayURL],

@@ -2,7 +2,8 @@ import Glibc
 import Logging
 import Units
 
-/// systemd, or whoever else started us and wants to be told how it goes (sd_notify(3)): datagrams to the socket in `NOTIFY_SOCKET`.
+/// systemd, or whoever else started us and wants to be told how it goes (sd_notify(3)): datagrams to the socket in
+/// `NOTIFY_SOCKET`.
 package struct ServiceManager: Sendable {
     private let address: [UInt8]
     /// How often the manager wants to hear that we are alive; nil: it does not.

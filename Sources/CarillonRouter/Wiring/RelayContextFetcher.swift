@@ -5,8 +5,9 @@ import RelayPool
 import Synchronization
 import Units
 
-/// Asks the operator's relays for names, notes, and accounts' own lists. No others for what a stranger's event names: that must
-/// not decide who gets which questions. An account's own lists are asked for at its own relays too, where we listen for it anyway.
+/// Asks the operator's relays for names, notes, and accounts' own lists. No others for what a stranger's event names:
+/// that must not decide who gets which questions. An account's own lists are asked for at its own relays too, where we
+/// listen for it anyway.
 struct RelayContextFetcher: ContextFetcher {
     /// Keys in one filter, and in one REQ: relays take messages of 128 KiB at least.
     private static let keysPerFilter = 500

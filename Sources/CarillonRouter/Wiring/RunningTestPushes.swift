@@ -4,8 +4,8 @@ import Operations
 import RouterConfiguration
 import Units
 
-/// Sends test pushes by the transports of a running router, beside the courier: they wait in no queue, and their outcomes are nobody's
-/// but the operator's.
+/// Sends test pushes by the transports of a running router, beside the courier: they wait in no queue, and their
+/// outcomes are nobody's but the operator's.
 struct RunningTestPushes: TestPushSender {
     let settings: ActiveSettings
     let encryptingPlatforms: @Sendable () -> Set<String>

@@ -7,10 +7,11 @@ import YAMLReading
 package struct BunkerInvitation {
     package let url: BunkerURL
 
-    /// Makes a secret and adds it to `registration.secret_file`; a router that runs takes it at once. Where no such file is
-    /// configured, sessions need no secret, and nothing is written.
+    /// Makes a secret and adds it to `registration.secret_file`; a router that runs takes it at once. Where no such
+    /// file is configured, sessions need no secret, and nothing is written.
     ///
-    /// Throws when there is no key yet, when nothing says where clients reach the router, and when the file cannot be used.
+    /// Throws when there is no key yet, when nothing says where clients reach the router, and when the file cannot be
+    /// used.
     package init(configuration: Configuration, random: RandomBytes) throws(Diagnostics) {
         let identity = try IdentityFile(path: configuration.keyFile).read()
         let sessions = configuration.remoteSigning

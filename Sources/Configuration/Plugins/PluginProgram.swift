@@ -50,8 +50,8 @@ extension Configuration.Plugins {
         PluginHost(loading: search, isolation: try processes(), log: log)
     }
 
-    /// How plugins are kept in processes; nil where all run in the router itself. `places` is where the program for them is
-    /// looked for, unless the configuration names it.
+    /// How plugins are kept in processes; nil where all run in the router itself. `places` is where the program for
+    /// them is looked for, unless the configuration names it.
     ///
     /// Throws a mistake when it is not there. Without folders nothing is missed yet.
     package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings? {

@@ -14,8 +14,8 @@ package enum Schemas {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of the configuration file. Where whole values come from the environment, text stands for
-/// anything.
+/// The JSON Schema (draft 2020-12) of the configuration file. Where whole values come from the environment, text stands
+/// for anything.
 enum ConfigurationSchema {
     static func schema(_ platforms: PlatformCatalog) -> JSONTree {
         .object(

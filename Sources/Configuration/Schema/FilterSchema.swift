@@ -1,7 +1,8 @@
 import Pipeline
 import Rules
 
-/// The schema of the block on filters. The settings of Carillon's own belong to their plugins, which check them themselves.
+/// The schema of the block on filters. The settings of Carillon's own belong to their plugins, which check them
+/// themselves.
 enum FilterSchema {
     static var schema: JSONTree {
         [

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// How values are spread, in buckets that stay the same. A value type: whoever shares one brings it under a lock, or keeps one of
-/// its own and merges.
+/// How values are spread, in buckets that stay the same. A value type: whoever shares one brings it under a lock, or
+/// keeps one of its own and merges.
 package struct Histogram: Sendable, Equatable {
     /// The upper ends of the buckets but the last, which has none; ascending.
     package let bounds: [Double]

@@ -153,8 +153,8 @@ struct HostLimits: Sendable {
         hosts[name]?.called -= 1
     }
 
-    /// Calls devices for the free places. No device waits without end: devices wait only while all places are taken or called
-    /// for, and whenever one becomes free devices are called.
+    /// Calls devices for the free places. No device waits without end: devices wait only while all places are taken or
+    /// called for, and whenever one becomes free devices are called.
     mutating func call(_ name: String) -> [Int] {
         let places = places(of: name)
         var devices: [Int] = []

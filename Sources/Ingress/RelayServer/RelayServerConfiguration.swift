@@ -47,8 +47,8 @@ package struct RelayServerConfiguration: Sendable {
         package var connections = 1_000
         /// Connections of one client at the same time. A client is an IPv4 address or an IPv6 network of 64 bits, and
         /// networks of 48 and 32 bits have this and the limits below as well, with larger allowances
-        /// (`ClientAddress.Network`); behind a trusted proxy it is the client that the proxy names. Loopback, and a proxy that names
-        /// nobody, have none of the limits for clients: everybody may be behind them.
+        /// (`ClientAddress.Network`); behind a trusted proxy it is the client that the proxy names. Loopback, and a
+        /// proxy that names nobody, have none of the limits for clients: everybody may be behind them.
         package var connectionsPerClient = 100
         /// Connections that one client may open a minute, over time, and as many at once.
         package var openingsPerClientPerMinute = 120

@@ -2,8 +2,8 @@ import Nostr
 import RateLimits
 import Units
 
-/// Limits for clients, so that neither one of them nor many together take the pipeline's time from the others. Buckets are
-/// full, as each client's is at first.
+/// Limits for clients, so that neither one of them nor many together take the pipeline's time from the others. Buckets
+/// are full, as each client's is at first.
 struct SessionLimits {
     /// Sessions at the same time; for a further one the session that was unused for longest ends.
     var sessions = 10_000

@@ -27,7 +27,8 @@ package final class FrameRules: ChannelInboundHandler {
         self.sender = sender
     }
 
-    /// The handlers that check the frames of `sender`, and make messages of at most so many fragments and bytes of them.
+    /// The handlers that check the frames of `sender`, and make messages of at most so many fragments and bytes of
+    /// them.
     package static func handlers(for sender: Sender, fragments: Int, messageBytes: Int) -> [any ChannelHandler] {
         [
             FrameRules(sender: sender),

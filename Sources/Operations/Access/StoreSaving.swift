@@ -13,7 +13,8 @@ package struct StoreSaving {
         package let name: String
         package let outcome: Outcome
 
-        /// What an operator runs to put what was saved in the damaged one's place, which is kept; none where nothing was.
+        /// What an operator runs to put what was saved in the damaged one's place, which is kept; none where nothing
+        /// was.
         package var commands: [String] {
             guard case .saved(let rescued, _) = outcome else { return [] }
             let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
@@ -43,8 +44,8 @@ package struct StoreSaving {
         self.configuration = configuration
     }
 
-    /// One report for each, as what stands against saving one says nothing of the other. Nobody may write meanwhile: throws a
-    /// `StoreLockError` while a router runs on them.
+    /// One report for each, as what stands against saving one says nothing of the other. Nobody may write meanwhile:
+    /// throws a `StoreLockError` while a router runs on them.
     package func run() throws -> [Report] {
         let lock = try StoreLock(store: configuration.storePath)
         return withExtendedLifetime(lock) {

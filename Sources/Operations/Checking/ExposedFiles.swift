@@ -4,8 +4,8 @@ import Glibc
 import RouterConfiguration
 import YAMLReading
 
-/// Files with secrets that others can get at, although nothing is refused for it: keys of push services, and databases, whose
-/// tokens are sealed but which tell who is registered; and folders of such files that anybody may fill.
+/// Files with secrets that others can get at, although nothing is refused for it: keys of push services, and databases,
+/// whose tokens are sealed but which tell who is registered; and folders of such files that anybody may fill.
 package struct ExposedFiles {
     package struct Found: Hashable {
         /// The key in the configuration that names the file.

@@ -57,8 +57,8 @@ struct StrandedFiles {
     }
 }
 
-/// The user, not root, whose folder holds files of a router. What root writes there would be in that user's way, and where it is
-/// written is for that user to say, by links for instance.
+/// The user, not root, whose folder holds files of a router. What root writes there would be in that user's way, and
+/// where it is written is for that user to say, by links for instance.
 package struct FolderOwner: Hashable, Sendable {
     package let user: uid_t
     package let group: gid_t
@@ -98,8 +98,8 @@ package struct FolderOwner: Hashable, Sendable {
         return status.st_gid == group && status.st_mode & wanted == wanted
     }
 
-    /// Where root runs a command that changes files beside `path` and their folder is another user's, runs it anew as that user, who
-    /// may read what root may; else does nothing.
+    /// Where root runs a command that changes files beside `path` and their folder is another user's, runs it anew as
+    /// that user, who may read what root may; else does nothing.
     ///
     /// Throws an ``OperationFailure`` where that cannot be done. The process is not to go on then.
     package static func takeOver(folderOf path: String) throws(OperationFailure) {

@@ -9,8 +9,8 @@ import RouterConfiguration
 import Sealing
 import Units
 
-/// What operators ask about events and devices, and do to devices. The same in the router, for its API, and on its files, for the
-/// commands. Callable from any thread; reads files, so not for those that must not wait.
+/// What operators ask about events and devices, and do to devices. The same in the router, for its API, and on its
+/// files, for the commands. Callable from any thread; reads files, so not for those that must not wait.
 package final class DeviceOperations: Sendable {
     /// Devices in one answer.
     package static let page = 1_000
@@ -42,8 +42,8 @@ package final class DeviceOperations: Sendable {
         self.now = now
     }
 
-    /// Devices in the order of their numbers, beginning behind `previous`; `account`, as 64 hex digits or npub1…, narrows them
-    /// down to one account's. Throws an ``OperationFailure``.
+    /// Devices in the order of their numbers, beginning behind `previous`; `account`, as 64 hex digits or npub1…,
+    /// narrows them down to one account's. Throws an ``OperationFailure``.
     package func list(account: String? = nil, after previous: Int64? = nil) throws(OperationFailure) -> DeviceList {
         let key = try account.map { text throws(OperationFailure) in try OperatorWords.key(text, "account") }
         let listings = try attempt {
@@ -64,16 +64,17 @@ package final class DeviceOperations: Sendable {
         return overviews(of: [listing])[0]
     }
 
-    /// Forgets a device as if its push service had called it gone: the event that registered it does not bring it back, a later
-    /// one does. Throws an ``OperationFailure`` when there is no such device or the registry cannot be written.
+    /// Forgets a device as if its push service had called it gone: the event that registered it does not bring it back,
+    /// a later one does. Throws an ``OperationFailure`` when there is no such device or the registry cannot be written.
     package func remove(_ device: Int64) throws(OperationFailure) -> RemovedDevice {
         let overview = try show(device)
         _ = try attempt { try registry.remove(DeviceID(rawValue: device)) }
         return RemovedDevice(removed: overview)
     }
 
-    /// Sends a push to one device; `mode` is a mode's name, nil: the device's own. What does not pass in that mode says less, as
-    /// every push does. Whatever the answer says, the registration stays. Throws an ``OperationFailure`` when it cannot even be attempted.
+    /// Sends a push to one device; `mode` is a mode's name, nil: the device's own. What does not pass in that mode says
+    /// less, as every push does. Whatever the answer says, the registration stays. Throws an ``OperationFailure`` when
+    /// it cannot even be attempted.
     package func test(_ device: Int64, mode: String? = nil) async throws(OperationFailure) -> TestPushAnswer {
         let asked = try mode.map { text throws(OperationFailure) in try OperatorWords.mode(text) }
         let listing = try listing(of: device)
@@ -99,8 +100,8 @@ package final class DeviceOperations: Sendable {
         return TestPushAnswer(listing.device, address, notification.mode, reductions, delivery: id, outcome)
     }
 
-    /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody it concerned.
-    /// Throws an ``OperationFailure`` when either cannot be read; that nothing is known is an answer.
+    /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody it
+    /// concerned. Throws an ``OperationFailure`` when either cannot be read; that nothing is known is an answer.
     package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
         let id = try OperatorWords.event(event)
         let key = try recipient.map { text throws(OperationFailure) in try OperatorWords.key(text, "recipient") }
@@ -269,8 +270,8 @@ package final class DeviceOperations: Sendable {
         return whole.count > history.count
     }
 
-    /// What of an event waits, as far as that can be told without its history: where it is the first one held, or where the
-    /// `recipient` has these devices.
+    /// What of an event waits, as far as that can be told without its history: where it is the first one held, or where
+    /// the `recipient` has these devices.
     private func waiting(_ event: EventID, for recipient: PublicKey?, _ devices: [DeviceListing]) -> [String] {
         let holders = (try? files.outbox.devices(holding: event.array)) ?? []
         let held = held(for: holders)

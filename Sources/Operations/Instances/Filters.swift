@@ -14,15 +14,16 @@ package struct Filters: Sendable {
         package let reason: String
     }
 
-    /// In the configuration's order. One that cannot be asked is among them: it cannot decide, and `on_error` says what then.
+    /// In the configuration's order. One that cannot be asked is among them: it cannot decide, and `on_error` says what
+    /// then.
     package private(set) var all: [EventFilter] = []
     package private(set) var failures: [Failure] = []
     private var instances: [String: FilterInstance] = [:]
     /// What each was made of.
     private var fingerprints: [String: BlockFingerprint] = [:]
 
-    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays, and with it
-    /// what it remembers of threads and senders.
+    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays,
+    /// and with it what it remembers of threads and senders.
     package init(
         configuration: Configuration,
         plugins: PluginHost,

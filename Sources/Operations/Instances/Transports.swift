@@ -20,8 +20,8 @@ package struct Transports: Sendable {
     private var fingerprints: [QueueName: BlockFingerprint] = [:]
     package private(set) var failures: [Failure] = []
 
-    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays, and with it what
-    /// it has learned and the tokens that its push service would not see renewed too often.
+    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays,
+    /// and with it what it has learned and the tokens that its push service would not see renewed too often.
     package init(
         configuration: Configuration,
         plugins: PluginHost,

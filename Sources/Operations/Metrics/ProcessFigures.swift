@@ -39,7 +39,8 @@ struct ProcessFigures: Equatable {
         return figures
     }
 
-    /// `stat` is a process's, with its start in ticks after the system's, which was at `bootedAt`. 0 where it cannot be read.
+    /// `stat` is a process's, with its start in ticks after the system's, which was at `bootedAt`. 0 where it cannot be
+    /// read.
     static func startedAt(stat: String, bootedAt: Double) -> Double {
         // The name of the program may hold blanks and parentheses; the start is the twentieth field behind it.
         guard let name = stat.lastIndex(of: ")") else { return 0 }

@@ -17,8 +17,8 @@ final class RollCall: Sendable {
         state = Mutex(State(missing: Set(names)))
     }
 
-    /// Those asked who do not answer within `patience`, sorted. Each is asked by a call, and answers by calling what it is
-    /// given, on any thread. `after` calls once the time is over.
+    /// Those asked who do not answer within `patience`, sorted. Each is asked by a call, and answers by calling what it
+    /// is given, on any thread. `after` calls once the time is over.
     static func missing(
         _ asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)],
         within patience: Duration,

@@ -8,7 +8,8 @@ import Sealing
 import Synchronization
 import Units
 
-/// Delivers to nobody: plugins as in a running router, on a host that records what they send and answers as if all were well.
+/// Delivers to nobody: plugins as in a running router, on a host that records what they send and answers as if all were
+/// well.
 ///
 /// For one delivery at a time.
 ///

@@ -20,7 +20,8 @@ package struct Fixture: Sendable {
 }
 
 extension Fixture {
-    /// All there are, always the same: one for each kind of event that Carillon knows, and some for what rules often look at.
+    /// All there are, always the same: one for each kind of event that Carillon knows, and some for what rules often
+    /// look at.
     ///
     /// Throws only when libsecp256k1 fails.
     package static func all() throws -> [Fixture] {

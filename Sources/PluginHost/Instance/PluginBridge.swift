@@ -250,8 +250,8 @@ final class PluginBridge: Sendable {
         return (sender, scope)
     }
 
-    /// Gives the words of requests new connections, as the plugin has forgotten what it did with the former ones: Apple,
-    /// for one, refuses a second token on a connection for 20 minutes. What is under way on them goes on.
+    /// Gives the words of requests new connections, as the plugin has forgotten what it did with the former ones:
+    /// Apple, for one, refuses a second token on a connection for 20 minutes. What is under way on them goes on.
     func forgetConnections() {
         let (sender, retired) = shell.withLock { ($0.sender, $0.connections.removeAll()) }
         for scope in retired { sender?.retire(scope) }

@@ -2,8 +2,8 @@ import CarillonABI
 import PluginIsolation
 import PluginProtocol
 
-// What a plugin in a process of its own looks like from here: its descriptor comes in a message and is judged as that of
-// a library in this process, and its functions ask the process.
+// What a plugin in a process of its own looks like from here: its descriptor comes in a message and is judged as that
+// of a library in this process, and its functions ask the process.
 
 extension PluginDescriptor {
     /// The descriptor of a plugin in a process of its own.

@@ -3,8 +3,8 @@ import Notifications
 
 /// Which events a rule is for: every condition that is given must hold.
 ///
-/// A class, since rules are asked for each device that an event may wake, and copies would cost more than the answer. Short
-/// lists, which are quicker gone through than sets.
+/// A class, since rules are asked for each device that an event may wake, and copies would cost more than the answer.
+/// Short lists, which are quicker gone through than sets.
 ///
 /// What conditions compare with, such as sets of keys and numbers, is prepared when the file is read.
 final class RuleMatch: Sendable {

@@ -1,7 +1,8 @@
 /// Takes a text scalar by scalar and keeps what is harmless of it.
 ///
-/// What is invisible stays only where it does what it is for: joiners within emoji and within the scripts that need them,
-/// one variation selector behind what has variants, the tags of an emoji flag, one direction mark between two characters.
+/// What is invisible stays only where it does what it is for: joiners within emoji and within the scripts that need
+/// them, one variation selector behind what has variants, the tags of an emoji flag, one direction mark between two
+/// characters.
 struct TextNeutralizer {
     /// The most marks that one character may carry: pointed Hebrew needs five, a tower of accents more.
     static let markLimit = 6
@@ -148,8 +149,8 @@ extension Unicode.Scalar {
 
     fileprivate var isTagOfLetterOrDigit: Bool { isTagOfLetter || (0xE0030...0xE0039).contains(value) }
 
-    /// Whether it belongs to a script in which joiners change the shape or the meaning of words: Arabic and its relatives, the
-    /// scripts of India and Southeast Asia, Mongolian.
+    /// Whether it belongs to a script in which joiners change the shape or the meaning of words: Arabic and its
+    /// relatives, the scripts of India and Southeast Asia, Mongolian.
     fileprivate var isOfJoiningScript: Bool {
         switch value {
         case 0x0600...0x109F, 0x1700...0x1CFF, 0xA800...0xAAFF, 0xABC0...0xABFF, 0xFB50...0xFDCF, 0xFE70...0xFEFC,

@@ -6,8 +6,8 @@ import Testing
 
 @testable import CarillonLab
 
-/// Whatever is delivered: what goes out is well-formed, fits, is taken by a service as strict as Apple's, and shows no more
-/// than its mode allows.
+/// Whatever is delivered: what goes out is well-formed, fits, is taken by a service as strict as Apple's, and shows no
+/// more than its mode allows.
 struct PropertyTests {
     private static let reasons: Set<String> = ["payload-too-large", "payload-empty"]
 

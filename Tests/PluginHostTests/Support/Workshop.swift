@@ -32,8 +32,8 @@ final class Workshop: Sendable {
 
     func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-    /// Compiles a fixture, or any file with a path of its own, to `name` in the folder. Always a file of its own, so that
-    /// tests do not share a library.
+    /// Compiles a fixture, or any file with a path of its own, to `name` in the folder. Always a file of its own, so
+    /// that tests do not share a library.
     @discardableResult
     func compile(_ source: String, to name: String, _ flags: [String] = []) throws -> String {
         let file = source.hasPrefix("/") ? source : Self.fixtures.appending(path: source).path

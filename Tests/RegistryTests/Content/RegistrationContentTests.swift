@@ -144,7 +144,8 @@ struct RegistrationContentTests {
         #expect(refusal.description.hasPrefix("invalid: registration field `push_endpoint`: expected an https:// or"))
     }
 
-    /// The first key is the generator's abscissa (SEC 2); no point on the curve has the second (BIP-340's test vector 5).
+    /// The first key is the generator's abscissa (SEC 2); no point on the curve has the second (BIP-340's test vector
+    /// 5).
     @Test func takesSealingKeysThatAreOnTheCurve() throws {
         let key = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
         let content = try content(#""sealing_key":"\#(key)""#)

@@ -6,7 +6,8 @@ import Units
 
 @testable import Registry
 
-/// Gift wraps to a key that an account receives messages under. Account 1 has the keys 21 and 22; account 2 is a stranger.
+/// Gift wraps to a key that an account receives messages under. Account 1 has the keys 21 and 22; account 2 is a
+/// stranger.
 struct MessageKeyTests {
     private static let day: Int64 = 86_400
 

@@ -22,7 +22,8 @@ struct ScriptedRelay {
     private let clients: NIOLockedValueBox<[any Channel]>
     private var incoming: AsyncStream<Received>.Iterator
 
-    /// `onText` is asked for an answer to each text message, `greeting` is sent at once. Answers no pings if it is `mute`.
+    /// `onText` is asked for an answer to each text message, `greeting` is sent at once. Answers no pings if it is
+    /// `mute`.
     init(
         host: String = "127.0.0.1",
         tls: NIOSSLContext? = nil,

@@ -185,7 +185,8 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(exchange.liveRequests.last?.filters.first?.tags["p"]?.contains(PublicKey.sample(1_000).hex) == true)
 }
 
-/// An hour of a relay that takes so many bytes and says so or not, while keys come by the hundred, events flow and connections break.
+/// An hour of a relay that takes so many bytes and says so or not, while keys come by the hundred, events flow and
+/// connections break.
 @Test(arguments: 1...12) func nothingIsMissedAtAFullRelay(_ seed: Int) {
     var dice = Dice(state: UInt64(seed) &* 0x2545_f491_4f6c_dd1d)
     var exchange = Exchange {

@@ -108,7 +108,8 @@ import Testing
         #expect(BlockFixture.mistakes("title: t", top: "categories: \(list)") == [mistake])
     }
 
-    /// "Predefined Categories (Fallback Format)": what the APNs plugin puts together is `aps.category` and `body.actions`.
+    /// "Predefined Categories (Fallback Format)": what the APNs plugin puts together is `aps.category` and
+    /// `body.actions`.
     @Test func predefinedFormIsCarried() throws {
         let json = try BlockFixture.native(
             "ios",

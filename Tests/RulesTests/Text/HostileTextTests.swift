@@ -6,7 +6,8 @@ import Testing
 
 @testable import Rules
 
-/// 10,000 random hostile texts, five an event, through every field. What must hold is said here without the code under test.
+/// 10,000 random hostile texts, five an event, through every field. What must hold is said here without the code under
+/// test.
 @Suite struct HostileTextTests {
     private let rule: Rule
 

@@ -3,8 +3,8 @@ import Delivery
 import Notifications
 import Testing
 
-/// ntfy's own error codes (`server/errors.go`), row by row. Nothing deletes a device, for a topic has no end, and nothing but a server in
-/// trouble holds up anybody else.
+/// ntfy's own error codes (`server/errors.go`), row by row. Nothing deletes a device, for a topic has no end, and
+/// nothing but a server in trouble holds up anybody else.
 @Suite(.stage(Ntfy()))
 struct NtfyStatusTests {
     private static let mistakes: [StatusRow] = [

@@ -2,8 +2,8 @@ import CarillonLab
 import Notifications
 import Testing
 
-/// What an endpoint of a user's own answers, row by row. Standard Webhooks leaves most of it to the sender: only 410 ends
-/// a subscription, and what may be over soon is tried again.
+/// What an endpoint of a user's own answers, row by row. Standard Webhooks leaves most of it to the sender: only 410
+/// ends a subscription, and what may be over soon is tried again.
 struct WebhookStatusTests {
     private static let rows: [StatusRow] = [
         .delivered(.html(status: 200)),

@@ -15,7 +15,8 @@ enum BuiltPlugins {
 
     static func host() throws -> PluginHost { try loaded.get() }
 
-    /// A library is refused where others may write, so it is copied to a folder of our own; once it is loaded, its file may go.
+    /// A library is refused where others may write, so it is copied to a folder of our own; once it is loaded, its file
+    /// may go.
     private static func load() throws -> PluginHost {
         let files = FileManager.default
         let folder = files.temporaryDirectory.resolvingSymlinksInPath()

@@ -55,7 +55,8 @@ final class Stage: Sendable {
     }
 }
 
-/// Lets the rows of a suite share a stage. Rows that break connections, or leave requests without an answer, need their own.
+/// Lets the rows of a suite share a stage. Rows that break connections, or leave requests without an answer, need their
+/// own.
 struct StageTrait: SuiteTrait, TestScoping {
     let service: any PushService
 

@@ -10,8 +10,8 @@ import Units
 
 @testable import Delivery
 
-/// A router's second half, put together for one row: outbox, courier, built plugin, real connections, and the lab at the other
-/// end. Nothing in it waits for the machine's clock.
+/// A router's second half, put together for one row: outbox, courier, built plugin, real connections, and the lab at
+/// the other end. Nothing in it waits for the machine's clock.
 final class StatusBench: Sendable {
     /// A registration is this old: 2023-11-14.
     static let registeredAt: Timestamp = 1_700_000_000_000
@@ -147,8 +147,8 @@ final class StatusBench: Sendable {
         plugins.expireDeadlines()
     }
 
-    /// Waits for `delivery` to be reported on more than `count` times, moving the clock to the next alarm whenever nothing is
-    /// under way.
+    /// Waits for `delivery` to be reported on more than `count` times, moving the clock to the next alarm whenever
+    /// nothing is under way.
     func reports(of delivery: String, after count: Int) async throws -> [DeliveryReport] {
         while true {
             let record = books.record
@@ -162,7 +162,8 @@ final class StatusBench: Sendable {
         }
     }
 
-    /// Whether anything is under way, once all that came is decided. What is not under way any more is in the books then.
+    /// Whether anything is under way, once all that came is decided. What is not under way any more is in the books
+    /// then.
     private func isBusy() async -> Bool {
         await courier.settle()
         if courier.status.contains(where: { $0.inFlight > 0 }) { return true }

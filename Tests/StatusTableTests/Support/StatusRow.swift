@@ -48,8 +48,8 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         "\(says.words)\(times == 1 ? "" : " × \(times)"): \(kind) \(reason)\(isProven ? "" : ", never delivered before")"
     }
 
-    /// Taken at the first attempt. `requests` of them where the connection's layer may ask again by itself, as what went before was
-    /// provably not processed.
+    /// Taken at the first attempt. `requests` of them where the connection's layer may ask again by itself, as what
+    /// went before was provably not processed.
     static func delivered(_ says: Misbehaviour.Conduct, requests: Int = 1) -> StatusRow {
         StatusRow(says, .delivered, "delivered", attempts: 1, requests: requests)
     }

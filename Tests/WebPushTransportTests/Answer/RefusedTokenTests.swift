@@ -27,8 +27,8 @@ struct RefusedTokenTests {
         #expect(early.scope == .CARILLON_SCOPE_HOST)
     }
 
-    /// A clock that went wrong must cost neither the messages nor the devices, and a stranger's endpoint must not hold up
-    /// others.
+    /// A clock that went wrong must cost neither the messages nor the devices, and a stranger's endpoint must not hold
+    /// up others.
     @Test func oneMessageWaitsWhereOthersWereTaken() throws {
         try bench.prove(AnswerBench.apple)
         #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.wait.outcome(ticket: 9))

@@ -27,8 +27,8 @@ enum EventJudge {
         return true
     }
 
-    /// What the bytes are as JSON. What the scanner takes is JSON but for what it passes over: names of other people's fields that
-    /// come twice, and how deep those go.
+    /// What the bytes are as JSON. What the scanner takes is JSON but for what it passes over: names of other people's
+    /// fields that come twice, and how deep those go.
     private static func tree(_ bytes: UnsafeRawBufferPointer, isEvent: Bool) -> JSONValue? {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             promise(!isEvent, "what is taken is UTF-8")

@@ -5,8 +5,8 @@ import Units
 
 @testable import Registry
 
-/// The content of registrations, which any stranger can encrypt to us: what passes is bounded, survives the vault's codec, and
-/// names what is wrong otherwise without quoting it.
+/// The content of registrations, which any stranger can encrypt to us: what passes is bounded, survives the vault's
+/// codec, and names what is wrong otherwise without quoting it.
 enum RegistrationJudge {
     private static let zero = Bytes32(words: (0, 0, 0, 0))
     private static let desk = RegistrationPolicy(ourKey: PublicKey(zero))

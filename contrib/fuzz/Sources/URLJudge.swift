@@ -2,8 +2,8 @@ import CCurl
 
 @testable import HTTPLanes
 
-/// Users' URLs: the guard and whoever connects must not read two hosts in one. What passes spells itself anew in one way, and
-/// libcurl reads the same out of that.
+/// Users' URLs: the guard and whoever connects must not read two hosts in one. What passes spells itself anew in one
+/// way, and libcurl reads the same out of that.
 enum URLJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }

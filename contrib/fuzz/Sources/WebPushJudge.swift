@@ -8,8 +8,8 @@ import WebPushEncryption
 @testable import Listening
 @testable import WebIngress
 
-/// A push message at the sealed ingress: lines `NAME: VALUE` of its head with `target` among them, an empty line, and the body.
-/// Whatever comes, what goes on fits into a notification and is JSON.
+/// A push message at the sealed ingress: lines `NAME: VALUE` of its head with `target` among them, an empty line, and
+/// the body. Whatever comes, what goes on fits into a notification and is JSON.
 enum WebPushJudge {
     private static let limit = 4_096
     private static let platform = IngressPlatform(

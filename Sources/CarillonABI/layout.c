@@ -104,7 +104,67 @@ FIELD(carillon_client_certificates, struct_size, 0, 4);
 FIELD(carillon_client_certificates, reserved, 4, 4);
 FIELD(carillon_client_certificates, present, 8, 8);
 
-SIZE(carillon_transport, 96);
+SIZE(carillon_timers, 24);
+FIELD(carillon_timers, struct_size, 0, 4);
+FIELD(carillon_timers, reserved, 4, 4);
+FIELD(carillon_timers, start, 8, 8);
+FIELD(carillon_timers, cancel, 16, 8);
+
+SIZE(carillon_states, 24);
+FIELD(carillon_states, struct_size, 0, 4);
+FIELD(carillon_states, reserved, 4, 4);
+FIELD(carillon_states, get, 8, 8);
+FIELD(carillon_states, set, 16, 8);
+
+SIZE(carillon_stream_target, 56);
+FIELD(carillon_stream_target, struct_size, 0, 4);
+FIELD(carillon_stream_target, flags, 4, 4);
+FIELD(carillon_stream_target, host, 8, 16);
+FIELD(carillon_stream_target, port, 24, 4);
+FIELD(carillon_stream_target, connect_timeout_ms, 28, 4);
+FIELD(carillon_stream_target, idle_timeout_ms, 32, 4);
+FIELD(carillon_stream_target, reserved, 36, 4);
+FIELD(carillon_stream_target, authorities, 40, 16);
+
+SIZE(carillon_stream_events, 40);
+FIELD(carillon_stream_events, struct_size, 0, 4);
+FIELD(carillon_stream_events, reserved, 4, 4);
+FIELD(carillon_stream_events, opened, 8, 8);
+FIELD(carillon_stream_events, received, 16, 8);
+FIELD(carillon_stream_events, drained, 24, 8);
+FIELD(carillon_stream_events, closed, 32, 8);
+
+SIZE(carillon_streams, 40);
+FIELD(carillon_streams, struct_size, 0, 4);
+FIELD(carillon_streams, reserved, 4, 4);
+FIELD(carillon_streams, open, 8, 8);
+FIELD(carillon_streams, write, 16, 8);
+FIELD(carillon_streams, start_tls, 24, 8);
+FIELD(carillon_streams, close, 32, 8);
+
+SIZE(carillon_inbound, 16);
+FIELD(carillon_inbound, struct_size, 0, 4);
+FIELD(carillon_inbound, reserved, 4, 4);
+FIELD(carillon_inbound, url, 8, 8);
+
+SIZE(carillon_inbound_request, 88);
+FIELD(carillon_inbound_request, struct_size, 0, 4);
+FIELD(carillon_inbound_request, reserved, 4, 4);
+FIELD(carillon_inbound_request, method, 8, 16);
+FIELD(carillon_inbound_request, path, 24, 16);
+FIELD(carillon_inbound_request, query, 40, 16);
+FIELD(carillon_inbound_request, headers, 56, 8);
+FIELD(carillon_inbound_request, header_count, 64, 8);
+FIELD(carillon_inbound_request, body, 72, 16);
+
+SIZE(carillon_inbound_answer, 40);
+FIELD(carillon_inbound_answer, struct_size, 0, 4);
+FIELD(carillon_inbound_answer, status, 4, 4);
+FIELD(carillon_inbound_answer, headers, 8, 8);
+FIELD(carillon_inbound_answer, header_count, 16, 8);
+FIELD(carillon_inbound_answer, body, 24, 16);
+
+SIZE(carillon_transport, 120);
 FIELD(carillon_transport, struct_size, 0, 4);
 FIELD(carillon_transport, flags, 4, 4);
 FIELD(carillon_transport, platform, 8, 16);
@@ -116,6 +176,17 @@ FIELD(carillon_transport, cancel, 56, 8);
 FIELD(carillon_transport, command, 64, 8);
 FIELD(carillon_transport, describe, 72, 16);
 FIELD(carillon_transport, check, 88, 8);
+FIELD(carillon_transport, deliver_many, 96, 8);
+FIELD(carillon_transport, deliver_many_limit, 104, 4);
+FIELD(carillon_transport, reserved, 108, 4);
+FIELD(carillon_transport, receive, 112, 8);
+
+SIZE(carillon_delivery, 32);
+FIELD(carillon_delivery, struct_size, 0, 4);
+FIELD(carillon_delivery, reserved, 4, 4);
+FIELD(carillon_delivery, ticket, 8, 8);
+FIELD(carillon_delivery, registration, 16, 8);
+FIELD(carillon_delivery, notification, 24, 8);
 
 SIZE(carillon_filter_call, 152);
 FIELD(carillon_filter_call, struct_size, 0, 4);

@@ -1,5 +1,7 @@
 import CarillonABI
 import PluginProtocol
+import PluginServices
+import Synchronization
 
 /// An instance of a plugin's transport or filter, and what it sees of the host.
 ///
@@ -21,14 +23,20 @@ final class PluginInstance: @unchecked Sendable {
     let number: UInt32
     let table: Table
     let process: PluginProcess
+    /// Where its requests from outside come from; empty: nothing reaches it.
+    let inboundURL: String
     /// What the plugin knows the instance by.
     private(set) var pointer: UnsafeMutableRawPointer?
     private let gate = Monitor(Gate())
+    /// What is kept for it.
+    private let state: Mutex<StateCopy>
 
-    init(_ number: UInt32, _ table: Table, of process: PluginProcess) {
+    init(_ number: UInt32, _ table: Table, state: [StateEntry], inboundURL: String, of process: PluginProcess) {
         self.number = number
         self.table = table
         self.process = process
+        self.inboundURL = inboundURL
+        self.state = Mutex(StateCopy(state))
     }
 
     /// The instance that a plugin's call is for.
@@ -84,7 +92,29 @@ final class PluginInstance: @unchecked Sendable {
 
     private func close() {
         gate.change { $0.isClosed = true }
+        process.timers.removeAll(of: self)
         gate.wait { $0.inside == 0 ? () : nil }
+    }
+
+    // MARK: State
+
+    /// What is kept under a key; nil: nothing.
+    func kept(_ key: [UInt8]) -> [UInt8]? { state.withLock { $0[key] } }
+
+    /// Keeps a value and has the router keep it. False: it is beyond a limit.
+    func keep(_ entry: StateEntry) -> Bool {
+        // The router learns of changes in the order of their numbers.
+        state.withLock { state in
+            guard let number = state.set(entry) else { return false }
+            return process.deliveries.send(.store, id: number) {
+                StoreMessage(instance: self.number, entry: entry).write(to: &$0)
+            }
+        }
+    }
+
+    /// Takes what the router keeps, once it has come to the change `handled` of this instance.
+    func receive(_ message: StoredMessage, handled: UInt64) {
+        state.withLock { $0.receive(message.entries, handled: handled, isWhole: message.isWhole) }
     }
 }
 

@@ -85,12 +85,15 @@ struct PluginLibrary: @unchecked Sendable {
         if table.cancel != nil { functions.insert(.cancel) }
         if table.command != nil { functions.insert(.command) }
         if table.check != nil { functions.insert(.check) }
+        if table.deliver_many != nil { functions.insert(.deliverMany) }
+        if table.receive != nil { functions.insert(.receive) }
         let documentLimit = 256 << 10
         return DescriptorMessage.Transport(
             flags: table.flags,
             platform: text(table.platform, limit: 64) ?? "",
             document: text(table.describe, limit: documentLimit) ?? String(repeating: " ", count: documentLimit + 1),
-            functions: functions
+            functions: functions,
+            manyLimit: table.deliver_many_limit
         )
     }
 

@@ -18,6 +18,8 @@ final class PluginProcess: Sendable {
     let deliveryActivity = Activity()
     let questionActivity = Activity()
     let hostQuestions = HostQuestions()
+    let timers = Timers()
+    let streams = ChildStreams()
     private let instances = Mutex<[UInt32: PluginInstance]>([:])
     private let lines = Mutex(MessageLimit())
     private let mistakes = Mutex(MessageLimit())

@@ -103,7 +103,13 @@ final class QuestionWorker: Sendable {
         guard let library = library(message.library), process.instance(message.instance) == nil,
             let table = Self.table(message, of: library)
         else { throw .unknownValue }
-        let instance = PluginInstance(message.instance, table, of: process)
+        let instance = PluginInstance(
+            message.instance,
+            table,
+            state: message.state,
+            inboundURL: message.inboundURL,
+            of: process
+        )
         var configuration = message.configuration
         let (status, said) = configuration.withUTF8 { text in
             let text = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)

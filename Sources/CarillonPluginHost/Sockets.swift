@@ -50,12 +50,10 @@ final class SendingSocket: Sendable {
     func flush() { shell.withLock { Self.flush($0) } }
 
     private static func put(_ shell: inout Shell) {
-        let failure = shell.frame.bytes.withUnsafeBytes {
-            carillon_put_into_outbox(shell.outbox, $0.baseAddress, $0.count)
-        }
+        let failure = shell.frame.withBytes { carillon_put_into_outbox(shell.outbox, $0.baseAddress, $0.count) }
         // The router is gone: nobody is left to serve.
         guard failure == 0 else { Process.end() }
-        if shell.frame.bytes.count > keptRoom { _ = shell.frame.take() } else { shell.frame.removeAll() }
+        if shell.frame.count > keptRoom { _ = shell.frame.take() } else { shell.frame.removeAll() }
     }
 
     private static func flush(_ shell: Shell) {

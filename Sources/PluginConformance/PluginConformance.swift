@@ -1,5 +1,6 @@
 import Dispatch
 import PluginHost
+import PluginIsolation
 import Units
 
 /// Checks whether a plugin keeps to the contract of `carillon/plugin.h`: what `carillon plugin check` runs.
@@ -45,8 +46,10 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
         }
     }
 
-    /// The shared object.
+    /// The shared object, or the plugin in Python.
     package var path: String
+    /// What runs a plugin in Python.
+    package var python = PythonPrograms()
     /// By platform the block of one app as JSON, by filter its settings. What has none is checked with `{}`.
     package var configurations: [String: String]
     /// By platform.
@@ -90,6 +93,7 @@ struct ConformanceRun {
     private let progress: ConformanceProgress
     private(set) var results: [CheckResult] = []
     private var earlier: [EarlierCheck] = []
+    private var library: CheckedLibrary?
 
     init(_ progress: ConformanceProgress) {
         self.progress = progress
@@ -97,12 +101,13 @@ struct ConformanceRun {
 
     mutating func check(_ plan: ConformancePlan) {
         earlier = plan.earlier
-        var loaded: (library: PluginLibrary, descriptor: PluginDescriptor)?
+        var loaded: (library: CheckedLibrary, descriptor: PluginDescriptor)?
         perform(.load) { () throws(CheckStop) in
-            loaded = try LibraryChecks.load(plan.path)
+            loaded = try LibraryChecks.load(plan)
             return ""
         }
         if let (library, descriptor) = loaded {
+            self.library = library
             perform(.descriptor) { () throws(CheckStop) in
                 try LibraryChecks.descriptor(of: library, descriptor)
             }
@@ -140,7 +145,7 @@ struct ConformanceRun {
         progress.report(.started(check: check, platform: platform))
         let result: CheckResult
         do throws(CheckStop) {
-            result = CheckResult(check, platform: platform, .passed, try body())
+            result = CheckResult(check, platform: platform, .passed, try surviving(body))
         } catch {
             switch error {
             case .failed(let reason): result = CheckResult(check, platform: platform, .failed, reason)
@@ -149,6 +154,16 @@ struct ConformanceRun {
         }
         results.append(result)
         progress.report(.finished(result: result))
+    }
+
+    /// Runs a check. It fails when a process of the plugin's own died meanwhile.
+    private func surviving(_ body: () throws(CheckStop) -> String) throws(CheckStop) -> String {
+        let before = library?.deaths.count
+        let said = Result { () throws(CheckStop) in try body() }
+        if let deaths = library?.deaths, deaths.count != before {
+            throw .failed("its process ended: \(deaths.last ?? "nobody knows why")")
+        }
+        return try said.get()
     }
 }
 

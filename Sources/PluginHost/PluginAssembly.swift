@@ -10,6 +10,7 @@ struct PluginAssembly: Sendable {
         let sha256: String
     }
 
+    private let breadcrumbs: Breadcrumbs?
     private(set) var catalog = PluginCatalog()
     /// By platform.
     private(set) var blueprints: [String: TransportBlueprint] = [:]
@@ -19,6 +20,9 @@ struct PluginAssembly: Sendable {
     private var ids: [String: String] = [:]
     /// By the path that a folder has it under.
     private var loaded: [String: Loaded] = [:]
+
+    /// Plugins in this process leave notes in `breadcrumbs`.
+    init(breadcrumbs: Breadcrumbs? = nil) { self.breadcrumbs = breadcrumbs }
 
     /// Adds what `search` finds, in processes of their own as `processes` says; nil: in this one. What was loaded
     /// before stays, and so does what it serves; refusals are those of this search.
@@ -58,7 +62,9 @@ struct PluginAssembly: Sendable {
         _ files: [TrustedFile?],
         in processes: PluginProcesses
     ) -> [String: Result<IsolatedPlugin, PluginRefusal.Reason>] {
-        let files = files.compactMap(\.self).filter { processes.isolation(of: $0.candidate.name) == .shared }
+        let files = files.compactMap(\.self).filter {
+            processes.isolation(of: $0.candidate.name) == .shared && !$0.candidate.isPython
+        }
         return Dictionary(zip(files.map(\.candidate.path), processes.load(files))) { first, _ in first }
     }
 
@@ -86,7 +92,7 @@ struct PluginAssembly: Sendable {
                 setup = DispatchQueue(label: "carillon.plugin.setup")
             } else {
                 let library = try PluginLibrary.open(file)
-                descriptor = try library.descriptor()
+                descriptor = Self.noting(try library.descriptor(), of: trusted.candidate.name, in: breadcrumbs)
                 setup = library.setup
             }
             try claimNames(of: descriptor, for: file.path)
@@ -123,13 +129,32 @@ struct PluginAssembly: Sendable {
         }
     }
 
+    private static func noting(
+        _ descriptor: PluginDescriptor,
+        of plugin: String,
+        in breadcrumbs: Breadcrumbs?
+    ) -> PluginDescriptor {
+        guard let breadcrumbs else { return descriptor }
+        let name = StaticName(plugin)
+        return PluginDescriptor(
+            descriptor,
+            transports: descriptor.transports.map { $0.noting(in: breadcrumbs, as: name) },
+            filters: descriptor.filters.map { $0.noting(in: breadcrumbs, as: name) }
+        )
+    }
+
     /// The plugin of a file in a process of its own; nil: it is to run in this process, and can be loaded.
     private static func isolated(
         _ trusted: TrustedFile,
         shared: [String: Result<IsolatedPlugin, PluginRefusal.Reason>],
         in processes: PluginProcesses?
     ) throws(PluginRefusal.Reason) -> IsolatedPlugin? {
-        guard let processes else { return nil }
+        let isPython = trusted.candidate.isPython
+        guard let processes else {
+            if isPython { throw .needsOwnProcess }
+            return nil
+        }
+        if isPython, processes.isolation(of: trusted.candidate.name) != .process { throw .needsOwnProcess }
         if let result = shared[trusted.candidate.path] { return try result.get() }
         guard processes.isolation(of: trusted.candidate.name) == .none else {
             return try processes.load([trusted]).first?.get()

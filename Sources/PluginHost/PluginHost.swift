@@ -10,15 +10,24 @@ package final class PluginHost: Sendable {
     private let log: Logger
     /// Nil: all plugins run in this process.
     private let processes: PluginProcesses?
+    /// Nil: plugins in this process leave no notes.
+    private let breadcrumbs: Breadcrumbs?
     private let instances = Mutex<[any DrainableInstance]>([])
 
     /// Loads every plugin that `search` finds. A bad one is refused, in the log and the catalog, and the rest goes on.
     ///
     /// Loading runs the plugins' code: in processes of their own as `isolation` says, which end with the host; nil: in
     /// this one, where libraries stay until it ends.
-    package init(loading search: PluginSearch, isolation: IsolationSettings? = nil, log: Logger) {
+    /// Plugins in this one leave notes in `breadcrumbs`, if there are any.
+    package init(
+        loading search: PluginSearch,
+        isolation: IsolationSettings? = nil,
+        breadcrumbs: Breadcrumbs? = nil,
+        log: Logger
+    ) {
         processes = isolation.map { PluginProcesses($0, log: log) }
-        var assembly = PluginAssembly()
+        self.breadcrumbs = breadcrumbs
+        var assembly = PluginAssembly(breadcrumbs: breadcrumbs)
         assembly.load(search, in: processes)
         let catalog = assembly.catalog
         self.assembly = Mutex(assembly)
@@ -45,8 +54,8 @@ package final class PluginHost: Sendable {
         )
     }
 
-    /// How the processes are doing that plugins run in; empty when all run in this one.
-    package var processReports: [PluginProcessReport] { processes?.reports ?? [] }
+    /// How the processes are doing that plugins run in, and plugins in this one on which it ended before.
+    package var processReports: [PluginProcessReport] { (processes?.reports ?? []) + (breadcrumbs?.reports ?? []) }
 
     private func logChanges(_ plugins: some Sequence<LoadedPlugin>, _ refusals: [PluginRefusal]) {
         for plugin in plugins {

@@ -52,7 +52,19 @@ extension HTTPRequest {
 
     /// The same without the body.
     package var transcriptHead: String {
-        (["\(method) \(url)"] + readableHeaders.map { "\($0.name): \($0.value)" }).joined(separator: "\n")
+        (["\(method) \(readableURL)"] + readableHeaders.map { "\($0.name): \($0.value)" }).joined(separator: "\n")
+    }
+
+    /// The URL, with the secret half of what looks like a bot's token (`bot123456:AAE…`) cut off.
+    package var readableURL: String {
+        let parts = url.split(separator: "/", omittingEmptySubsequences: false).map { part in
+            let pieces = part.split(separator: ":", maxSplits: 1)
+            guard pieces.count == 2, pieces[0].hasPrefix("bot"), UInt64(pieces[0].dropFirst(3)) != nil else {
+                return part
+            }
+            return pieces[0] + ":…"
+        }
+        return parts.joined(separator: "/")
     }
 
     /// The header fields, with credentials cut short.

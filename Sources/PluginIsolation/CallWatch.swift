@@ -20,6 +20,8 @@ package struct CallWatch: Sendable {
     private let interval: Duration
     private var pingedAt: Deadline?
     private var askedAt = Deadline.distantPast
+    /// Since when the process has nothing to do; nil: it has.
+    private var idleSince: Deadline?
     private var aborted: (at: Deadline, reason: String)?
 
     package init(deadline: Duration, questionDeadline: Duration) {
@@ -34,16 +36,27 @@ package struct CallWatch: Sendable {
         return isBusy ? interval : max(interval, .seconds(1))
     }
 
-    /// Time has passed. `isBusy`: the process has something to do.
+    /// Time has passed. `isBusy`: the process has something to do. One that has not is asked seldom: a timer of its own
+    /// may hang.
     package mutating func tick(now: Deadline, isBusy: Bool) -> Action {
         if let aborted { return now - aborted.at >= Self.grace ? .kill(reason: aborted.reason) : .nothing }
         if let pingedAt {
             return now - pingedAt > deadline ? .kill(reason: "did not answer within \(Self.text(deadline))") : .nothing
         }
-        guard isBusy, now - askedAt >= interval else { return .nothing }
+        guard isDue(now: now, isBusy: isBusy) else { return .nothing }
         pingedAt = now
         askedAt = now
         return .ping
+    }
+
+    private mutating func isDue(now: Deadline, isBusy: Bool) -> Bool {
+        guard !isBusy else {
+            idleSince = nil
+            return now - askedAt >= interval
+        }
+        let since = idleSince ?? now
+        idleSince = since
+        return now - max(since, askedAt) >= deadline
     }
 
     /// The process says what it is inside of.
@@ -54,7 +67,8 @@ package struct CallWatch: Sendable {
             let kind = UInt16(exactly: call.kind).flatMap(FrameKind.init(rawValue:))
             let limit = limit(of: kind)
             guard call.milliseconds > UInt64(clamping: limit.milliseconds) else { continue }
-            let reason = "did not return from \(kind.map { "\($0)" } ?? "a call") within \(Self.text(limit))"
+            let name = kind.map { "\($0)" } ?? (call.kind == PongMessage.Call.timer ? "a timer" : "a call")
+            let reason = "did not return from \(name) within \(Self.text(limit))"
             aborted = (now, reason)
             return .abort(thread: call.thread, reason: reason)
         }

@@ -54,7 +54,7 @@ package struct ChildProcess: ProcessControl {
     package let handle: Int32
 
     /// Starts `program` with nothing but the four connections. It takes up to some milliseconds.
-    package static func start(_ program: String) throws(StartError) -> StartedProcess {
+    package static func start(_ program: String, _ arguments: [String] = []) throws(StartError) -> StartedProcess {
         var pairs: [(ours: Int32, theirs: Int32)] = []
         func abandon(_ what: String) -> StartError {
             let reason = String(cString: strerror(errno))
@@ -72,7 +72,7 @@ package struct ChildProcess: ProcessControl {
         }
         var id: pid_t = 0
         var handle: Int32 = -1
-        let failure = withStrings([program]) { arguments in
+        let failure = withStrings([program] + arguments) { arguments in
             withStrings(environment) { environment in
                 carillon_spawn(
                     program,
@@ -98,6 +98,19 @@ package struct ChildProcess: ProcessControl {
             crashes: pairs[2].ours,
             errors: pairs[3].ours
         )
+    }
+
+    /// Starts a process for a plugin in Python.
+    package static func start(_ python: PythonPrograms) throws(StartError) -> StartedProcess {
+        guard !python.interpreter.isEmpty else {
+            throw StartError("there is no python3; install it, or name it under plugins.python")
+        }
+        guard !python.program.isEmpty else {
+            throw StartError("carillon-plugin-python is not installed beside carillon-plugin-host")
+        }
+        // Isolated from variables and folders of the user's, nothing written beside the plugin, UTF-8 in any locale.
+        let errors = python.showsErrors ? ["--tracebacks"] : []
+        return try start(python.interpreter, ["-I", "-B", "-X", "utf8", python.program] + errors)
     }
 
     /// Both ends of a stream, closed by exec.

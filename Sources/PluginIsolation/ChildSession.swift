@@ -65,6 +65,8 @@ package final class ChildSession: Sendable {
     private let processors: Double?
     private let deliveriesEnded = DispatchSemaphore(value: 0)
     private let ending = Handover<ProcessEnd>()
+    /// The streams of its plugins.
+    let streams = IsolatedStreams()
 
     /// The process's number.
     package var id: Int32 { process.control.id }
@@ -117,6 +119,13 @@ package final class ChildSession: Sendable {
         return result
     }
 
+    /// Sends a frame over the socket of deliveries, whose body `body` writes. False: it is longer than it may be.
+    package func send(_ kind: FrameKind, id: UInt64, _ body: (inout FrameWriter) -> Void) -> Bool {
+        let result = deliveries.send(kind, id: id, now: now(), body)
+        if case .full = result { kill(reason: "was ended, because it does not take what is sent to it") }
+        return result != nil
+    }
+
     /// Sends a frame over the socket of questions.
     package func reply(_ frame: [UInt8]) { _ = questions.send(frame) }
 
@@ -133,6 +142,35 @@ package final class ChildSession: Sendable {
         }
         if case .frame = answer { receiveResults() }
         return answer
+    }
+
+    /// Asks questions together, which are whole frames with any ids, and waits for the answers: one to each, in order.
+    /// The process answers them one after the other, and may take `span` for each. What it sent before the last answer
+    /// is handled by then.
+    package func ask(_ questions: [[UInt8]], within span: Duration) -> [Answer] {
+        let row = AnswerRow(questions.count)
+        var (numbers, frames) = ([UInt64](), [UInt8]())
+        frames.reserveCapacity(questions.reduce(0) { $0 + $1.count })
+        for (index, var question) in questions.enumerated() {
+            guard let number = open.open({ row.give($0, to: index) }) else { break }
+            numbers.append(number)
+            Frame.set(number, of: &question)
+            frames += question
+        }
+        var isAsked = numbers.count == questions.count
+        if isAsked, case .sent = self.questions.send(frames) {} else { isAsked = false }
+        guard isAsked else {
+            // It has ended meanwhile, or too many are open.
+            for number in numbers { _ = open.withdraw(number, wasSent: false) }
+            return questions.map { _ in .unaskable }
+        }
+        let answers = questions.isEmpty ? [] : row.take(within: span)
+        for (number, answer) in zip(numbers, answers) {
+            if answer != nil { continue }
+            _ = open.withdraw(number, wasSent: true)
+        }
+        receiveResults()
+        return answers.map { $0 ?? .late }
     }
 
     /// Asks a question, and calls `completion` once, perhaps before this returns, unless this is nil.
@@ -205,16 +243,18 @@ package final class ChildSession: Sendable {
 
     private func handleDeliveries() {
         defer { deliveriesEnded.signal() }
+        var polled = [
+            pollfd(fd: deliveries.descriptor, events: 0, revents: 0),
+            pollfd(fd: deliveries.wakeup, events: Int16(POLLIN), revents: 0),
+        ]
         while true {
             let (events, milliseconds) = deliveries.interest()
-            var polled = [
-                pollfd(fd: deliveries.descriptor, events: events, revents: 0),
-                pollfd(fd: deliveries.wakeup, events: Int16(POLLIN), revents: 0),
-            ]
+            polled[0].events = events
             guard poll(&polled, 2, milliseconds ?? -1) >= 0 || errno == EINTR else { return beginEnd() }
             if polled[1].revents != 0 { deliveries.clearWakeup() }
             deliveries.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
-            if polled[0].revents & ~Int16(POLLOUT) != 0, !receiveResults() { return }
+            let isReadable = polled[0].revents & ~Int16(POLLOUT) != 0 || events & Int16(POLLIN) == 0
+            if isReadable, !receiveResults() { return }
         }
     }
 
@@ -266,7 +306,7 @@ package final class ChildSession: Sendable {
         }
     }
 
-    private var isBusy: Bool { !open.isEmpty || handlers.isBusy() }
+    private var isBusy: Bool { !open.isEmpty || handlers.isBusy() || streams.isBusy }
 
     private func watch(_ meter: inout ProcessorMeter) {
         let now = now()
@@ -312,6 +352,7 @@ package final class ChildSession: Sendable {
         for descriptor in [process.errors, process.crashes, process.control.handle] { Glibc.close(descriptor) }
         greeting.give(false)
         ending.give(end)
+        streams.end()
         handlers.ended(end, self)
         open.close()
     }

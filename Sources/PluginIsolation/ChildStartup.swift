@@ -1,5 +1,6 @@
 import CarillonABI
 import PluginProtocol
+import PluginServices
 import Units
 
 /// A library that a process is to load.
@@ -86,12 +87,15 @@ struct ChildStartup: Sendable {
         return try loaded.get()
     }
 
-    /// Has the process make an instance. Returns the status, what the instance needs, and what is wrong.
+    /// Has the process make an instance, for which `state` is kept. Returns the status, what the instance needs, and
+    /// what is wrong.
     func create(
         _ order: InstanceOrder,
+        _ state: [StateEntry],
         in session: ChildSession
     ) throws(LoadFailure) -> (status: carillon_status, needs: UInt32, said: String) {
-        let answer = session.ask(.create, within: settings.deadline + Self.patience) { order.message.write(to: &$0) }
+        let message = order.message(state)
+        let answer = session.ask(.create, within: settings.deadline + Self.patience) { message.write(to: &$0) }
         return try read(answer, of: "create", from: session) { frame throws(ProtocolError) in
             guard frame.kind == .answered else { throw .unexpected(frame.kind) }
             let answer = try AnswerMessage(reading: frame)

@@ -29,8 +29,6 @@ package final class ChildSupervisor: Sendable {
     private struct State {
         var phase = Phase.resting
         var session: ChildSession?
-        /// Sessions whose end is the router's wish, and no death.
-        var dismissed: [ObjectIdentifier] = []
         var libraries: [Loaded] = []
         var startedAt = Deadline.distantPast
         var policy: RestartPolicy
@@ -53,6 +51,7 @@ package final class ChildSupervisor: Sendable {
 
     /// `launch` starts the process; nil: the program that `settings` name. `onRemake` is called before a new process
     /// makes an instance again, and `onMistake` for each rule that a plugin breaks and that its process has answered.
+    /// `states` are what instances keep; `openStream` opens a stream that an instance asks for.
     package init(
         settings: IsolationSettings,
         log: Logger,
@@ -63,7 +62,9 @@ package final class ChildSupervisor: Sendable {
             _,
             _,
             _ in
-        }
+        },
+        states: InstanceStates = .none,
+        openStream: @escaping OpenStream = { _, _, _ in .refused(.CARILLON_UNSUPPORTED) }
     ) {
         self.settings = settings
         self.log = log
@@ -75,7 +76,7 @@ package final class ChildSupervisor: Sendable {
         } else {
             self.launch = { () throws(StartError) -> StartedProcess in try ChildProcess.start(program) }
         }
-        table = InstanceTable(onMistake: onMistake, now: now)
+        table = InstanceTable(onMistake: onMistake, states: states, openStream: openStream, now: now)
         state = Mutex(State(policy: RestartPolicy(unit: settings.pause)))
     }
 
@@ -119,7 +120,11 @@ package final class ChildSupervisor: Sendable {
                 current.modules = descriptor.modules
                 results.append(.success(descriptor))
             } catch {
-                if case .unloadable = error {} else { session = nil }
+                if case .unloadable = error {
+                } else {
+                    session?.close()
+                    session = nil
+                }
                 results.append(.failure(error))
             }
         }
@@ -198,26 +203,30 @@ package final class ChildSupervisor: Sendable {
     private func restart() {
         let libraries = state.withLock(\.libraries)
         let start = now()
+        var opened: ChildSession?
         do throws(LoadFailure) {
             let paths = libraries.map(\.library.path)
             let session = try startup.open()
+            opened = session
             for (index, loaded) in libraries.enumerated() {
                 let isLast = index == libraries.count - 1
                 let descriptor = try startup.load(loaded.library, of: paths, isLast: isLast, in: session)
                 guard descriptor.isSame(as: loaded.descriptor) else {
-                    dismiss(session)
                     throw .notStarted("\(loaded.library.path) describes itself in another way than before")
                 }
                 state.withLock { $0.confinement = descriptor.confinement }
                 session.modules = descriptor.modules
             }
-            for order in table.ordersOfNewProcess() {
+            let orders = table.ordersOfNewProcess()
+            for order in orders {
                 onRemake(order.host.pointer)
                 try create(order, in: session)
             }
             log.info("A plugin's process runs again", metadata: ["plugins": "\(names)", "process": "\(session.id)"])
             adopt(session)
         } catch {
+            // It may live on, such as when a library was replaced.
+            opened?.close()
             let text =
                 switch error {
                 case .died(_, let text): text
@@ -230,7 +239,7 @@ package final class ChildSupervisor: Sendable {
 
     /// Makes an instance again. One that its plugin refuses now is tried again after the next restart.
     private func create(_ order: InstanceOrder, in session: ChildSession) throws(LoadFailure) {
-        let (status, _, said) = try startup.create(order, in: session)
+        let (status, _, said) = try startup.create(order, table.stateOfNewInstance(order), in: session)
         guard status != .CARILLON_OK else { return }
         table.giveUp(order.number)
         let words = OutsideText.printable(said, limit: 512)
@@ -238,17 +247,16 @@ package final class ChildSupervisor: Sendable {
     }
 
     private func hasEnded(_ session: ChildSession, _ end: ProcessEnd) {
-        let (isOurs, start, isWished) = state.withLock { state -> (Bool, Deadline, Bool) in
-            let isWished = state.dismissed.contains(ObjectIdentifier(session))
-            state.dismissed.removeAll { $0 == ObjectIdentifier(session) }
-            guard state.session === session else { return (false, state.startedAt, isWished) }
+        let start = state.withLock { state -> Deadline? in
+            guard state.session === session else { return nil }
             state.session = nil
-            return (true, state.startedAt, isWished)
+            return state.startedAt
         }
-        guard isOurs else { return }
+        // The end of any other was the router's wish, or is noted by who waits for it.
+        guard let start else { return }
         let named = end.crash.flatMap { $0.call == .deliver ? $0.id : nil }
         let ended = table.end(session, named: named)
-        if !isWished { noteDeath(end.text(session.modules), startedAt: start, isExplained: ended.wasAlone) }
+        noteDeath(end.text(session.modules), startedAt: start, isExplained: ended.wasAlone)
         ended.settle()
     }
 
@@ -288,11 +296,6 @@ package final class ChildSupervisor: Sendable {
         for waiter in waiters { waiter.give(nil) }
     }
 
-    private func dismiss(_ session: ChildSession) {
-        state.withLock { $0.dismissed.append(ObjectIdentifier(session)) }
-        session.close()
-    }
-
     // MARK: Using the process
 
     /// The process that works, if there is one now.
@@ -323,7 +326,7 @@ package final class ChildSupervisor: Sendable {
                 return (.CARILLON_FAILED, 0, "its process does not run: \(report.lastDeath ?? "it is stopped")")
             }
             do throws(LoadFailure) {
-                let made = try startup.create(order, in: session)
+                let made = try startup.create(order, table.stateOfNewInstance(order), in: session)
                 guard made.status == .CARILLON_OK else { return made }
                 if table.confirm(order.number, in: session) { return made }
             } catch {
@@ -343,9 +346,9 @@ package final class ChildSupervisor: Sendable {
 
     /// Ends the process as nothing needs it at the moment; what asks for it later starts it again.
     package func rest() {
-        guard table.isEmpty else { return }
         let session = state.withLock { state -> ChildSession? in
-            guard case .running = state.phase, let session = state.session else { return nil }
+            // With the lock: else it could end the process that a new instance was just promised.
+            guard case .running = state.phase, let session = state.session, table.isEmpty else { return nil }
             state.phase = .resting
             state.session = nil
             return session

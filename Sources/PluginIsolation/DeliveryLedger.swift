@@ -13,6 +13,8 @@ package struct DeliveryLedger: Sendable {
         fileprivate(set) var state: State
         /// HTTP requests of it that the router has not answered.
         fileprivate(set) var openRequests = 0
+        /// All that were handed out together, this one among them; empty: it is alone.
+        fileprivate(set) var companions: [UInt64] = []
     }
 
     package enum State: Sendable, Equatable {
@@ -80,6 +82,16 @@ package struct DeliveryLedger: Sendable {
         return .wait
     }
 
+    /// The delivery was not handed out after all.
+    package mutating func withdraw(_ id: UInt64) {
+        if let entry = entries[id] { remove(id, entry) }
+    }
+
+    /// Notes that deliveries which may be sent are handed out together.
+    package mutating func handOutTogether(_ ids: [UInt64]) {
+        for id in ids { entries[id]?.companions = ids }
+    }
+
     /// The delivery `id` of `instance` has ended. Nil when there is none.
     package mutating func end(_ id: UInt64, of instance: UInt32) -> Entry? {
         guard let entry = entries[id], entry.instance == instance, entry.state == .inHand else { return nil }
@@ -111,7 +123,10 @@ package struct DeliveryLedger: Sendable {
     package mutating func died(named: UInt64? = nil) -> Entry? {
         isRunning = false
         let hand = entries.filter { $0.value.state == .inHand }.keys.sorted()
-        for id in hand { entries[id]?.state = .suspected }
+        for id in hand {
+            entries[id]?.state = .suspected
+            entries[id]?.companions = []
+        }
         guard let id = suspects.died(hand: hand, named: named), let entry = entries[id] else { return nil }
         remove(id, entry)
         return entry
@@ -147,14 +162,24 @@ package struct DeliveryLedger: Sendable {
     /// Whether anything but the ordinary flow may have to be sent after a delivery or a request ended.
     package var mayHaveNext: Bool { isRunning && (!suspects.isQuiet || !queue.isEmpty) }
 
-    /// A request of the delivery goes to the network.
-    package mutating func beginRequest(for id: UInt64) { entries[id]?.openRequests += 1 }
-
-    /// A request that was sent for the delivery has ended.
-    package mutating func endRequest(for id: UInt64) {
-        guard let count = entries[id]?.openRequests, count > 0 else { return }
-        entries[id]?.openRequests = count - 1
+    /// A request of the delivery goes to the network. Returns all deliveries that it carries.
+    package mutating func beginRequest(for id: UInt64) -> [UInt64] {
+        guard let entry = entries[id] else { return [] }
+        let carried = entry.companions.isEmpty ? [id] : entry.companions
+        for id in carried { entries[id]?.openRequests += 1 }
+        return carried
     }
+
+    /// A request that was sent for deliveries has ended.
+    package mutating func endRequest(for ids: [UInt64]) {
+        for id in ids {
+            guard let count = entries[id]?.openRequests, count > 0 else { continue }
+            entries[id]?.openRequests = count - 1
+        }
+    }
+
+    /// Whether requests from outside may go to the process: beside a suspect they could hide who is guilty.
+    package var mayReceive: Bool { isRunning && suspects.isQuiet }
 
     private mutating func remove(_ id: UInt64, _ entry: Entry) {
         entries[id] = nil

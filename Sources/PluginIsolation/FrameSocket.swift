@@ -6,8 +6,7 @@ import Units
 
 /// One of the two sockets between the router and a process: frames in and out, never waiting for the other side.
 ///
-/// What is to be sent goes at once, or lingers up to a millisecond when something went just before: waking the other
-/// side costs more than sending.
+/// ``FlushPace`` says when what waits is sent.
 package final class FrameSocket: Sendable {
     /// What reading came to.
     package enum Reading: Sendable { case open, closed }
@@ -21,15 +20,15 @@ package final class FrameSocket: Sendable {
     }
 
     private struct Output {
-        var bytes: [UInt8] = []
-        /// What of `bytes` is sent.
+        var frames = FrameWriter()
+        /// How many bytes of `frames` are sent.
         var start = 0
-        var flushedAt = Deadline.distantPast
+        var pace: FlushPace
         /// The other side takes nothing at the moment.
         var isBlocked = false
         var isClosed = false
 
-        var backlog: Int { bytes.count - start }
+        var backlog: Int { frames.count - start }
     }
 
     private struct Input: ~Copyable {
@@ -41,24 +40,29 @@ package final class FrameSocket: Sendable {
 
     /// More than this waits for no process that can be trusted to read.
     private static let longestBacklog = ByteCount.mebibytes(64)
+    /// Bytes of a read from which on the next one does not wait for a tick.
+    private static let muchInput = 128 << 10
+    /// Room beyond this is given back once it is not needed.
+    private static let keptRoom = 1 << 20
     private static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 
     package let descriptor: Int32
     /// Becomes readable when the thread that polls the socket has to look again.
     package let wakeup: Int32
-    private let lingers: Bool
     private let limit: ByteCount
-    private let output = Mutex(Output())
+    private let output: Mutex<Output>
     private let input: Mutex<Input>
+    /// The last read brought so much that the other side may be waiting for room.
+    private let hasMuchInput = Atomic(false)
     /// The thread that handles frames, so that it does not wait for itself.
     private let reader = Atomic<UInt>(0)
 
     /// Takes over `descriptor`.
     package init(_ descriptor: Int32, taking kinds: Set<FrameKind>, lingers: Bool, limit: ByteCount) {
         self.descriptor = descriptor
-        self.lingers = lingers
         self.limit = limit
         wakeup = carillon_wakeup()
+        output = Mutex(Output(pace: FlushPace(lingers: lingers)))
         input = Mutex(Input(buffer: FrameBuffer(taking: kinds)))
     }
 
@@ -75,23 +79,49 @@ package final class FrameSocket: Sendable {
             let most = mayRefuse ? limit : Self.longestBacklog
             guard !output.isClosed else { return (.closed, false) }
             guard output.backlog + frames.count <= most.bytes else { return (.full, false) }
-            let wasWaiting = output.backlog > 0
-            output.bytes += frames
-            if output.isBlocked || (lingers && now.milliseconds <= output.flushedAt.milliseconds) {
-                return (.sent, !wasWaiting)
-            }
-            flush(&output, now)
-            return (.sent, output.backlog > 0)
+            output.frames.append(frames)
+            return (.sent, sendAdded(&output, now))
         }
         if mustWake { wake() }
         return result
     }
 
+    /// The same with a frame whose body `body` writes. Nil: it is longer than it may be.
+    package func send(
+        _ kind: FrameKind,
+        id: UInt64,
+        now: Deadline = .now(),
+        _ body: (inout FrameWriter) -> Void
+    ) -> Sending? {
+        let (result, mustWake) = output.withLock { output -> (Sending?, Bool) in
+            guard !output.isClosed else { return (.closed, false) }
+            guard output.backlog <= Self.longestBacklog.bytes else { return (.full, false) }
+            guard output.frames.frame(kind, id: id, body) else { return (nil, false) }
+            return (.sent, sendAdded(&output, now))
+        }
+        if mustWake { wake() }
+        return result
+    }
+
+    /// Sends what was added, if its time has come. True: the thread of the socket must be woken for it.
+    private func sendAdded(_ output: inout Output, _ now: Deadline) -> Bool {
+        switch output.pace.add(now: now) {
+        case .wait: return false
+        case .wake: return !output.isBlocked
+        case .flush:
+            guard !output.isBlocked else { return false }
+            flush(&output)
+            return output.backlog > 0
+        }
+    }
+
     /// What the polling thread waits for: the events of the socket, and how long at most; nil: no matter how long.
     package func interest() -> (events: Int16, milliseconds: Int32?) {
         output.withLock { output in
-            guard output.backlog > 0 else { return (Int16(POLLIN), nil) }
-            return output.isBlocked ? (Int16(POLLIN | POLLOUT), nil) : (Int16(POLLIN), 1)
+            if output.isBlocked { return (Int16(POLLIN | POLLOUT), nil) }
+            let wait = output.pace.wait
+            let readsAtOnce = wait.readsAtOnce || hasMuchInput.load(ordering: .relaxed)
+            return (readsAtOnce ? Int16(POLLIN) : 0, wait.milliseconds)
         }
     }
 
@@ -99,16 +129,14 @@ package final class FrameSocket: Sendable {
     package func flushIfDue(now: Deadline, isWritable: Bool) {
         output.withLock { output in
             if isWritable { output.isBlocked = false }
-            guard output.backlog > 0, !output.isBlocked, now.milliseconds > output.flushedAt.milliseconds || isWritable
-            else { return }
-            flush(&output, now)
+            let isDue = output.pace.tick(now: now, isAnything: output.backlog > 0) || isWritable
+            if isDue, output.backlog > 0, !output.isBlocked { flush(&output) }
         }
     }
 
-    private func flush(_ output: inout Output, _ now: Deadline) {
-        output.flushedAt = now
+    private func flush(_ output: inout Output) {
         while output.backlog > 0 {
-            let sent = output.bytes.withUnsafeBytes { bytes in
+            let sent = output.frames.withBytes { bytes in
                 let rest = UnsafeRawBufferPointer(rebasing: bytes[output.start...])
                 return Glibc.send(descriptor, rest.baseAddress, rest.count, Self.flags)
             }
@@ -119,15 +147,15 @@ package final class FrameSocket: Sendable {
             } else {
                 // Of a broken connection the reading thread learns by itself.
                 output.isBlocked = errno == EAGAIN
-                if !output.isBlocked { output.bytes = [] }
+                if !output.isBlocked { output.frames = FrameWriter() }
                 break
             }
         }
         if output.backlog <= 0 {
-            output.bytes.removeAll(keepingCapacity: output.bytes.capacity <= 1 << 20)
+            if output.frames.count <= Self.keptRoom { output.frames.removeAll() } else { output.frames = FrameWriter() }
             output.start = 0
-        } else if output.start > 1 << 20 {
-            output.bytes.removeFirst(output.start)
+        } else if output.start > Self.keptRoom {
+            output.frames.removeFirst(output.start)
             output.start = 0
         }
     }
@@ -149,6 +177,7 @@ package final class FrameSocket: Sendable {
                 if count < 0, errno == EINTR { continue }
                 if count < 0, errno == EAGAIN { return .open }
                 guard count > 0 else { return .closed }
+                hasMuchInput.store(count >= Self.muchInput, ordering: .relaxed)
                 input.buffer.append(UnsafeRawBufferPointer(rebasing: input.room[..<count]))
                 try input.buffer.drain(handle)
                 if count < input.room.count { return .open }
@@ -173,7 +202,7 @@ package final class FrameSocket: Sendable {
     package func shut() {
         output.withLock { output in
             output.isClosed = true
-            output.bytes = []
+            output.frames = FrameWriter()
             output.start = 0
         }
         _ = shutdown(descriptor, Int32(SHUT_RDWR))

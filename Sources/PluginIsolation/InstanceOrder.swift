@@ -1,5 +1,6 @@
 import CarillonABI
 import PluginProtocol
+import PluginServices
 
 /// A plugin's instance as its process is asked to make it, again after each restart.
 struct InstanceOrder: Sendable {
@@ -10,8 +11,17 @@ struct InstanceOrder: Sendable {
     let configuration: String
     let host: HostPointer
 
-    var message: CreateMessage {
-        CreateMessage(instance: number, library: library, table: table, index: index, configuration: configuration)
+    /// What its process is asked, with what is kept for it by now.
+    func message(_ state: [StateEntry]) -> CreateMessage {
+        CreateMessage(
+            instance: number,
+            library: library,
+            table: table,
+            index: index,
+            configuration: configuration,
+            inboundURL: host.inboundURL,
+            state: state
+        )
     }
 }
 
@@ -33,6 +43,30 @@ struct HostPointer: @unchecked Sendable {
         outcome.reason = carillon_str(ptr: UnsafeRawPointer(reason.utf8Start), len: reason.utf8CodeUnitCount)
         complete(ticket, outcome)
     }
+
+    /// The struct of a service; nil: the host does not offer it.
+    func service<Table>(_ name: StaticString) -> UnsafePointer<Table>? {
+        let name = carillon_str(ptr: UnsafeRawPointer(name.utf8Start), len: name.utf8CodeUnitCount)
+        return pointer.pointee.query?(pointer, name)?.assumingMemoryBound(to: Table.self)
+    }
+
+    /// Where the instance is reached from outside; empty: nowhere.
+    var inboundURL: String {
+        let service: UnsafePointer<carillon_inbound>? = service("carillon.inbound/1")
+        var url = ""
+        withUnsafeMutablePointer(to: &url) { url in
+            _ = service?.pointee.url?(pointer, keepText, url)
+        }
+        return url
+    }
+}
+
+/// Keeps a value of the host's in the `String` at `context`.
+private func keepText(_ context: UnsafeMutableRawPointer?, _ value: carillon_bytes) {
+    context?.assumingMemoryBound(to: String.self).pointee = String(
+        decoding: UnsafeRawBufferPointer(start: value.ptr, count: value.len),
+        as: UTF8.self
+    )
 }
 
 /// A question of a process: may an instance of it present this client certificate?
@@ -57,11 +91,8 @@ enum ClientCertificateQuestion {
     }
 
     private static func present(_ message: PresentMessage, _ host: HostPointer) -> (carillon_status, String) {
-        let name: StaticString = "carillon.client-certificate/1"
-        let service = carillon_str(ptr: UnsafeRawPointer(name.utf8Start), len: name.utf8CodeUnitCount)
-        guard let table = host.pointer.pointee.query?(host.pointer, service),
-            let present = table.assumingMemoryBound(to: carillon_client_certificates.self).pointee.present
-        else { return (.CARILLON_UNSUPPORTED, "") }
+        let service: UnsafePointer<carillon_client_certificates>? = host.service("carillon.client-certificate/1")
+        guard let present = service?.pointee.present else { return (.CARILLON_UNSUPPORTED, "") }
         return ErrorRoom.lend { present(host.pointer, message.connection, message.certificates, message.key, $0) }
     }
 }

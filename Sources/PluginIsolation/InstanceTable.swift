@@ -1,5 +1,6 @@
 import CarillonABI
 import PluginProtocol
+import PluginServices
 import Synchronization
 import Units
 
@@ -10,28 +11,46 @@ final class InstanceTable: Sendable {
 
     private struct State {
         var orders: [UInt32: InstanceOrder] = [:]
+        /// The hosts of these.
+        var hosts: [UInt32: HostPointer] = [:]
         /// Instances that the process has made.
         var live: Set<UInt32> = []
         /// Of these, those that the present process could not make again.
         var missing: Set<UInt32> = []
+        /// Instances that have missed what changed elsewhere, as no process had them.
+        var stale: Set<UInt32> = []
         var lastInstance: UInt32 = 0
         var ledger = DeliveryLedger()
         /// The process that works, if there is one.
         var session: ChildSession?
         var isClosed = false
-        /// Numbers of requests of that process that are not answered.
-        var requests: Set<UInt64> = []
+        var requests = ProcessRequests()
+        var inbound = InboundTable()
         var setAside = 0
         var lines = LineAllowance()
+
+        /// Whether deliveries may go to the instance.
+        func has(_ instance: UInt32) -> Bool {
+            hosts[instance] != nil && (missing.isEmpty || !missing.contains(instance))
+        }
     }
 
     private let state = Mutex(State())
     private let lastTicket = Atomic<UInt64>(0)
     private let onMistake: OnMistake
+    private let states: InstanceStates
+    private let openStream: OpenStream
     private let now: @Sendable () -> Deadline
 
-    init(onMistake: @escaping OnMistake, now: @escaping @Sendable () -> Deadline) {
+    init(
+        onMistake: @escaping OnMistake,
+        states: InstanceStates,
+        openStream: @escaping OpenStream,
+        now: @escaping @Sendable () -> Deadline
+    ) {
         self.onMistake = onMistake
+        self.states = states
+        self.openStream = openStream
         self.now = now
     }
 
@@ -57,17 +76,20 @@ final class InstanceTable: Sendable {
                 host: host
             )
             state.orders[order.number] = order
+            state.hosts[order.number] = host
             return order
         }
     }
 
     /// The process of `session` has made the instance. False: that process is gone by now.
     func confirm(_ instance: UInt32, in session: ChildSession) -> Bool {
-        state.withLock { state in
-            guard state.session === session else { return false }
+        let (isConfirmed, stale) = state.withLock { state -> (Bool, HostPointer?) in
+            guard state.session === session else { return (false, nil) }
             state.live.insert(instance)
-            return true
+            return (true, state.stale.remove(instance) == nil ? nil : state.hosts[instance])
         }
+        if let stale { states.refresh(stale.pointer) }
+        return isConfirmed
     }
 
     /// Whether the process of `session` has the instance.
@@ -79,8 +101,10 @@ final class InstanceTable: Sendable {
     func remove(_ instance: UInt32) {
         state.withLock { state in
             state.orders[instance] = nil
+            state.hosts[instance] = nil
             state.live.remove(instance)
             state.missing.remove(instance)
+            state.stale.remove(instance)
             _ = state.ledger.endAll(of: instance)
         }
     }
@@ -94,12 +118,12 @@ final class InstanceTable: Sendable {
     }
 
     /// The host of an instance.
-    func host(of instance: UInt32) -> HostPointer? { state.withLock { $0.orders[instance]?.host } }
+    func host(of instance: UInt32) -> HostPointer? { state.withLock { $0.hosts[instance] } }
 
     /// Whether there is no instance.
     var isEmpty: Bool { state.withLock { $0.orders.isEmpty } }
     /// Whether the process has deliveries, or has made requests that are open.
-    var isBusy: Bool { state.withLock { $0.ledger.count > 0 } }
+    var isBusy: Bool { state.withLock { $0.ledger.count > 0 || !$0.inbound.isEmpty } }
     /// Deliveries that were set aside.
     var setAside: Int { state.withLock(\.setAside) }
 
@@ -107,7 +131,7 @@ final class InstanceTable: Sendable {
     func giveUp(_ instance: UInt32) {
         let (host, entries) = state.withLock { state in
             state.missing.insert(instance)
-            return (state.orders[instance]?.host, state.ledger.endAll(of: instance))
+            return (state.hosts[instance], state.ledger.endAll(of: instance))
         }
         for entry in entries { host?.complete(entry.ticket, .CARILLON_RETRY, reason: "failed") }
     }
@@ -116,24 +140,59 @@ final class InstanceTable: Sendable {
 
     /// The process of `session` works: it gets what has waited.
     func begin(_ session: ChildSession) {
-        let frames = state.withLock { state in
+        let (frames, stale) = state.withLock { state in
             state.session = session
-            state.requests = []
+            state.requests.restart()
             state.ledger.started()
-            return state.ledger.takeNext()
+            let stale = state.stale.intersection(state.live).subtracting(state.missing)
+            state.stale.subtract(stale)
+            return (state.ledger.takeNext(), stale.compactMap { state.hosts[$0] })
         }
+        for host in stale { states.refresh(host.pointer) }
         send(frames, to: session)
+    }
+
+    // MARK: State
+
+    /// What is kept for an instance that a process is about to make.
+    func stateOfNewInstance(_ order: InstanceOrder) -> [StateEntry] {
+        state.withLock { _ = $0.stale.remove(order.number) }
+        return states.open(order.host.pointer) { [weak self] change in self?.pass(change, to: order.number) }
+    }
+
+    /// Passes a change on, one at a time.
+    private func pass(_ change: StateChange, to instance: UInt32) {
+        let session = state.withLock { state -> ChildSession? in
+            if let session = state.session, state.live.contains(instance), !state.missing.contains(instance) {
+                return session
+            }
+            state.stale.insert(instance)
+            return nil
+        }
+        guard let session else { return }
+        let message = StoredMessage(instance: instance, isWhole: change.isWhole, entries: change.entries)
+        _ = session.send(.stored, id: change.handled) { message.write(to: &$0) }
+    }
+
+    private func store(_ frame: Frame) throws(ProtocolError) {
+        let message = try StoreMessage(reading: frame)
+        // It may have ended just now.
+        guard let host = host(of: message.instance) else { return }
+        states.store(host.pointer, message.entry, frame.id)
     }
 
     /// What the end of a process came to.
     struct End {
         /// Whether one suspect was in hand, and nothing beside it.
         let wasAlone: Bool
-        fileprivate let host: HostPointer?
-        fileprivate let culprit: DeliveryLedger.Entry?
+        fileprivate var host: HostPointer?
+        fileprivate var culprit: DeliveryLedger.Entry?
+        /// Requests from outside that it did not answer.
+        fileprivate var unanswered: [InboundTable.Waiter] = []
 
-        /// Ends the delivery that is set aside, if there is one.
+        /// Ends the delivery that is set aside, if there is one, and answers what the process did not.
         func settle() {
+            for waiter in unanswered { waiter.answer(status: 502) }
             guard let culprit else { return }
             host?.complete(culprit.ticket, .CARILLON_REJECTED, reason: "plugin-crashed")
         }
@@ -143,20 +202,27 @@ final class InstanceTable: Sendable {
     /// follow.
     func end(_ session: ChildSession, named: UInt64?) -> End {
         state.withLock { state in
-            guard state.session === session else { return End(wasAlone: false, host: nil, culprit: nil) }
+            guard state.session === session else { return End(wasAlone: false) }
             state.session = nil
-            state.requests = []
+            state.requests.died(ObjectIdentifier(session), &state.ledger)
             let wasAlone = state.ledger.isTryingSuspect
             let culprit = state.ledger.died(named: named)
             if culprit != nil { state.setAside += 1 }
-            return End(wasAlone: wasAlone, host: culprit.flatMap { state.orders[$0.instance]?.host }, culprit: culprit)
+            return End(
+                wasAlone: wasAlone,
+                host: culprit.flatMap { state.hosts[$0.instance] },
+                culprit: culprit,
+                unanswered: state.inbound.removeAll()
+            )
         }
     }
 
     /// The process of `session` is not used any more; nothing is in hand.
     func release(_ session: ChildSession) {
         state.withLock { state in
-            if state.session === session { state.session = nil }
+            guard state.session === session else { return }
+            state.session = nil
+            _ = state.inbound.removeAll()
         }
     }
 
@@ -191,9 +257,7 @@ final class InstanceTable: Sendable {
         guard fits else { return .CARILLON_INVALID }
         let frame = writer.take()
         let (admission, session) = state.withLock { state -> (DeliveryLedger.Admission?, ChildSession?) in
-            guard !state.isClosed, state.orders[instance] != nil, !state.missing.contains(instance) else {
-                return (nil, nil)
-            }
+            guard !state.isClosed, state.has(instance) else { return (nil, nil) }
             return (state.ledger.admit(id, instance: instance, ticket: ticket, frame: frame), state.session)
         }
         switch admission {
@@ -208,11 +272,95 @@ final class InstanceTable: Sendable {
         }
     }
 
+    /// A delivery and the frame that hands it out alone.
+    private struct Handout {
+        let id: UInt64
+        let ticket: UInt64
+        let frame: [UInt8]
+    }
+
+    /// Hands several deliveries out in one frame where they may go out now and fit. OK: all are taken. UNSUPPORTED: one
+    /// of them does not fit at all.
+    func deliver(
+        _ instance: UInt32,
+        _ deliveries: some Collection<carillon_delivery>
+    ) -> carillon_status {
+        var frames: [Handout] = []
+        for delivery in deliveries {
+            guard let registration = delivery.registration, let notification = delivery.notification else {
+                return .CARILLON_INVALID
+            }
+            let id = lastTicket.wrappingAdd(1, ordering: .relaxed).newValue
+            var writer = FrameWriter(reserving: 1024)
+            let fits = writer.frame(.deliver, id: id) { body in
+                DeliverMessage.write(instance: instance, registration.pointee, notification.pointee, to: &body)
+            }
+            guard fits else { return .CARILLON_UNSUPPORTED }
+            frames.append(Handout(id: id, ticket: delivery.ticket, frame: writer.take()))
+        }
+        let (admission, session) = state.withLock { state -> (DeliveryLedger.Admission?, ChildSession?) in
+            guard !state.isClosed, state.has(instance) else { return (nil, nil) }
+            var admission = DeliveryLedger.Admission.wait
+            for delivery in frames where admission != .full {
+                admission = state.ledger.admit(
+                    delivery.id,
+                    instance: instance,
+                    ticket: delivery.ticket,
+                    frame: delivery.frame
+                )
+            }
+            // All of them or none.
+            if admission == .full { for delivery in frames { state.ledger.withdraw(delivery.id) } }
+            return (admission, state.session)
+        }
+        switch admission {
+        case nil: return .CARILLON_FAILED
+        case .full: return .CARILLON_BUSY
+        case .wait: return .CARILLON_OK
+        case .send:
+            send(frames, of: instance, to: session)
+            return .CARILLON_OK
+        }
+    }
+
+    /// Sends deliveries that the ledger lets out, in as few frames as hold them.
+    private func send(_ frames: [Handout], of instance: UInt32, to session: ChildSession?) {
+        var rest = frames[...]
+        while !rest.isEmpty {
+            let part = Array(rest.prefix(DeliverManyMessage.count(of: rest.map(\.frame.count))))
+            rest = rest.dropFirst(part.count)
+            hand(part, of: instance, to: session)
+        }
+    }
+
+    /// Sends deliveries in one frame. Those that the process does not keep up with end as retries.
+    private func hand(_ part: [Handout], of instance: UInt32, to session: ChildSession?) {
+        guard let first = part.first else { return }
+        var frame = first.frame
+        if part.count > 1 {
+            state.withLock { state in
+                if state.session === session { state.ledger.handOutTogether(part.map(\.id)) }
+            }
+            var writer = FrameWriter()
+            writer.frame(.deliverMany, id: first.id) { body in
+                DeliverManyMessage.write(part.map { ($0.id, $0.frame) }, to: &body)
+            }
+            frame = writer.take()
+        }
+        guard case .full? = session?.send(frame, mayRefuse: true) else { return }
+        for delivery in part {
+            let host = state.withLock { state in
+                state.ledger.end(delivery.id, of: instance) == nil ? nil : state.hosts[instance]
+            }
+            host?.complete(delivery.ticket, .CARILLON_RETRY, reason: "busy")
+        }
+    }
+
     func cancel(_ instance: UInt32, _ ticket: UInt64) {
         let (cancellation, session, host, frames) = state.withLock { state in
             let cancellation = state.ledger.cancel(instance: instance, ticket: ticket)
             let frames = cancellation == .ended ? state.ledger.takeNext() : []
-            return (cancellation, state.session, state.orders[instance]?.host, frames)
+            return (cancellation, state.session, state.hosts[instance], frames)
         }
         switch cancellation {
         case .unknown: break
@@ -220,9 +368,47 @@ final class InstanceTable: Sendable {
             host?.complete(ticket, .CARILLON_RETRY, reason: "cancelled")
             send(frames, to: session)
         case .forward(let id):
-            var writer = FrameWriter()
-            writer.frame(.cancel, id: id) { InstanceMessage(instance: instance).write(to: &$0) }
-            _ = session?.send(writer.take())
+            _ = session?.send(.cancel, id: id) { InstanceMessage(instance: instance).write(to: &$0) }
+        }
+    }
+
+    // MARK: Requests from outside
+
+    /// Hands a request to an instance. BUSY where its process does not run, or tries one delivery alone.
+    func receive(
+        _ instance: UInt32,
+        _ request: carillon_inbound_request,
+        _ done: @escaping carillon_inbound_done,
+        _ context: UnsafeMutableRawPointer?
+    ) -> carillon_status {
+        let waiter = InboundTable.Waiter(instance: instance, done: done, context: context)
+        let opened = state.withLock { state -> (number: UInt64, session: ChildSession)? in
+            guard let session = state.session, state.ledger.mayReceive, state.live.contains(instance),
+                !state.missing.contains(instance)
+            else { return nil }
+            return (state.inbound.open(waiter), session)
+        }
+        guard let (number, session) = opened else { return .CARILLON_BUSY }
+        var writer = FrameWriter()
+        let fits = writer.frame(.receive, id: number) {
+            ReceiveMessage.write(instance: instance, request, to: &$0)
+        }
+        // Whoever asks a process that has just died is answered when its end is noted.
+        if fits, session.send(writer.take(), mayRefuse: true) != .full { return .CARILLON_OK }
+        guard case .ended = state.withLock({ $0.inbound.end(number) }) else { return .CARILLON_OK }
+        return fits ? .CARILLON_BUSY : .CARILLON_INVALID
+    }
+
+    private func received(_ frame: Frame, _ session: ChildSession) throws(ProtocolError) {
+        let message = try ReceivedMessage(reading: frame)
+        switch state.withLock({ $0.session === session ? $0.inbound.end(frame.id) : .late }) {
+        case .ended(let waiter) where waiter.instance == message.instance:
+            message.lend { waiter.done(waiter.context, $0) }
+        case .ended(let waiter):
+            waiter.answer(status: 502)
+            throw .unknownValue
+        case .late: break
+        case .unknown: throw .unexpected(.received)
         }
     }
 
@@ -241,6 +427,7 @@ final class InstanceTable: Sendable {
                 host.complete(ticket, kind, reason: reason)
             }
         case .request: try request(frame, session)
+        case .received: try received(frame, session)
         case .log:
             let message = try LogMessage(reading: frame)
             guard let host = speaker(message.instance) else { return }
@@ -249,13 +436,21 @@ final class InstanceTable: Sendable {
             let message = try MistakeMessage(reading: frame)
             guard let host = speaker(message.instance) else { return }
             onMistake(host.pointer, message.rule, message.text)
+        case .store: try store(frame)
+        case .streamOpen, .streamWrite, .streamStartTLS, .streamClose, .streamTaken:
+            try session.streams.receive(
+                frame,
+                host: { host(of: $0) },
+                open: openStream,
+                send: { kind, id, body in _ = session.send(kind, id: id, body) }
+            )
         default: throw .unexpected(frame.kind)
         }
     }
 
     /// The host of an instance that may say something now.
     private func speaker(_ instance: UInt32) -> HostPointer? {
-        state.withLock { state in state.lines.take(at: now()) ? state.orders[instance]?.host : nil }
+        state.withLock { state in state.lines.take(at: now()) ? state.hosts[instance] : nil }
     }
 
     /// A delivery has ended. One that is unknown goes to the host as ticket 0, which counts it and ignores it.
@@ -268,7 +463,7 @@ final class InstanceTable: Sendable {
         let (host, ticket, frames) = state.withLock { state -> (HostPointer?, UInt64, [[UInt8]]) in
             let entry = state.session === session ? state.ledger.end(id, of: instance) : nil
             let frames = state.ledger.mayHaveNext ? state.ledger.takeNext() : []
-            return (state.orders[instance]?.host, entry?.ticket ?? 0, frames)
+            return (state.hosts[instance], entry?.ticket ?? 0, frames)
         }
         if let host { tell(host, ticket) }
         send(frames, to: session)
@@ -291,26 +486,25 @@ final class InstanceTable: Sendable {
         let table: InstanceTable
         let session: ChildSession
         let id: UInt64
-        let ticket: UInt64
 
-        init(_ table: InstanceTable, _ session: ChildSession, id: UInt64, ticket: UInt64) {
+        init(_ table: InstanceTable, _ session: ChildSession, id: UInt64) {
             self.table = table
             self.session = session
             self.id = id
-            self.ticket = ticket
         }
     }
 
     private func request(_ frame: Frame, _ session: ChildSession) throws(ProtocolError) {
         let message = try RequestMessage(reading: frame)
         let (isNew, host) = state.withLock { state -> (Bool, HostPointer?) in
-            guard state.requests.insert(frame.id).inserted else { return (false, nil) }
-            guard state.requests.count <= 4 * state.ledger.count + 64 else { return (true, nil) }
-            state.ledger.beginRequest(for: message.ticket)
-            return (true, state.orders[message.instance]?.host)
+            switch state.requests.begin(frame.id, for: message.ticket, inHand: state.ledger.count) {
+            case .inUse: (false, nil)
+            case .tooMany: (true, nil)
+            case .taken: (true, state.hosts[message.instance])
+            }
         }
         guard isNew else { throw .unexpected(.request) }
-        let request = OpenRequest(self, session, id: frame.id, ticket: message.ticket)
+        let request = OpenRequest(self, session, id: frame.id)
         guard let host else { return end(request, Self.failure("overloaded")) }
         let context = Unmanaged.passRetained(request)
         let status = message.lend { lent in
@@ -329,17 +523,20 @@ final class InstanceTable: Sendable {
     }
 
     private func end(_ request: OpenRequest, _ response: carillon_http_response) {
-        var writer = FrameWriter()
-        let fits = writer.frame(.response, id: request.id) { ResponseMessage.write(response, to: &$0) }
-        if !fits {
-            writer.frame(.response, id: request.id) { ResponseMessage.write(Self.failure("too-large"), to: &$0) }
-        }
         let (session, frames) = state.withLock { state in
-            if state.session === request.session { state.requests.remove(request.id) }
-            state.ledger.endRequest(for: request.ticket)
+            if state.session === request.session {
+                state.requests.end(request.id)
+            } else {
+                state.requests.end(request.id, of: ObjectIdentifier(request.session), &state.ledger)
+            }
             return (state.session, state.ledger.mayHaveNext ? state.ledger.takeNext() : [])
         }
-        _ = request.session.send(writer.take())
+        let fits = request.session.send(.response, id: request.id) { ResponseMessage.write(response, to: &$0) }
+        if !fits {
+            _ = request.session.send(.response, id: request.id) {
+                ResponseMessage.write(Self.failure("too-large"), to: &$0)
+            }
+        }
         send(frames, to: session)
     }
 

@@ -118,6 +118,29 @@ package final class IsolatedInstance: Sendable {
         return instance.supervisor.table.deliver(instance.number, ticket, registration.pointee, notification.pointee)
     }
 
+    /// The function `deliver_many` of a transport.
+    package static func deliverMany(
+        _ instance: UnsafeMutableRawPointer?,
+        _ deliveries: UnsafePointer<UnsafePointer<carillon_delivery>?>?,
+        _ count: Int
+    ) -> carillon_status {
+        guard let instance = at(instance), let deliveries else { return .CARILLON_INVALID }
+        let all = UnsafeBufferPointer(start: deliveries, count: count).compactMap { $0?.pointee }
+        return instance.supervisor.table.deliver(instance.number, all)
+    }
+
+    /// The function `receive` of a transport. A refusal of the plugin comes through `done` as the answer that the
+    /// header says, because this does not wait for it.
+    package static func receive(
+        _ instance: UnsafeMutableRawPointer?,
+        _ request: UnsafePointer<carillon_inbound_request>?,
+        _ done: carillon_inbound_done?,
+        _ context: UnsafeMutableRawPointer?
+    ) -> carillon_status {
+        guard let instance = at(instance), let request, let done else { return .CARILLON_INVALID }
+        return instance.supervisor.table.receive(instance.number, request.pointee, done, context)
+    }
+
     /// The function `cancel` of a transport.
     package static func cancel(_ instance: UnsafeMutableRawPointer?, _ ticket: UInt64) {
         guard let instance = at(instance) else { return }
@@ -165,25 +188,15 @@ package final class IsolatedInstance: Sendable {
         _ call: UnsafePointer<carillon_filter_call>?,
         _ verdict: UnsafeMutablePointer<carillon_verdict>?
     ) -> carillon_status {
-        guard let instance = at(instance), let call else { return .CARILLON_INVALID }
-        // The pipeline waits: without a process there is no decision.
-        guard let session = instance.supervisor.session else { return .CARILLON_FAILED }
-        let answer = session.ask(.decide, within: instance.supervisor.settings.questionDeadline) { body in
-            DecideMessage.write(instance: instance.number, call.pointee, to: &body)
-        }
-        guard case .frame(let frame) = answer else { return .CARILLON_FAILED }
-        do throws(ProtocolError) {
-            return try frame.read { frame throws(ProtocolError) in
-                guard frame.kind == .decided else { throw .unexpected(frame.kind) }
-                let decided = try DecidedMessage(reading: frame)
-                for edit in decided.edits { _ = call.pointee.set?(call.pointee.edit, edit.name, edit.value) }
-                verdict?.pointee = decided.verdict
-                return decided.status
-            }
-        } catch {
-            session.kill(reason: "was ended, because \(error)")
-            return .CARILLON_FAILED
-        }
+        guard var batch = decisions(of: instance), let call, let verdict else { return .CARILLON_INVALID }
+        batch.add(call.pointee)
+        let status = batch.ask().first?.read(&verdict.pointee) { _ = call.pointee.set?(call.pointee.edit, $0, $1) }
+        return status ?? .CARILLON_FAILED
+    }
+
+    /// An empty batch of questions to a filter.
+    package static func decisions(of instance: UnsafeMutableRawPointer?) -> DecisionBatch? {
+        at(instance).map { DecisionBatch($0.number, $0.supervisor) }
     }
 
     /// The function `needs` of a filter.

@@ -32,8 +32,25 @@ package struct IsolationSettings: Sendable, Equatable {
     package var isSandboxed = true
     /// The program that loads plugins in their processes.
     package var program: String
+    /// What runs plugins in Python.
+    package var python = PythonPrograms()
 
     package init(program: String) { self.program = program }
+}
+
+/// What runs plugins in Python in their processes.
+package struct PythonPrograms: Sendable, Hashable, Codable {
+    /// The interpreter; empty: there is none.
+    package var interpreter: String
+    /// The program that it runs; empty: there is none.
+    package var program: String
+    /// Whether exceptions are written out with their texts, which may hold secrets: for a plugin's author.
+    package var showsErrors = false
+
+    package init(interpreter: String = "", program: String = "") {
+        self.interpreter = interpreter
+        self.program = program
+    }
 }
 
 /// How the process of one or several plugins is doing, for `plugin list`, `/readyz` and metrics.
@@ -57,4 +74,22 @@ package struct PluginProcessReport: Sendable, Equatable {
     package var setAside: Int
     /// What confines it, such as "files, system calls"; empty: nothing does.
     package var confinement: String
+
+    package init(
+        plugins: [String],
+        process: Int32?,
+        state: State,
+        deaths: Int,
+        lastDeath: String?,
+        setAside: Int,
+        confinement: String
+    ) {
+        self.plugins = plugins
+        self.process = process
+        self.state = state
+        self.deaths = deaths
+        self.lastDeath = lastDeath
+        self.setAside = setAside
+        self.confinement = confinement
+    }
 }

@@ -26,7 +26,7 @@ package struct ProcessEnd: Sendable, Equatable {
         let place = stack.isEmpty ? "" : " in \(stack)"
         if let reason { return reason + place }
         guard signal != 0 else { return "exited with status \(status)" }
-        let call = crash?.call.map { ", called for \($0)" } ?? ""
+        let call = crash?.call.map { ", called for \($0)" } ?? (crash?.isInTimer == true ? ", called for a timer" : "")
         return crash == nil
             ? "was ended by \(CrashReport.name(ofSignal: signal))"
             : "crashed with \(CrashReport.name(ofSignal: signal))\(place)\(call)"
@@ -42,28 +42,67 @@ package struct CrashReport: Sendable, Equatable {
     package var id: UInt64
     /// The kind of that frame.
     package var call: FrameKind?
+    /// Whether a timer had called the plugin.
+    package var isInTimer: Bool
+    /// The libraries that the addresses lie in, as far as the process says; there may be more than it had told the
+    /// router, as it crashed while it loaded one.
+    package var modules: [DescriptorMessage.Module]
 
-    /// The last whole report of those in `bytes`: a process writes one at first, and another with its stack.
+    /// The last whole report of those in `bytes`: a process writes one at first, and another with its stack. The names
+    /// of libraries follow each.
     package init?(reading bytes: [UInt8]) {
-        let size = MemoryLayout<carillon_crash_report>.size
-        let reports = stride(from: 0, through: bytes.count - size, by: size).compactMap { offset in
-            let report = bytes.withUnsafeBytes {
-                $0.loadUnaligned(fromByteOffset: offset, as: carillon_crash_report.self)
+        var last: carillon_crash_report?
+        modules = []
+        var rest = bytes[...]
+        while true {
+            if let report = Self.take(carillon_crash_report.self, from: &rest, magic: CARILLON_CRASH_MAGIC) {
+                last = report
+            } else if let found = Self.take(
+                carillon_crash_modules.self,
+                from: &rest,
+                magic: CARILLON_CRASH_MODULES_MAGIC
+            ) {
+                modules = Self.modules(found)
+            } else {
+                break
             }
-            return report.magic == CARILLON_CRASH_MAGIC ? report : nil
         }
-        guard var report = reports.last else { return nil }
+        guard var report = last else { return nil }
         let count = min(Int(report.frame_count), Int(CARILLON_CRASH_FRAMES))
         let frames = withUnsafeBytes(of: &report.frames) { Array($0.bindMemory(to: UInt64.self).prefix(count)) }
         addresses = frames.first == report.counter ? frames : [report.counter] + frames
         signal = report.signal
         id = report.id
         call = UInt16(exactly: report.kind).flatMap(FrameKind.init(rawValue:))
+        isInTimer = report.kind == PongMessage.Call.timer
+    }
+
+    /// The struct at the beginning of `bytes`, if it is one with that magic number; nil, and nothing taken: it is not.
+    private static func take<Struct>(_ type: Struct.Type, from bytes: inout ArraySlice<UInt8>, magic: UInt32) -> Struct?
+    {
+        guard bytes.count >= MemoryLayout<Struct>.size else { return nil }
+        let (number, found) = bytes.withUnsafeBytes { ($0.loadUnaligned(as: UInt32.self), $0.loadUnaligned(as: type)) }
+        guard number == magic else { return nil }
+        bytes = bytes.dropFirst(MemoryLayout<Struct>.size)
+        return found
+    }
+
+    private static func modules(_ found: carillon_crash_modules) -> [DescriptorMessage.Module] {
+        let count = min(Int(found.count), Int(CARILLON_CRASH_MODULES))
+        return withUnsafeBytes(of: found.modules) {
+            $0.bindMemory(to: carillon_crash_module.self).prefix(count).map(Self.module)
+        }
+    }
+
+    private static func module(_ found: carillon_crash_module) -> DescriptorMessage.Module {
+        let name = withUnsafeBytes(of: found.name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        return DescriptorMessage.Module(name: name, start: found.start, size: found.size)
     }
 
     /// The top of the stack in one line, such as `libx.so+0x12 < libx.so+0x40`.
     func stack(_ modules: [DescriptorMessage.Module]) -> String {
-        addresses.prefix(6).map { Self.name(of: $0, modules) }.joined(separator: " < ")
+        let modules = self.modules + modules
+        return addresses.prefix(6).map { Self.name(of: $0, modules) }.joined(separator: " < ")
     }
 
     private static func name(of address: UInt64, _ modules: [DescriptorMessage.Module]) -> String {

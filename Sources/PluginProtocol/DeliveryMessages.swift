@@ -37,7 +37,7 @@ package struct RegistrationMessage {
     private static let fieldLimit = 256
 
     private var registration = carillon_registration()
-    private let fields: [carillon_field]
+    let fields: [carillon_field]
 
     package static func write(_ registration: carillon_registration, to writer: inout FrameWriter) {
         writer.text(registration.token)
@@ -55,11 +55,16 @@ package struct RegistrationMessage {
     /// Lends the struct for the time of `body`.
     package func lend<Result>(_ body: (UnsafePointer<carillon_registration>) -> Result) -> Result {
         fields.withUnsafeBufferPointer { fields in
-            var registration = registration
-            registration.fields = fields.isEmpty ? nil : fields.baseAddress
-            registration.field_count = fields.count
-            return withUnsafePointer(to: registration, body)
+            withUnsafePointer(to: lent(fields.isEmpty ? nil : fields.baseAddress), body)
         }
+    }
+
+    /// The struct with its fields at `start`.
+    func lent(_ start: UnsafePointer<carillon_field>?) -> carillon_registration {
+        var registration = registration
+        registration.fields = start
+        registration.field_count = fields.count
+        return registration
     }
 }
 
@@ -68,7 +73,7 @@ package struct NotificationMessage {
     private static let actionLimit = 64
 
     private var notification = carillon_notification()
-    private var actions: [carillon_action] = []
+    private(set) var actions: [carillon_action] = []
 
     package var mode: carillon_mode { notification.mode }
 
@@ -140,13 +145,16 @@ package struct NotificationMessage {
         guard !actions.isEmpty else { return withUnsafePointer(to: notification, body) }
         return actions.withUnsafeBufferPointer { actions in
             let pointers = actions.indices.map { index in actions.baseAddress.map { $0 + index } }
-            return pointers.withUnsafeBufferPointer { pointers in
-                var notification = notification
-                notification.actions = pointers.baseAddress
-                notification.action_count = pointers.count
-                return withUnsafePointer(to: notification, body)
-            }
+            return pointers.withUnsafeBufferPointer { withUnsafePointer(to: lent($0.baseAddress), body) }
         }
+    }
+
+    /// The struct with the pointers to its actions at `start`.
+    func lent(_ start: UnsafePointer<UnsafePointer<carillon_action>?>?) -> carillon_notification {
+        var notification = notification
+        notification.actions = start
+        notification.action_count = actions.count
+        return notification
     }
 }
 
@@ -252,6 +260,8 @@ package struct MistakeMessage: Equatable {
         case request = 1
         /// It set what cannot be taken, or after its call had returned.
         case edit = 2
+        /// It asked for a stream that cannot be opened, or misused one.
+        case stream = 3
     }
 
     private static let textLimit = 256

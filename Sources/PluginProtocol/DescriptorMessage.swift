@@ -8,12 +8,21 @@ package struct DescriptorMessage: Equatable, Sendable {
         package var platform: String
         package var document: String
         package var functions: Functions
+        /// `deliver_many_limit` of the table.
+        package var manyLimit: UInt32
 
-        package init(flags: UInt32, platform: String, document: String, functions: Functions) {
+        package init(
+            flags: UInt32,
+            platform: String,
+            document: String,
+            functions: Functions,
+            manyLimit: UInt32 = 0
+        ) {
             self.flags = flags
             self.platform = platform
             self.document = document
             self.functions = functions
+            self.manyLimit = manyLimit
         }
     }
 
@@ -45,6 +54,8 @@ package struct DescriptorMessage: Equatable, Sendable {
         package static let check = Functions(rawValue: 64)
         package static let decide = Functions(rawValue: 128)
         package static let needs = Functions(rawValue: 256)
+        package static let deliverMany = Functions(rawValue: 512)
+        package static let receive = Functions(rawValue: 1024)
     }
 
     /// A library in the child's memory.
@@ -102,6 +113,7 @@ package struct DescriptorMessage: Equatable, Sendable {
             writer.text(transport.platform)
             writer.text(transport.document)
             writer.number(transport.functions.rawValue)
+            writer.number(transport.manyLimit)
         }
         writer.number(UInt32(clamping: filters.count))
         for filter in filters {
@@ -132,7 +144,8 @@ package struct DescriptorMessage: Equatable, Sendable {
                     flags: try fields.number32(),
                     platform: try fields.string(),
                     document: try fields.string(),
-                    functions: Functions(rawValue: try fields.number32())
+                    functions: Functions(rawValue: try fields.number32()),
+                    manyLimit: try fields.number32()
                 )
             )
         }
@@ -174,6 +187,8 @@ package struct UnloadableMessage: Equatable, Sendable {
         case refusedItself = 4
         /// `text` says what is wrong with the descriptor.
         case malformedDescriptor = 5
+        /// Its own code failed; `text` says how.
+        case raised = 6
     }
 
     private static let textLimit = 4 << 10

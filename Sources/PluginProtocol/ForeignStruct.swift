@@ -14,6 +14,15 @@ extension carillon_filter_call: ForeignStruct {}
 extension carillon_outcome: ForeignStruct {}
 extension carillon_http_request: ForeignStruct {}
 extension carillon_client_certificates: ForeignStruct {}
+extension carillon_timers: ForeignStruct {}
+extension carillon_states: ForeignStruct {}
+extension carillon_streams: ForeignStruct {}
+extension carillon_stream_target: ForeignStruct {}
+extension carillon_stream_events: ForeignStruct {}
+extension carillon_delivery: ForeignStruct {}
+extension carillon_inbound: ForeignStruct {}
+extension carillon_inbound_request: ForeignStruct {}
+extension carillon_inbound_answer: ForeignStruct {}
 
 extension ForeignStruct {
     /// The least that could have been meant: a size and one more word.

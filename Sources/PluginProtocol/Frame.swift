@@ -18,6 +18,17 @@ package enum FrameKind: UInt16, CaseIterable, Sendable {
     case deliver = 32
     case cancel = 33
     case response = 34
+    // Streams.
+    case streamOpened = 35
+    case streamReceived = 36
+    /// How much has been sent.
+    case streamDrained = 37
+    case streamClosed = 38
+    // What is kept for an instance.
+    case stored = 39
+    // Deliveries that one request can carry, and requests from outside.
+    case deliverMany = 40
+    case receive = 41
 
     // From the child to the router, over the socket of questions.
     case hello = 64
@@ -36,20 +47,40 @@ package enum FrameKind: UInt16, CaseIterable, Sendable {
     case log = 99
     /// The plugin broke a rule, which the child has already answered; the router counts it.
     case mistake = 100
+    // Streams.
+    case streamOpen = 101
+    case streamWrite = 102
+    case streamStartTLS = 103
+    /// The plugin closes a stream, or has been told that it is closed.
+    case streamClose = 104
+    /// How much the plugin has taken of what was received.
+    case streamTaken = 105
+    // What is kept for an instance.
+    case store = 106
+    // The answer to a request from outside.
+    case received = 107
 
     /// The longest body, in bytes. Whoever receives more ends the connection before it waits for the rest.
     package var limit: Int {
         switch self {
-        case .loaded, .decide, .decided, .deliver, .create: 4 << 20
+        case .loaded, .decide, .decided, .deliver, .deliverMany, .create: 4 << 20
         case .response: (1 << 20) + (256 << 10)
         case .request: (1 << 20) + (44 << 10)
         case .answered, .command: (1 << 20) + 64
+        case .receive, .received: (256 << 10) + (64 << 10)
         case .present: (256 << 10) + (64 << 10) + 256
         case .validate, .check, .load: 256 << 10
+        case .stored: 320 << 10
+        case .store: 17 << 10
         case .unloadable: 16 << 10
         case .log, .reply: 4 << 10
         case .hello, .pong, .completed, .mistake: 512
         case .destroy, .ping, .cancel, .refused: 16
+        case .streamOpen: (256 << 10) + 512
+        case .streamWrite: (1 << 20) + 4
+        case .streamReceived: (64 << 10) + 4
+        case .streamClosed: 64
+        case .streamOpened, .streamDrained, .streamStartTLS, .streamClose, .streamTaken: 16
         }
     }
 
@@ -58,13 +89,19 @@ package enum FrameKind: UInt16, CaseIterable, Sendable {
         .load, .create, .destroy, .validate, .check, .decide, .command, .ping, .reply,
     ]
     /// Kinds that the router sends over the socket of deliveries.
-    package static let deliveries: Set<FrameKind> = [.deliver, .cancel, .response]
+    package static let deliveries: Set<FrameKind> = [
+        .deliver, .cancel, .response, .stored, .deliverMany, .receive,
+        .streamOpened, .streamReceived, .streamDrained, .streamClosed,
+    ]
     /// Kinds that the child sends over the socket of questions.
     package static let answers: Set<FrameKind> = [
         .hello, .loaded, .unloadable, .answered, .decided, .pong, .present,
     ]
     /// Kinds that the child sends over the socket of deliveries.
-    package static let results: Set<FrameKind> = [.refused, .completed, .request, .log, .mistake]
+    package static let results: Set<FrameKind> = [
+        .refused, .completed, .request, .log, .mistake, .store, .received,
+        .streamOpen, .streamWrite, .streamStartTLS, .streamClose, .streamTaken,
+    ]
 }
 
 /// One message between router and child.
@@ -82,6 +119,12 @@ package struct Frame {
         self.kind = kind
         self.id = id
         self.body = body
+    }
+
+    /// Gives a whole frame another id, as when it is sent again.
+    package static func set(_ id: UInt64, of frame: inout [UInt8]) {
+        precondition(frame.count >= headerSize, "no frame is shorter than its header")
+        frame.withUnsafeMutableBytes { $0.storeBytes(of: id.littleEndian, toByteOffset: 8, as: UInt64.self) }
     }
 
     /// A reader of the body.

@@ -1,7 +1,7 @@
 /// `hello`: the first frame that the child sends. The frame's id is 0.
 package struct HelloMessage: Equatable {
     /// The version of the protocol. It changes with every change of a frame, for both sides come from one release.
-    package static let version: UInt32 = 1
+    package static let version: UInt32 = 2
 
     /// The thread that calls plugins for deliveries, by the kernel's number.
     package var deliveries: UInt32
@@ -39,9 +39,12 @@ package enum PingMessage {
 package struct PongMessage: Equatable {
     /// A call to a plugin.
     package struct Call: Equatable, Sendable {
+        /// Stands in ``kind`` for the call of a timer, which no frame brings about.
+        package static let timer: UInt32 = 256
+
         /// The thread that is inside, by the kernel's number.
         package var thread: UInt32
-        /// The frame that the call is for; 0: it is in no call.
+        /// The kind of the frame that the call is for, or ``timer``; 0: it is in no call.
         package var kind: UInt32
         package var id: UInt64
         /// How long it has been inside, in milliseconds.

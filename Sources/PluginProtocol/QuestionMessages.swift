@@ -1,4 +1,5 @@
 import CarillonABI
+import PluginServices
 
 /// `load`: the library, and what its process may use. The first question, and asked once for each library.
 package struct LoadMessage: Equatable {
@@ -46,7 +47,8 @@ package struct LoadMessage: Equatable {
 }
 
 /// `create`: the library by its place among those loaded, transport or filter by its place in the descriptor's list,
-/// the number the new instance is to have, its configuration.
+/// the number the new instance is to have, its configuration, the URL under which it is reached from outside, what is
+/// kept for it.
 package struct CreateMessage: Equatable {
     package enum Table: UInt32, Sendable {
         case transport = 0
@@ -58,13 +60,26 @@ package struct CreateMessage: Equatable {
     package var table: Table
     package var index: UInt32
     package var configuration: String
+    /// Empty: nothing reaches it.
+    package var inboundURL: String
+    package var state: [StateEntry]
 
-    package init(instance: UInt32, library: UInt32, table: Table, index: UInt32, configuration: String) {
+    package init(
+        instance: UInt32,
+        library: UInt32,
+        table: Table,
+        index: UInt32,
+        configuration: String,
+        inboundURL: String = "",
+        state: [StateEntry] = []
+    ) {
         self.instance = instance
         self.library = library
         self.table = table
         self.index = index
         self.configuration = configuration
+        self.inboundURL = inboundURL
+        self.state = state
     }
 
     package func write(to writer: inout FrameWriter) {
@@ -73,6 +88,8 @@ package struct CreateMessage: Equatable {
         writer.number(table.rawValue)
         writer.number(index)
         writer.text(configuration)
+        writer.text(inboundURL)
+        writer.entries(state)
     }
 
     package init(reading frame: Frame) throws(ProtocolError) {
@@ -83,6 +100,8 @@ package struct CreateMessage: Equatable {
         self.table = table
         index = try fields.number32()
         configuration = try fields.string()
+        inboundURL = try fields.string()
+        state = try fields.entries()
         try fields.end(frame.kind)
     }
 }

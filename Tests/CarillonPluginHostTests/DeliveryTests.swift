@@ -104,7 +104,7 @@ import Testing
         #expect((100...500).contains(lines))
     }
 
-    @Test(arguments: ["thread", "timer"])
+    @Test(arguments: ["thread", "timer", "host-timer"])
     func threadsAndTimersOfPluginsWork(_ what: String) throws {
         let child = try Child.guest()
         child.deliver(1, what)

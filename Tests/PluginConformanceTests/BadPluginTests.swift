@@ -20,7 +20,7 @@ struct BadPluginTests {
     }
 
     /// Lets deliveries lie, so that waiting for them is in vain.
-    private static let lost: Set = ["never", "half-ticket", "share", "lose-cancelled", "keep-mum"]
+    private static let lost: Set = ["never", "half-ticket", "share", "lose-cancelled", "keep-mum", "many-half", "deaf"]
 
     @Test(arguments: [
         Mistake("twice", .completesOnce, "call host->complete once"),
@@ -52,12 +52,26 @@ struct BadPluginTests {
         Mistake("wide", .outcome, "none of carillon_scope"),
         Mistake("crooked-word", .requests, "connection is not a word of at most 128 printable bytes"),
         Mistake("new-words", .requests, "use the same one as long as the credentials are the same"),
+        Mistake("hectic", .services, "every_ms is 0 or at least 10"),
+        Mistake("hoard", .services, "a value has at most 16 KiB"),
+        Mistake("odd-key", .services, "a key is 1 to 64 printable ASCII bytes"),
+        Mistake("brittle", .services, "go on as if nothing was kept"),
+        Mistake("crooked-stream", .requests, "the host could not serve a stream: port is not between 1 and 65535"),
+        Mistake("hasty-stream", .requests, "wait before the next"),
         Mistake("keep-mum", .command, "call done exactly once"),
         Mistake("repeat", .command, "call done once"),
         Mistake("answer-and-refuse", .command, "leave done alone"),
         Mistake("agree", .command, "a command that it cannot know"),
         Mistake("mumble", .command, "it lists what there is"),
         Mistake("garble", .command, "not UTF-8"),
+        Mistake("many-half", .deliverMany, "call host->complete exactly once"),
+        Mistake("many-twice", .deliverMany, "call host->complete once"),
+        Mistake("many-refused", .deliverMany, "leave the ticket alone"),
+        Mistake("deaf", .receive, "call done exactly once"),
+        Mistake("double", .receive, "or twice"),
+        Mistake("receive-and-refuse", .receive, "did not accept"),
+        Mistake("framing", .receive, "do not frame the message"),
+        Mistake("informal", .receive, "a status from 200 to 599"),
     ])
     func oneMistakeFailsOneCheck(_ mistake: Mistake) async throws {
         let workshop = try Workshop()

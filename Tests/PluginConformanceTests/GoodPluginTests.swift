@@ -44,12 +44,22 @@ struct GoodPluginTests {
 
     @Test(arguments: [
         "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonGotify.so", "libCarillonNtfy.so",
-        "libCarillonWebPush.so", "libCarillonHTTPTemplate.so",
+        "libCarillonWebPush.so", "libCarillonHTTPTemplate.so", "libCarillonHMS.so",
     ])
     func aDescribedPluginPassesWithItsOwnSample(library: String) async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.copy(library))
         expectPassed(report, skipping: [.checkBlock])
+    }
+
+    @Test func theShippedWebhookPassesWithBatches() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(
+            path: try workshop.copy("libCarillonWebhook.so"),
+            configurations: ["webhook": #"{"batch":50}"#]
+        )
+        expectPassed(report)
+        #expect(remark(.deliverMany, report) == "it took 50 at once")
     }
 
     /// It checks blocks beyond its description.
@@ -133,6 +143,15 @@ struct GoodPluginTests {
         expectPassed(report, skipping: Self.undescribed)
     }
 
+    @Test func aStreamForEachDeliveryIsFine() async throws {
+        let workshop = try Workshop()
+        let report = await PluginConformance.check(
+            path: try workshop.compile(Workshop.misbehaving),
+            configurations: ["fixture": #"{"do":"one-stream"}"#]
+        )
+        expectPassed(report, skipping: Self.undescribed)
+    }
+
     @Test func aPluginOfAnOlderVersionIsAskedForNothingNew() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(
@@ -170,6 +189,22 @@ struct GoodPluginTests {
         #expect(remark(.describe, report) == "Fixture")
     }
 
+    @Test func timersAndStateAreOnOffer() async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile(Workshop.misbehaving)
+        let report = await PluginConformance.check(path: path, configurations: ["fixture": #"{"do":"keep-time"}"#])
+        expectPassed(report, skipping: Self.undescribed)
+        #expect(remark(.services, report) == "1 timers, 1 keys")
+    }
+
+    @Test func aPluginMayNeedWhatTheOldestHostLacks() async throws {
+        let workshop = try Workshop()
+        let path = try workshop.compile(Workshop.misbehaving)
+        let report = await PluginConformance.check(path: path, configurations: ["fixture": #"{"do":"need-timers"}"#])
+        expectPassed(report, skipping: Self.undescribed + [.olderHost])
+        #expect(remark(.olderHost, report)?.contains("carillon.timer/1") == true)
+    }
+
     @Test func checksThatNeedAConfigurationAreSkippedWithoutOne() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving))
@@ -183,7 +218,9 @@ struct GoodPluginTests {
     private func expectPassed(_ report: ConformanceReport, skipping: [ConformanceCheck] = []) {
         #expect(report.failures == [])
         #expect(report.isPassed)
-        #expect(report.results.filter { $0.verdict == .skipped }.map(\.check) == skipping)
+        // What few plugins have; those that do have tests of their own.
+        let skipped = report.results.filter { $0.verdict == .skipped }.map(\.check)
+        #expect(skipped.filter { ![.deliverMany, .receive].contains($0) } == skipping)
         #expect(report.results.map(\.check) == ConformanceCheck.ofTransports)
     }
 

@@ -31,8 +31,8 @@ struct BadPluginTests {
 
     private static var settings: IsolationSettings {
         var settings = IsolationSettings.forTests
-        settings.deadline = .seconds(2)
-        settings.questionDeadline = .seconds(1)
+        settings.deadline = .seconds(1)
+        settings.questionDeadline = .milliseconds(600)
         settings.memory = .mebibytes(64)
         return settings
     }
@@ -125,6 +125,14 @@ struct BadPluginTests {
         let refusal = try #require(ward.host.catalog.refusals.first)
         #expect(refusal.path.hasSuffix("/bad.so"))
         #expect(breakdown.words.contains { refusal.description.contains($0) }, "\(refusal)")
+        await ward.expectHealth()
+    }
+
+    /// The router has not heard of the library by then, but the process knows it.
+    @Test(arguments: ["ENTRY", "LOAD"]) func aCrashWhileItLoadsNamesThePlace(_ place: String) async throws {
+        let ward = try Ward(Breakdown(function: "crash", words: []), at: place)
+        let refusal = try #require(ward.host.catalog.refusals.first)
+        #expect(refusal.description.contains("crashed with SIGSEGV in bad.so+0x"), "\(refusal)")
         await ward.expectHealth()
     }
 

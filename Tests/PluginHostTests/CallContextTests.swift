@@ -21,20 +21,20 @@ struct CallContextTests {
     }
 
     @Test func expiredCommandsAreForgottenInTheEnd() {
-        var commands = OpenCommands()
+        var commands = AwaitedAnswers(limit: 64)
         var numbers: [UInt64] = []
         for _ in 0..<3 {
-            for _ in 0..<OpenCommands.limit {
+            for _ in 0..<64 {
                 guard let number = commands.open(deadline: 5) else { break }
                 numbers.append(number)
             }
             let (further, early) = (commands.open(deadline: 5), commands.expire(now: 4))
             #expect(further == nil && early.isEmpty)
             let due = commands.expire(now: 5)
-            #expect(due == numbers.suffix(OpenCommands.limit))
+            #expect(due == numbers.suffix(64))
             #expect(commands.isEmpty)
         }
-        #expect(Set(numbers).count == 3 * OpenCommands.limit)
+        #expect(Set(numbers).count == 3 * 64)
         let newest = numbers[numbers.count - 1]
         let ends = [commands.end(numbers[0]), commands.end(newest), commands.end(newest)]
         #expect(ends == [.unknown, .late, .unknown])

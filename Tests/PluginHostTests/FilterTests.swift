@@ -86,6 +86,45 @@ struct FilterTests {
         if behaviour == "babble" { #expect(bench.log.said == Array(repeating: "reason 1", count: 4)) }
     }
 
+    /// Many at once, and one after the other as the filter sees them.
+    @Test func questionsThatGoTogetherHaveTheirOwnAnswers() throws {
+        let bench = try FilterBench(doing: "name")
+        let questions = (0..<150).map { number in
+            var question = question()
+            question.recipient = "r\(number)"
+            return question
+        }
+        #expect(bench.filter.decide(questions) == questions.map { .drop(reason: $0.recipient) })
+        #expect(bench.filter.decide([FilterQuestion]()) == [])
+    }
+
+    @Test func notificationsThatGoTogetherAreEditedEach() throws {
+        let bench = try FilterBench(doing: "edit", Self.rendered)
+        var nudge = Self.alert
+        nudge.mode = .nudge
+        nudge.neutral = NeutralTexts(title: "neutral", body: "")
+        let verdicts = bench.filter.decide([question(Self.alert), question(nudge), question()])
+        guard case .edited(let first) = verdicts[0], case .edited(let second) = verdicts[1] else {
+            Issue.record("\(verdicts)")
+            return
+        }
+        #expect(first.title == "T" && first.urgency == .low)
+        #expect(second.title == nudge.title && second.urgency == .low)
+        #expect(verdicts[2] == .pass)
+    }
+
+    @Test func oneThatCannotDecideFailsForEach() async throws {
+        let bench = try FilterBench(doing: "fail")
+        #expect(
+            bench.filter.decide([question(), question()]) == Array(repeating: .failed(reason: "status 4"), count: 2)
+        )
+        #expect(bench.filter.statistics.failedDecisions == 2)
+        await bench.host.shutDown(within: .minutes(1))
+        #expect(
+            bench.filter.decide([question(), question()]) == Array(repeating: .failed(reason: "shut down"), count: 2)
+        )
+    }
+
     private static let texts = ["title", "subtitle", "body", "category", "thread", "collapse_key", "url"]
 
     @Test func whatWasRenderedMayBeEdited() throws {

@@ -1,3 +1,4 @@
+import Streams
 import Testing
 import TimeTestSupport
 import Units
@@ -53,6 +54,26 @@ struct InstanceStateTests {
         }
     }
 
+    @Test func timersEndWithTheLastDelivery() throws {
+        var state = InstanceState<String>()
+        let ticket = try #require(admitted(state.admit("a", deadline: 10)))
+        state.leave()
+        let before = state.enterTimer()
+        _ = state.drain(deadline: 10)
+        state.leave()
+        let during = state.enterTimer()
+        #expect(before && during && state.mayBegin)
+        _ = state.complete(ticket)
+        state.leave()
+        let after = state.enterTimer()
+        #expect(!after && !state.mayBegin)
+        // Two of its calls have not returned.
+        #expect(state.settle(now: 0) == nil)
+        state.leave()
+        state.leave()
+        #expect(isIdle(state.settle(now: 0)))
+    }
+
     @Test func requestsAreForDeliveriesOnlyWhileDraining() throws {
         var state = InstanceState<String>()
         let ticket = try #require(admitted(state.admit("a", deadline: 10)))
@@ -93,5 +114,51 @@ struct InstanceStateTests {
         }
         #expect(state.enter() == false)
         #expect(state.settle(now: 51) == nil)
+    }
+
+    private func isOnlyStreams(_ settlement: InstanceState<String>.Settlement?) -> Bool {
+        if case .onlyStreams = settlement { true } else { false }
+    }
+
+    @Test func streamsAreEndedLastAndKeepTheInstance() throws {
+        var state = InstanceState<String>()
+        let ticket = try #require(admitted(state.admit("a", deadline: 10)))
+        state.leave()
+        #expect(state.beginStream() == true)
+        _ = state.drain(deadline: 100)
+        state.leave()
+        // The delivery in hand may need one more.
+        #expect(state.beginStream() == true)
+        #expect(state.settle(now: 0) == nil)
+        _ = state.complete(ticket)
+        state.leave()
+        #expect(state.beginStream() == false)
+        #expect(isOnlyStreams(state.settle(now: 0)))
+        #expect(state.settle(now: 0) == nil)
+        state.endStream(.shutDown)
+        #expect(state.settle(now: 0) == nil)
+        state.endStream(nil)
+        #expect(isIdle(state.settle(now: 0)))
+        #expect(state.streams.begun == 2 && state.streams.open == 0 && state.streams.failures == [.shutDown: 1])
+    }
+
+    @Test func streamThatNeverEndsIsGivenUp() {
+        var state = InstanceState<String>()
+        _ = state.beginStream()
+        _ = state.drain(deadline: 50)
+        state.leave()
+        #expect(isOnlyStreams(state.settle(now: 0)))
+        guard case .stuck([]) = state.settle(now: 50) else {
+            Issue.record("not stuck")
+            return
+        }
+    }
+
+    @Test func instanceHas256Streams() {
+        var state = InstanceState<String>()
+        for _ in 0..<256 { #expect(state.beginStream() == true) }
+        #expect(state.beginStream() == false)
+        state.endStream(nil)
+        #expect(state.beginStream() == true)
     }
 }

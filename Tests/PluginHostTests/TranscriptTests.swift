@@ -25,4 +25,13 @@ import Testing
         let request = HTTPRequest(method: "POST", url: "https://push.example.com/x", body: [0xFF, 0xFE, 0x00])
         #expect(request.transcript.hasSuffix("(3 bytes that are not text)"))
     }
+
+    @Test func aBotsTokenInTheURLIsCutShort() {
+        let request = HTTPRequest(method: "POST", url: "https://api.telegram.org/bot123:AAEsecret/sendMessage")
+        #expect(request.transcriptHead == "POST https://api.telegram.org/bot123:…/sendMessage")
+        #expect(
+            HTTPRequest(method: "GET", url: "http://bottles.example:80/a:b").readableURL
+                == "http://bottles.example:80/a:b"
+        )
+    }
 }

@@ -46,7 +46,7 @@ struct ChildSessionTests {
         #expect(session.isGreeted(within: .seconds(20)))
         let asked = Mutex<FrameKind?>(nil)
         DispatchQueue.global().async { [child] in
-            guard let question = try? child.nextQuestions().first else { return }
+            guard let question = try? child.nextAsked().first else { return }
             asked.withLock { $0 = question.kind }
             child.say(.answered, id: question.id) { AnswerMessage.write(.CARILLON_BUSY, carillon_str(), to: &$0) }
         }
@@ -70,7 +70,7 @@ struct ChildSessionTests {
             Issue.record("\(late)")
             return
         }
-        answer(try #require(try child.nextQuestions().first).id)
+        answer(try #require(try child.nextAsked().first).id)
         child.hello()
         #expect(session.isGreeted(within: .seconds(20)) && !session.hasEnded)
         session.kill(reason: "enough")
@@ -79,7 +79,7 @@ struct ChildSessionTests {
 
     @Test func questionsEndWithTheProcess() throws {
         DispatchQueue.global().async { [child] in
-            _ = try? child.nextQuestions()
+            _ = try? child.nextAsked()
             child.exit(3)
         }
         let answer = session.ask(.destroy, within: .seconds(20)) { InstanceMessage(instance: 1).write(to: &$0) }
@@ -92,6 +92,71 @@ struct ChildSessionTests {
             Issue.record("a dead process was asked")
             return
         }
+    }
+
+    /// Questions to a filter, with the ids that the process gets to see.
+    private func askTogether(_ count: Int, within span: Duration = .seconds(20)) -> [Answer] {
+        let frames = (0..<count).map { _ in
+            var writer = FrameWriter()
+            writer.frame(.destroy, id: 0) { InstanceMessage(instance: 1).write(to: &$0) }
+            return writer.take()
+        }
+        return session.ask(frames, within: span)
+    }
+
+    private static func status(of answer: Answer) -> Int32? {
+        guard case .frame(let frame) = answer else { return nil }
+        return try? frame.read { frame throws(ProtocolError) in try AnswerMessage(reading: frame).status.rawValue }
+    }
+
+    @Test func questionsThatGoTogetherAreAnsweredInTheirOrder() {
+        DispatchQueue.global().async { [child] in
+            guard let questions = try? child.nextAsked() else { return }
+            // All came at once.
+            for (index, question) in questions.enumerated() {
+                let status = carillon_status(rawValue: Int32(questions.count == 4 ? index : 4)) ?? .CARILLON_FAILED
+                child.say(.answered, id: question.id) { AnswerMessage.write(status, carillon_str(), to: &$0) }
+            }
+        }
+        #expect(askTogether(4).map(Self.status) == [0, 1, 2, 3])
+        #expect(askTogether(0).isEmpty)
+    }
+
+    @Test func thoseThatAProcessLeavesOpenEndWithIt() {
+        DispatchQueue.global().async { [child] in
+            guard let first = try? child.nextAsked().first else { return }
+            child.say(.answered, id: first.id) { AnswerMessage.write(.CARILLON_OK, carillon_str(), to: &$0) }
+            child.exit(3)
+        }
+        let answers = askTogether(3)
+        #expect(answers.map(Self.status) == [0, nil, nil])
+        for answer in answers.dropFirst() {
+            guard case .ended = answer else {
+                Issue.record("\(answer)")
+                return
+            }
+        }
+        guard case .unaskable? = askTogether(1).first else {
+            Issue.record("a dead process was asked")
+            return
+        }
+    }
+
+    /// Each may take its time; the process is busy until it has answered all.
+    @Test func anAnswerThatDoesNotComeEndsTheWait() {
+        DispatchQueue.global().async { [child] in
+            guard let first = try? child.nextAsked().first else { return }
+            child.say(.answered, id: first.id) { AnswerMessage.write(.CARILLON_OK, carillon_str(), to: &$0) }
+        }
+        let answers = askTogether(3, within: .milliseconds(300))
+        #expect(Self.status(of: answers[0]) == 0)
+        for answer in answers.dropFirst() {
+            guard case .late = answer else {
+                Issue.record("\(answer)")
+                return
+            }
+        }
+        #expect(!session.hasEnded)
     }
 
     /// What the honest program cannot send ends the process.
@@ -163,11 +228,12 @@ struct ChildSessionTests {
         let asking = Task.detached { [session] in
             session.ask(.validate, within: .seconds(20)) { $0.number(UInt32(1)) }
         }
-        #expect(try child.nextQuestions().first?.kind == .validate)
-        var pings = 0
-        while pings == 0 {
-            clock.advance(by: .seconds(1))
-            pings = try child.nextQuestions().count { $0.kind == .ping }
+        // A busy process is asked at once. Question and ping may come in one read, in either order.
+        var kinds: [FrameKind] = []
+        while !kinds.contains(.validate) || !kinds.contains(.ping) {
+            let next = try child.nextQuestions().map(\.kind)
+            try #require(!next.isEmpty, "only \(kinds) came")
+            kinds += next
         }
         let idle = PongMessage.Call(thread: 1, kind: 0, id: 0, milliseconds: 0)
         let call = PongMessage.Call(thread: 2, kind: UInt32(FrameKind.validate.rawValue), id: 1, milliseconds: 1_001)

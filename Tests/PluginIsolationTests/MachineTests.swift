@@ -54,13 +54,27 @@ struct CallWatchTests {
 
     private func watch() -> CallWatch { CallWatch(deadline: .seconds(10), questionDeadline: .seconds(1)) }
 
-    @Test func onlyABusyProcessIsAsked() {
+    @Test func aBusyProcessIsAskedOften() {
         var watch = watch()
         #expect(watch.tick(now: 0, isBusy: false) == .nothing)
         #expect(watch.tick(now: 0, isBusy: true) == .ping)
         #expect(watch.tick(now: 500, isBusy: true) == .nothing)
         #expect(watch.receive(pong(.deliver, 10_000), now: 600) == .nothing)
         #expect(watch.tick(now: 700, isBusy: true) == .ping)
+    }
+
+    /// It may have timers.
+    @Test func anIdleProcessIsAskedSeldom() {
+        var watch = watch()
+        for now: Deadline in [0, 5_000, 9_999] { #expect(watch.tick(now: now, isBusy: false) == .nothing) }
+        #expect(watch.tick(now: 10_000, isBusy: false) == .ping)
+        _ = watch.receive(PongMessage(deliveries: idle, questions: idle), now: 10_001)
+        #expect(watch.tick(now: 19_999, isBusy: false) == .nothing)
+        #expect(watch.tick(now: 20_000, isBusy: false) == .ping)
+        let timer = PongMessage.Call(thread: 7, kind: PongMessage.Call.timer, id: 1, milliseconds: 10_001)
+        let reason = "did not return from a timer within 10 s"
+        let action = watch.receive(PongMessage(deliveries: timer, questions: idle), now: 20_001)
+        #expect(action == .abort(thread: 7, reason: reason))
     }
 
     @Test(arguments: [(FrameKind.deliver, 10_001, "10 s"), (.decide, 1_001, "1 s"), (.validate, 1_001, "1 s")])
@@ -135,6 +149,22 @@ struct ProcessEndTests {
         )
     }
 
+    @Test func aCrashWhileALibraryLoadsNamesItToo() {
+        var found = carillon_crash_modules()
+        found.magic = UInt32(CARILLON_CRASH_MODULES_MAGIC)
+        found.count = 900
+        found.modules.0.start = 0x7000
+        found.modules.0.size = 0x100
+        withUnsafeMutableBytes(of: &found.modules.0.name) { $0.copyBytes(from: Array("bad\n.so".utf8)) }
+        let modules = withUnsafeBytes(of: found) { Array($0) }
+        let crash = CrashReport(reading: report([0x7012]) + modules + report([0x7012, 0x1040]) + modules)
+        let end = ProcessEnd(signal: SIGSEGV, status: 0, crash: crash)
+        #expect(end.text(self.modules).hasPrefix("crashed with SIGSEGV in bad\u{FFFD}.so+0x12 < libx.so+0x40"))
+        // What is cut off in the middle says nothing.
+        #expect(CrashReport(reading: report([0x7012]) + modules.dropLast())?.modules == [])
+        #expect(CrashReport(reading: modules) == nil)
+    }
+
     @Test func othersAreTold() {
         #expect(ProcessEnd(signal: 0, status: 3).text([]) == "exited with status 3")
         #expect(ProcessEnd(signal: SIGKILL, status: 0).text([]) == "was ended by SIGKILL")
@@ -193,12 +223,37 @@ struct DeliveryLedgerTests {
     @Test func whoseRequestIsOnItsWayWaitsForItsEnd() {
         var ledger = ledger()
         _ = ledger.admit(1, instance: 1, ticket: 1, frame: [1])
-        ledger.beginRequest(for: 1)
+        #expect(ledger.beginRequest(for: 1) == [1])
         _ = ledger.died()
         ledger.started()
         #expect(ledger.takeNext() == [])
-        ledger.endRequest(for: 1)
+        ledger.endRequest(for: [1])
         #expect(ledger.takeNext() == [[1]])
+    }
+
+    /// What was handed out together is tried alone, and not before the request has ended that carried it.
+    @Test func aBatchIsTriedOneByOne() {
+        var ledger = ledger()
+        for id in 1...3 { _ = ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }
+        ledger.handOutTogether([1, 2, 3])
+        #expect(ledger.mayReceive)
+        #expect(ledger.beginRequest(for: 1) == [1, 2, 3])
+        #expect(ledger.end(1, of: 1) != nil)
+        _ = ledger.died()
+        ledger.started()
+        #expect(ledger.takeNext() == [] && !ledger.mayReceive)
+        ledger.endRequest(for: [1, 2, 3])
+        #expect(ledger.takeNext() == [[2]])
+        #expect(ledger.beginRequest(for: 2) == [2])
+        #expect(ledger.end(2, of: 1) != nil && ledger.takeNext() == [[3]])
+    }
+
+    @Test func aBatchThatDoesNotFitLeavesNothingBehind() {
+        var ledger = ledger(isRunning: false)
+        for id in 1...2 { #expect(ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [1]) == .wait) }
+        for id in 1...3 { ledger.withdraw(UInt64(id)) }
+        ledger.started()
+        #expect(ledger.count == 0 && ledger.takeNext() == [])
     }
 
     @Test func cancelledOnesEndUnlessTheProcessHasThem() {

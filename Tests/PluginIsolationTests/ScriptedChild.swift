@@ -94,9 +94,26 @@ final class ScriptedChild: Sendable {
         _ = Glibc.send(overDeliveries ? deliveries : questions, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
+    /// Whether the router closes the connection of questions, waited for up to 20 s. What it asks meanwhile is lost.
+    var isHungUpOn: Bool {
+        var room = [UInt8](repeating: 0, count: 1 << 16)
+        var polled = pollfd(fd: questions, events: Int16(POLLIN), revents: 0)
+        while poll(&polled, 1, 20_000) > 0 { if recv(questions, &room, room.count, 0) <= 0 { return true } }
+        return false
+    }
+
     /// The next frames of the router, waited for up to 20 s; empty: none came.
     func nextDeliveries() throws -> [(kind: FrameKind, id: UInt64)] { try next(deliveries, deliveryFrames) }
     func nextQuestions() throws -> [(kind: FrameKind, id: UInt64)] { try next(questions, questionFrames) }
+
+    /// The next questions, without the pings of the watch, which may come at any time.
+    func nextAsked() throws -> [(kind: FrameKind, id: UInt64)] {
+        while true {
+            let frames = try nextQuestions()
+            let asked = frames.filter { $0.kind != .ping }
+            if frames.isEmpty || !asked.isEmpty { return asked }
+        }
+    }
 
     private func next(
         _ descriptor: Int32,

@@ -1,6 +1,7 @@
 import CarillonABI
 import Foundation
 import PluginProtocol
+import PluginServices
 import Testing
 
 /// The bodies of frames: what is written is read again, and nothing else is.
@@ -69,9 +70,29 @@ import Testing
         }
     }
 
+    /// Each is longer or other than an honest process can make it.
+    @Test(arguments: [
+        ("", 1), ("\u{e4}", 1), ("two\nlines", 1), (String(repeating: "k", count: 65), 1), ("key", (16 << 10) + 1),
+    ])
+    func whatIsKeptHasLimits(_ key: String, _ count: Int) {
+        let entry = StateEntry(key: Array(key.utf8), value: [UInt8](repeating: 7, count: count))
+        var writer = FrameWriter()
+        #expect(writer.frame(.store, id: 1) { StoreMessage(instance: 7, entry: entry).write(to: &$0) })
+        let store = Sample.all.first { $0.kind == .store }
+        #expect(throws: ProtocolError.unknownValue) {
+            try store?.reread(Array(writer.take().dropFirst(Frame.headerSize)))
+        }
+        let many = (0...256).map { StateEntry(key: Array("\($0)".utf8), value: [1]) }
+        writer.frame(.stored, id: 0) { StoredMessage(instance: 7, isWhole: true, entries: many).write(to: &$0) }
+        let stored = Sample.all.first { $0.kind == .stored }
+        #expect(throws: ProtocolError.tooMany) {
+            try stored?.reread(Array(writer.bytes.dropFirst(Frame.headerSize)))
+        }
+    }
+
     @Test func anotherVersionOfTheProtocolIsNamed() {
         let hello = Sample.all.first { $0.kind == .hello }
-        #expect(throws: ProtocolError.otherVersion(2)) { try hello?.reread([2, 0, 0, 0]) }
+        #expect(throws: ProtocolError.otherVersion(3)) { try hello?.reread([3, 0, 0, 0]) }
     }
 
     /// What stands in a plugin's memory where the reason should be, and what the router is told.

@@ -1,5 +1,6 @@
 import CarillonABI
 import PluginProtocol
+import PluginServices
 import Testing
 
 /// A frame of a kind: how it is written, and how it is read and written again.
@@ -56,7 +57,7 @@ private func immortal<Element>(_ elements: [Element]) -> UnsafePointer<Element>?
 
 extension Sample {
     /// One of each kind.
-    static let all: [Sample] = questions + deliveries + answers + results
+    static let all: [Sample] = questions + deliveries + answers + results + streams
 
     private static var registration: carillon_registration {
         carillon_registration(
@@ -117,7 +118,15 @@ extension Sample {
             try LoadMessage(reading: frame).write(to: &writer)
         },
         Sample(.create, id: 2) {
-            CreateMessage(instance: 7, library: 1, table: .filter, index: 3, configuration: "{}").write(to: &$0)
+            CreateMessage(
+                instance: 7,
+                library: 1,
+                table: .filter,
+                index: 3,
+                configuration: "{}",
+                inboundURL: "https://example.com/plugins/ios/a",
+                state: [entry("key", "value")]
+            ).write(to: &$0)
         } copy: { frame, writer throws(ProtocolError) in
             try CreateMessage(reading: frame).write(to: &writer)
         },
@@ -209,7 +218,68 @@ extension Sample {
                 message.lend { ResponseMessage.write($0.pointee, to: &writer.pointee) }
             }
         },
+        Sample(.stored, id: 3) {
+            StoredMessage(instance: 7, isWhole: true, entries: [entry("a", "1"), entry("b", "")]).write(to: &$0)
+        } copy: { frame, writer throws(ProtocolError) in
+            try StoredMessage(reading: frame).write(to: &writer)
+        },
+        Sample(.deliverMany, id: 32) { writer in
+            let frames = [UInt64(32), 33].map { ticket in
+                (ticket, Sample.frame(ticket, instance: 7, registration, notification))
+            }
+            DeliverManyMessage.write(frames, to: &writer)
+        } copy: { frame, writer throws(ProtocolError) in
+            let message = try DeliverManyMessage(reading: frame)
+            let frames = message.lend { deliveries in
+                deliveries.compactMap { delivery -> (UInt64, [UInt8])? in
+                    guard let registration = delivery.registration, let notification = delivery.notification
+                    else { return nil }
+                    let bytes = Sample.frame(
+                        delivery.ticket,
+                        instance: message.instance,
+                        registration.pointee,
+                        notification.pointee
+                    )
+                    return (delivery.ticket, bytes)
+                }
+            }
+            DeliverManyMessage.write(frames, to: &writer)
+        },
+        Sample(.receive, id: 41) { writer in
+            var request = carillon_inbound_request()
+            request.method = carillon_str("POST")
+            request.path = carillon_str("/hook")
+            request.query = carillon_str("a=1")
+            request.headers = immortal([carillon_field(name: carillon_str("x-id"), value: carillon_str("1"))])
+            request.header_count = 1
+            request.body = carillon_str("body")
+            ReceiveMessage.write(instance: 7, request, to: &writer)
+        } copy: { frame, writer throws(ProtocolError) in
+            let message = try ReceiveMessage(reading: frame)
+            writer = message.lend { request in
+                var writer = FrameWriter()
+                ReceiveMessage.write(instance: message.instance, request.pointee, to: &writer)
+                return writer
+            }
+        },
     ]
+
+    private static func entry(_ key: String, _ value: String) -> StateEntry {
+        StateEntry(key: Array(key.utf8), value: Array(value.utf8))
+    }
+
+    private static func frame(
+        _ ticket: UInt64,
+        instance: UInt32,
+        _ registration: carillon_registration,
+        _ notification: carillon_notification
+    ) -> [UInt8] {
+        var writer = FrameWriter()
+        writer.frame(.deliver, id: ticket) {
+            DeliverMessage.write(instance: instance, registration, notification, to: &$0)
+        }
+        return writer.take()
+    }
 
     private static let answers = [
         Sample(.hello, id: 0) {
@@ -222,7 +292,9 @@ extension Sample {
                 id: "org.example.a",
                 version: "1.0",
                 abiMinor: 4,
-                transports: [.init(flags: 1, platform: "ios", document: "{}", functions: [.create, .deliver])],
+                transports: [
+                    .init(flags: 1, platform: "ios", document: "{}", functions: [.create, .deliver], manyLimit: 50)
+                ],
                 filters: [.init(flags: 2, name: "mutes", kinds: [3, 10_000], functions: [.decide])],
                 modules: [.init(name: "/lib/a.so", start: 0x7f00_0000_0000, size: 4096)],
                 confinement: 3
@@ -330,6 +402,33 @@ extension Sample {
             MistakeMessage(instance: 7, .request, text: "done is NULL").write(to: &$0)
         } copy: { frame, writer throws(ProtocolError) in
             try MistakeMessage(reading: frame).write(to: &writer)
+        },
+        Sample(.store, id: 4) {
+            StoreMessage(instance: 7, entry: entry("key", "value")).write(to: &$0)
+        } copy: { frame, writer throws(ProtocolError) in
+            try StoreMessage(reading: frame).write(to: &writer)
+        },
+        Sample(.received, id: 41) { writer in
+            var answer = carillon_inbound_answer()
+            answer.status = 200
+            answer.headers = immortal([carillon_field(name: carillon_str("x-id"), value: carillon_str("1"))])
+            answer.header_count = 1
+            answer.body = carillon_str("ok")
+            ReceivedMessage.write(instance: 7, answer, to: &writer)
+        } copy: { frame, writer throws(ProtocolError) in
+            let message = try ReceivedMessage(reading: frame)
+            withUnsafeMutablePointer(to: &writer) { writer in
+                message.lend { answer in
+                    guard message.status == .CARILLON_OK else {
+                        return ReceivedMessage.write(
+                            instance: message.instance,
+                            refusal: message.status,
+                            to: &writer.pointee
+                        )
+                    }
+                    ReceivedMessage.write(instance: message.instance, answer.pointee, to: &writer.pointee)
+                }
+            }
         },
     ]
 

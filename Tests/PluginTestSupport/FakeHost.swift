@@ -24,11 +24,30 @@ package final class FakeHost: @unchecked Sendable {
     private let state = Mutex(State())
     private let host: UnsafeMutablePointer<carillon_host>
     private let certificateService: UnsafeMutablePointer<carillon_client_certificates>
+    private let inboundService: UnsafeMutablePointer<carillon_inbound>
+    fileprivate let inboundURL: String?
+    /// The service "carillon.stream/1".
+    package let streams = FakeStreams()
+    private let streamService: UnsafeMutablePointer<carillon_streams>
 
     package var pointer: UnsafePointer<carillon_host> { UnsafePointer(host) }
+    /// Timers, for which time passes when a test says so.
+    package let timers = FakeTimers()
+    /// What the plugin has kept.
+    package let states = FakeStates()
 
-    /// `takesCertificates`: whether there is the service "carillon.client-certificate/1".
-    package init(takesCertificates: Bool = true) {
+    /// `hasServices`: whether there are services; a host of ABI 1.0 has none. `inboundURL`: what the service
+    /// "carillon.inbound/1" says; nil: that nothing reaches the transport.
+    package init(hasServices: Bool = true, inboundURL: String? = nil) {
+        self.inboundURL = inboundURL
+        inboundService = .allocate(capacity: 1)
+        inboundService.initialize(
+            to: carillon_inbound(
+                struct_size: UInt32(MemoryLayout<carillon_inbound>.size),
+                reserved: 0,
+                url: sayInboundURL
+            )
+        )
         certificateService = .allocate(capacity: 1)
         certificateService.initialize(
             to: carillon_client_certificates(
@@ -37,6 +56,8 @@ package final class FakeHost: @unchecked Sendable {
                 present: recordCertificate
             )
         )
+        streamService = .allocate(capacity: 1)
+        streamService.initialize(to: streams.table())
         host = .allocate(capacity: 1)
         host.initialize(
             to: carillon_host(
@@ -46,7 +67,7 @@ package final class FakeHost: @unchecked Sendable {
                 log: recordLine,
                 complete: recordOutcome,
                 http_request: recordRequest,
-                query: takesCertificates ? findService : nil
+                query: hasServices ? findService : nil
             )
         )
         host.pointee.host_data = Unmanaged.passUnretained(self).toOpaque()
@@ -55,11 +76,14 @@ package final class FakeHost: @unchecked Sendable {
     deinit {
         // As a host that shuts down: every request gets its answer, and what follows goes nowhere.
         host.pointee.host_data = nil
+        streams.endAll()
         for pending in state.withLock({ $0.pending }) {
             pending?.done(pending?.context, nil)
         }
         host.deallocate()
         certificateService.deallocate()
+        inboundService.deallocate()
+        streamService.deallocate()
     }
 
     package var requests: [RecordedRequest] { state.withLock { $0.requests } }
@@ -105,7 +129,7 @@ package final class FakeHost: @unchecked Sendable {
         String(decoding: UnsafeRawBufferPointer(start: text.ptr, count: text.len), as: UTF8.self)
     }
 
-    fileprivate static func at(_ host: UnsafePointer<carillon_host>?) -> FakeHost? {
+    static func at(_ host: UnsafePointer<carillon_host>?) -> FakeHost? {
         host?.pointee.host_data.map { Unmanaged<FakeHost>.fromOpaque($0).takeUnretainedValue() }
     }
 
@@ -118,7 +142,14 @@ package final class FakeHost: @unchecked Sendable {
     }
 
     fileprivate func service(_ name: String) -> UnsafeRawPointer? {
-        name == "carillon.client-certificate/1" ? UnsafeRawPointer(certificateService) : nil
+        switch name {
+        case "carillon.client-certificate/1": UnsafeRawPointer(certificateService)
+        case "carillon.timer/1": FakeTimers.service.pointer
+        case "carillon.state/1": FakeStates.service.pointer
+        case "carillon.inbound/1": UnsafeRawPointer(inboundService)
+        case "carillon.stream/1": UnsafeRawPointer(streamService)
+        default: nil
+        }
     }
 
     fileprivate func record(_ outcome: RecordedOutcome) {
@@ -174,6 +205,17 @@ private func recordRequest(
 
 private func findService(_ host: UnsafePointer<carillon_host>?, _ name: carillon_str) -> UnsafeRawPointer? {
     FakeHost.at(host)?.service(FakeHost.text(name))
+}
+
+private func sayInboundURL(
+    _ host: UnsafePointer<carillon_host>?,
+    _ value: carillon_value?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    guard let url = FakeHost.at(host)?.inboundURL, let value else { return .CARILLON_UNSUPPORTED }
+    let arena = ABIArena()
+    withExtendedLifetime(arena) { value(context, arena.text(url)) }
+    return .CARILLON_OK
 }
 
 private func recordCertificate(

@@ -28,7 +28,8 @@ final class Arena {
 
     deinit {
         for piece in pieces {
-            piece.initializeMemory(as: UInt8.self, repeating: 0xdb)
+            // These are memset and memcpy, not Swift's own: builds without optimisation take long for megabytes.
+            if let start = piece.baseAddress { memset(start, 0xdb, piece.count) }
             piece.deallocate()
         }
         for mapping in mappings { munmap(mapping.start, mapping.size) }
@@ -38,7 +39,7 @@ final class Arena {
     func text(_ bytes: [UInt8]) -> carillon_str {
         guard !bytes.isEmpty else { return carillon_str(ptr: nil, len: 0) }
         let room = room(bytes.count)
-        room.copyBytes(from: bytes)
+        bytes.withUnsafeBytes { room.copyMemory(from: $0) }
         return carillon_str(ptr: room.baseAddress, len: bytes.count)
     }
 
@@ -112,6 +113,30 @@ extension carillon_host: LentStruct {
 
 extension carillon_client_certificates: LentStruct {
     static var firstSize: Int { end(of: \.present) }
+}
+
+extension carillon_timers: LentStruct {
+    static var firstSize: Int { end(of: \.cancel) }
+}
+
+extension carillon_states: LentStruct {
+    static var firstSize: Int { end(of: \.set) }
+}
+
+extension carillon_streams: LentStruct {
+    static var firstSize: Int { end(of: \.close) }
+}
+
+extension carillon_inbound: LentStruct {
+    static var firstSize: Int { end(of: \.url) }
+}
+
+extension carillon_inbound_request: LentStruct {
+    static var firstSize: Int { end(of: \.body) }
+}
+
+extension carillon_delivery: LentStruct {
+    static var firstSize: Int { end(of: \.notification) }
 }
 
 extension carillon_registration: LentStruct {

@@ -1,6 +1,7 @@
 import CarillonABI
 import Dispatch
 import PluginHost
+import PluginServices
 
 /// The functions that transports and filters have in common: they make and end an instance.
 protocol EntryFunctions: Sendable {
@@ -27,12 +28,12 @@ class Bench<Functions: EntryFunctions> {
     private(set) var refusals: [(what: String, refusal: Refusal)] = []
     /// The plan's configuration for it; where there is none, its own sample.
     var given: String?
-    private let library: PluginLibrary
+    private let library: CheckedLibrary
     private let progress: ConformanceProgress
 
     init(
         _ functions: Functions,
-        of library: PluginLibrary,
+        of library: CheckedLibrary,
         _ plan: ConformancePlan,
         _ progress: ConformanceProgress
     ) {
@@ -40,6 +41,11 @@ class Bench<Functions: EntryFunctions> {
         self.library = library
         self.progress = progress
         given = plan.configurations[functions.name]
+    }
+
+    /// Skips where the plugin is given no structs, but frames, which the router makes of its own.
+    func requireStructs() throws(CheckStop) {
+        if case .python = library { throw .skipped("in Python it is given no structs") }
     }
 
     /// Reports what happens now, in case it is the last thing that happens.
@@ -57,14 +63,16 @@ class Bench<Functions: EntryFunctions> {
         return refusal
     }
 
-    /// Asks `create` as the router does, with a host of its own and room for `capacity` bytes of an error.
+    /// Asks `create` as the router does, with a host of its own that has `kept`, and room for `capacity` bytes of an
+    /// error.
     func create(
         _ configuration: [UInt8],
         _ placement: Arena.Placement = .plain,
         _ shape: StructShape = .current,
-        capacity: Int = 512
+        capacity: Int = 512,
+        keeping kept: [StateEntry] = []
     ) -> (refusal: Refusal, instance: Instance?) {
-        let host = CheckHost(placement, shape)
+        let host = CheckHost(placement, shape, keeping: kept)
         let arena = Arena(placement)
         var pointer: UnsafeMutableRawPointer?
         let refusal = library.setup.sync {
@@ -74,8 +82,21 @@ class Bench<Functions: EntryFunctions> {
                 }
             }
         }
-        guard !refusal.isRefused else { return (refusal, nil) }
+        guard !refusal.isRefused else {
+            host.services.endTimers()
+            return (refusal, nil)
+        }
         return (refusal, Instance(pointer, on: host, functions, of: library))
+    }
+
+    /// Skips a check of the oldest host when the plugin refuses to run there because it needs a service, and says
+    /// which.
+    func skipWithoutServices() throws(CheckStop) {
+        guard let configuration else { throw .skipped("no configuration is known that it takes") }
+        let (refusal, instance) = create(Array(configuration.utf8), .plain, .first)
+        instance?.destroy()
+        guard refusal.isRefused, refusal.said.contains("carillon.") else { return }
+        throw .skipped("it needs a service that the oldest host does not have, and says so: \(refusal.said)")
     }
 
     /// An instance with the configuration that works.

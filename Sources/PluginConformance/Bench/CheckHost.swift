@@ -2,6 +2,8 @@ import CarillonABI
 import Dispatch
 import HTTPLanes
 import PluginHost
+import PluginProtocol
+import PluginServices
 import Synchronization
 import Units
 
@@ -31,14 +33,20 @@ final class CheckHost: Sendable {
     }
 
     private let shell = Mutex(Shell())
+    /// What a plugin opens besides requests.
+    let streams = CheckStreams()
     private let changed = DispatchSemaphore(value: 0)
     private let queue = DispatchQueue(label: "carillon.check", attributes: .concurrent)
     private let placement: Arena.Placement
     private let shape: StructShape
+    /// Timers, and what the instance keeps.
+    let services: CheckServices
 
-    init(_ placement: Arena.Placement, _ shape: StructShape) {
+    /// A host that has `kept` from an earlier instance.
+    init(_ placement: Arena.Placement, _ shape: StructShape, keeping kept: [StateEntry] = []) {
         self.placement = placement
         self.shape = shape
+        services = CheckServices(kept)
     }
 
     /// The `carillon_host` for the plugin, valid until the process ends. Call this once.
@@ -76,6 +84,12 @@ final class CheckHost: Sendable {
             return shell.held
         }
         for reply in held { send(answer, reply) }
+        streams.end(Self.failure(of: answer))
+    }
+
+    /// How a stream ends where a request gets this answer: nobody is there to speak the plugin's protocol.
+    private static func failure(of answer: Answer) -> String {
+        answer.failure.isEmpty ? "unreachable" : answer.failure
     }
 
     /// Waits until `condition` holds, for `span` at most. For one thread at a time.
@@ -116,15 +130,28 @@ final class CheckHost: Sendable {
 
     /// `carillon_host.query`: a host of the first release has no service.
     func service(_ name: carillon_str) -> UnsafeRawPointer? {
-        guard shape != .first, let name = PluginText.bytes(name, limit: 128), HostService.isClientCertificates(name)
-        else {
-            return nil
-        }
+        guard shape != .first, let name = PluginText.bytes(name, limit: 128),
+            let service = checkedServices.first(where: { HostService.isCalled($0.name, name) })
+        else { return nil }
         let arena = Arena(placement, shape)
         _ = Unmanaged.passRetained(arena)
-        return UnsafeRawPointer(
-            arena.lend(carillon_client_certificates(struct_size: 0, reserved: 0, present: checkPresent))
-        )
+        return service.lend(arena)
+    }
+
+    /// Lends a value for the time of the call, in memory that is gone afterwards.
+    func lend(_ bytes: [UInt8], to value: carillon_value, _ context: UnsafeMutableRawPointer?) {
+        let arena = Arena(placement, shape)
+        withExtendedLifetime(arena) { value(context, arena.text(bytes)) }
+    }
+
+    /// `url` of the service for requests from outside.
+    func sayInboundURL(_ value: carillon_value?, _ context: UnsafeMutableRawPointer?) -> carillon_status {
+        guard let value else {
+            note { $0.flaw("it asks for its URL without a function that receives it") }
+            return .CARILLON_INVALID
+        }
+        lend(Array("https://push.example.com/plugins/conformance/default".utf8), to: value, context)
+        return .CARILLON_OK
     }
 
     /// `present` of the service for client certificates.
@@ -142,6 +169,37 @@ final class CheckHost: Sendable {
             ErrorBuffer.write(error.text, to: room)
             return .CARILLON_INVALID
         }
+    }
+
+    /// `open` of the service for streams.
+    func openStream(
+        _ target: UnsafePointer<carillon_stream_target>?,
+        _ events: UnsafePointer<carillon_stream_events>?,
+        _ context: UnsafeMutableRawPointer?,
+        _ number: UnsafeMutablePointer<UInt64>?
+    ) -> carillon_status {
+        note { $0.opensStream() }
+        let failure: String?
+        switch shell.withLock(\.conduct) {
+        case .refuse: return .CARILLON_BUSY
+        case .hold: failure = nil
+        case .answer(let answer): failure = Self.failure(of: answer)
+        }
+        do throws(StreamForm.Flaw) {
+            return try streams.open(target, events, context, number, failure: failure)
+        } catch {
+            note { $0.streamFlaw(error.text) }
+            return error.status
+        }
+    }
+
+    /// `write` of the service for streams.
+    func writeStream(_ number: UInt64, _ bytes: carillon_bytes) -> carillon_status {
+        guard StreamForm.written(bytes) != nil else {
+            note { $0.streamFlaw("bytes is NULL with a length, or longer than 1 MiB") }
+            return .CARILLON_INVALID
+        }
+        return streams.use(number)
     }
 
     private func note(_ reply: Reply, _ request: HTTPRequest) -> Conduct {
@@ -170,7 +228,7 @@ final class CheckHost: Sendable {
 // Functions, not closures: a closure written in an isolated context traps when a plugin calls it from another thread.
 
 /// Reads `host_data` by its place: the struct may be shorter or longer than this build's.
-private func checkHost(of host: UnsafePointer<carillon_host>?) -> CheckHost? {
+func checkHost(of host: UnsafePointer<carillon_host>?) -> CheckHost? {
     guard let data = host?.pointee.host_data else { return nil }
     return Unmanaged<CheckHost>.fromOpaque(data).takeUnretainedValue()
 }
@@ -211,6 +269,18 @@ func checkPresent(
     _ error: UnsafeMutablePointer<carillon_error>?
 ) -> carillon_status {
     checkHost(of: host)?.present(certificates, key, on: connection, error) ?? .CARILLON_INVALID
+}
+
+func checkInboundURL(
+    _ host: UnsafePointer<carillon_host>?,
+    _ value: carillon_value?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    checkHost(of: host)?.sayInboundURL(value, context) ?? .CARILLON_INVALID
+}
+
+func checkInboundDone(_ context: UnsafeMutableRawPointer?, _ answer: UnsafePointer<carillon_inbound_answer>?) {
+    CheckedCommand.at(context)?.answer(answer)
 }
 
 func checkCommandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {

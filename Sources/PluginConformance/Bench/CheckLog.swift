@@ -17,16 +17,32 @@ struct CheckLog: Sendable {
         var answers: [(isOK: Bool, isText: Bool, isEmpty: Bool)] = []
     }
 
+    struct Inbound: Sendable {
+        /// Nil while the call is under way.
+        var isAccepted: Bool?
+        /// Whether each answer is one.
+        var answers: [Bool] = []
+    }
+
     private(set) var deliveries: [UInt64: Delivery] = [:]
+    private(set) var inbound: [Inbound] = []
     private(set) var commands: [Command] = []
     /// Ends of tickets that were never given out.
     private(set) var strays = 0
     private(set) var requests: [HTTPRequest] = []
     /// What was wrong with the requests that the host could not take.
     private(set) var flaws: [String] = []
+    /// What was wrong with its streams.
+    private(set) var streamFlaws: [String] = []
+    /// Streams that it asked for.
+    private(set) var streams = 0
     private(set) var openRequests = 0
     private(set) var lines: [[UInt8]] = []
     private(set) var callsAfterDestroy = 0
+    private var timers = 0
+    /// Keys that it set or asked for.
+    private(set) var stateKeys: Set<[UInt8]> = []
+    private var serviceFlaws: [String] = []
     /// How often a filter set something after its call.
     private(set) var lateSets = 0
     private var isDestroyed = false
@@ -54,6 +70,19 @@ struct CheckLog: Sendable {
         commands[number].answers.append((isOK, isText, isEmpty))
     }
 
+    /// Returns the request's number.
+    mutating func beginInbound() -> Int {
+        inbound.append(Inbound())
+        return inbound.count - 1
+    }
+
+    mutating func took(inbound number: Int, isAccepted: Bool) { inbound[number].isAccepted = isAccepted }
+
+    mutating func answer(inbound number: Int, isWellFormed: Bool) {
+        callIsMade()
+        inbound[number].answers.append(isWellFormed)
+    }
+
     mutating func request(_ request: HTTPRequest) {
         callIsMade()
         requests.append(request)
@@ -67,10 +96,45 @@ struct CheckLog: Sendable {
         flaws.append(text)
     }
 
+    mutating func opensStream() {
+        callIsMade()
+        streams += 1
+    }
+
+    mutating func streamFlaw(_ text: String) {
+        callIsMade()
+        streamFlaws.append(text)
+    }
+
     mutating func line(_ bytes: [UInt8]) {
         callIsMade()
         lines.append(bytes)
     }
+
+    mutating func startsTimer() {
+        callIsMade()
+        timers += 1
+    }
+
+    mutating func cancelsTimer() { callIsMade() }
+
+    mutating func usesState(_ key: [UInt8]) {
+        callIsMade()
+        stateKeys.insert(key)
+    }
+
+    /// What is wrong with how it uses a service.
+    mutating func serviceFlaw(_ text: String) {
+        callIsMade()
+        serviceFlaws.append(text)
+    }
+
+    /// Whether requests may be those of a timer's call.
+    var hasTimers: Bool { timers > 0 }
+
+    var usesServices: Bool { timers > 0 || !stateKeys.isEmpty }
+
+    var servicesInWords: String { "\(timers) timers, \(stateKeys.count) keys" }
 
     mutating func setTooLate() { lateSets += 1 }
 
@@ -84,19 +148,41 @@ struct CheckLog: Sendable {
     /// Accepted, and not answered.
     var owedAnswers: Int { commands.count { $0.isAccepted != false && $0.answers.isEmpty } }
 
-    var isIdle: Bool { owed == 0 && owedAnswers == 0 && openRequests == 0 }
+    /// The same of requests from outside.
+    var owedReplies: Int { inbound.count { $0.isAccepted != false && $0.answers.isEmpty } }
 
-    /// How the log breaks the rule that `check` is about, or nil. There are rules for completions, outcomes, requests
-    /// and commands.
+    var isIdle: Bool { owed == 0 && owedAnswers == 0 && owedReplies == 0 && openRequests == 0 }
+
+    /// How the log breaks the rule that `check` is about, or nil. There are rules for completions, outcomes, requests,
+    /// commands and services.
     func breach(of check: ConformanceCheck) -> String? {
         switch check {
         case .completes: unended
         case .completesOnce: repeated
         case .outcome: deliveries.values.lazy.flatMap(\.endings).first { !$0.flaw.isEmpty }?.flaw
-        case .requests: flaws.first.map { "the host could not send a request: \($0)" } ?? scattered
+        case .requests:
+            flaws.first.map { "the host could not send a request: \($0)" } ?? scattered
+                ?? streamFlaws.first.map { "the host could not serve a stream: \($0)" } ?? hasty
         case .command: unanswered ?? answeredTwice ?? unreadable
+        case .services: serviceFlaws.first
+        case .receive: unanswerable
         default: nil
         }
+    }
+
+    private var unanswerable: String? {
+        if owedReplies > 0, openRequests == 0 {
+            return
+                "it accepted a request from outside and gave no answer: after returning CARILLON_OK from receive, call done "
+                + "exactly once"
+        }
+        if inbound.contains(where: { $0.answers.count > 1 || $0.isAccepted == false && !$0.answers.isEmpty }) {
+            return "it answered a request from outside that it did not accept, or twice"
+        }
+        guard inbound.contains(where: { $0.answers.contains(false) }) else { return nil }
+        return
+            "its answer to a request from outside cannot be passed on: expected a status from 200 to 599, at most 16 headers "
+            + "with names in lower case that do not frame the message, and at most 256 KiB of body"
     }
 
     private var unended: String? {
@@ -129,6 +215,14 @@ struct CheckLog: Sendable {
         return
             "\(words.count) requests were sent on \(distinct) different connections: every word gets connections of its "
             + "own, use the same one as long as the credentials are the same"
+    }
+
+    /// Streams that are opened again as soon as they have ended.
+    private var hasty: String? {
+        guard streams > 1_000, streams > 20 * (deliveries.count + 1) else { return nil }
+        return
+            "it opened \(streams) streams for \(deliveries.count) deliveries: when a stream ends, wait before the next, and "
+            + "longer each time"
     }
 
     static let unansweredCommand =

@@ -12,13 +12,13 @@ final class CheckedInstance<Functions: EntryFunctions>: Sendable {
     let host: CheckHost
     fileprivate let functions: Functions
     fileprivate let handle: PluginHandle
-    private let library: PluginLibrary
+    fileprivate let library: CheckedLibrary
 
     init(
         _ pointer: UnsafeMutableRawPointer?,
         on host: CheckHost,
         _ functions: Functions,
-        of library: PluginLibrary
+        of library: CheckedLibrary
     ) {
         handle = PluginHandle(pointer: pointer)
         self.host = host
@@ -26,8 +26,10 @@ final class CheckedInstance<Functions: EntryFunctions>: Sendable {
         self.library = library
     }
 
-    /// Nothing may be outstanding.
+    /// Nothing may be outstanding but timers, and streams, which end now.
     func destroy() {
+        host.services.endTimers()
+        host.streams.shutDown()
         settingUp { functions.destroy(handle.pointer) }
         host.note { $0.destroy() }
     }
@@ -46,6 +48,7 @@ extension CheckedInstance where Functions == TransportFunctions {
     ) -> (ticket: UInt64, status: carillon_status) {
         let ticket = lastTicket.add(1, ordering: .relaxed).newValue
         host.note { $0.begin(ticket) }
+        let parcel = library.bounded(parcel)
         let arena = Arena(placement, shape)
         let status = withExtendedLifetime(arena) {
             functions.deliver(
@@ -67,6 +70,7 @@ extension CheckedInstance where Functions == TransportFunctions {
         capacity: Int = 512
     ) -> Refusal? {
         guard let validate = functions.validate else { return nil }
+        let parcel = library.bounded(parcel)
         let arena = Arena(placement, shape)
         return withExtendedLifetime(arena) {
             Refusal(capacity: capacity) { validate(handle.pointer, parcel.registration(in: arena), $0) }
@@ -88,6 +92,49 @@ extension CheckedInstance where Functions == TransportFunctions {
         }
         host.note { $0.took(command: number, isAccepted: status == .CARILLON_OK) }
         return (number, status)
+    }
+
+    /// Hands over several deliveries at once; what was lent is gone when this returns.
+    @discardableResult
+    func deliverMany(_ parcels: [Parcel], _ placement: Arena.Placement = .plain) -> carillon_status {
+        guard let deliverMany = functions.deliverMany else { return .CARILLON_UNSUPPORTED }
+        let tickets = parcels.map { _ in lastTicket.add(1, ordering: .relaxed).newValue }
+        host.note { log in
+            for ticket in tickets { log.begin(ticket) }
+        }
+        let arena = Arena(placement)
+        let status = withExtendedLifetime(arena) {
+            let deliveries = zip(tickets, parcels).map { ticket, parcel in
+                arena.lend(
+                    carillon_delivery(
+                        struct_size: 0,
+                        reserved: 0,
+                        ticket: ticket,
+                        registration: parcel.registration(in: arena),
+                        notification: parcel.notification(in: arena)
+                    )
+                )
+            }
+            return deliverMany(handle.pointer, arena.array(deliveries), deliveries.count)
+        }
+        host.note { log in
+            for ticket in tickets { log.answered(ticket, isAccepted: status == .CARILLON_OK) }
+        }
+        return status
+    }
+
+    /// Hands over a request from outside; what was lent is gone when this returns.
+    @discardableResult
+    func receive(_ sample: InboundSample, _ placement: Arena.Placement = .plain) -> carillon_status {
+        guard let receive = functions.receive else { return .CARILLON_UNSUPPORTED }
+        let number = host.note { $0.beginInbound() }
+        let context = CheckedCommand(number, on: host).context()
+        let arena = Arena(placement)
+        let status = withExtendedLifetime(arena) {
+            receive(handle.pointer, sample.request(in: arena), checkInboundDone, context)
+        }
+        host.note { $0.took(inbound: number, isAccepted: status == .CARILLON_OK) }
+        return status
     }
 
     func cancel(_ ticket: UInt64) { functions.cancel?(handle.pointer, ticket) }
@@ -125,7 +172,8 @@ private let lastTicket = Atomic<UInt64>(1 << 40)
 /// No verdict that there is or will be.
 private let unwrittenVerdict: Int32 = -7_777_777
 
-/// An operator's command as a plugin names it by: never freed, so that an answer which comes too late finds it.
+/// An operator's command, or a request from outside, as a plugin names it by: never freed, so that an answer which
+/// comes too late finds it.
 final class CheckedCommand: Sendable {
     private let host: CheckHost
     private let number: Int
@@ -147,5 +195,11 @@ final class CheckedCommand: Sendable {
     func answer(_ status: carillon_status, _ text: carillon_str) {
         let isText = PluginText.string(text, limit: .max) != nil
         host.note { $0.answer(number, isOK: status == .CARILLON_OK, isText: isText, isEmpty: text.len == 0) }
+    }
+
+    /// The plugin answered a request.
+    func answer(_ answer: UnsafePointer<carillon_inbound_answer>?) {
+        let isWellFormed = InboundAnswer(reading: answer) != nil
+        host.note { $0.answer(inbound: number, isWellFormed: isWellFormed) }
     }
 }

@@ -19,9 +19,9 @@ struct Refusal: Sendable, Hashable {
     init(capacity: Int = 512, of body: (UnsafeMutablePointer<carillon_error>) -> carillon_status) {
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity + 2 * Self.margin, alignment: 16)
         defer { room.deallocate() }
-        room.initializeMemory(as: UInt8.self, repeating: Self.mark)
+        if let start = room.baseAddress { memset(start, Int32(Self.mark), room.count) }
         let buffer = UnsafeMutableRawBufferPointer(rebasing: room[Self.margin..<(Self.margin + capacity)])
-        buffer.initializeMemory(as: UInt8.self, repeating: 0)
+        if let start = buffer.baseAddress { memset(start, 0, buffer.count) }
         var error = carillon_error(
             buf: room.baseAddress.map { ($0 + Self.margin).assumingMemoryBound(to: CChar.self) },
             capacity: capacity,

@@ -25,7 +25,7 @@ final class TransportBench: Bench<TransportFunctions> {
 
     override init(
         _ functions: TransportFunctions,
-        of library: PluginLibrary,
+        of library: CheckedLibrary,
         _ plan: ConformancePlan,
         _ progress: ConformanceProgress
     ) {
@@ -88,7 +88,7 @@ final class TransportBench: Bench<TransportFunctions> {
     func onNewInstance(
         _ placement: Arena.Placement = .plain,
         _ shape: StructShape = .current,
-        rules: [ConformanceCheck] = [.completes, .completesOnce, .outcome, .requests],
+        rules: [ConformanceCheck] = [.completes, .completesOnce, .outcome, .requests, .services],
         _ body: (CheckedTransport) throws(CheckStop) -> Void
     ) throws(CheckStop) {
         let instance = try instance(placement, shape)

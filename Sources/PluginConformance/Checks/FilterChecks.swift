@@ -17,6 +17,7 @@ enum FilterChecks {
         (.decide, decide),
         (.verdict, verdict),
         (.needs, needs),
+        (.services, ServiceChecks.filter),
         (.secrets, secrets),
         (.hostileText, hostileText),
         (.borrowedMemory, borrowedMemory),
@@ -116,6 +117,7 @@ enum FilterChecks {
     }
 
     private static func borrowedMemory(_ bench: FilterBench) throws(CheckStop) -> String {
+        try bench.requireStructs()
         try bench.onNewInstance(.guarded) { filter throws(CheckStop) in
             for (what, inquiry) in regular(bench) {
                 bench.at(what)
@@ -128,8 +130,10 @@ enum FilterChecks {
     }
 
     private static func olderHost(_ bench: FilterBench) throws(CheckStop) -> String {
+        try bench.requireStructs()
         try skipUndecided(bench)
         bench.at("structs of the first release")
+        try bench.skipWithoutServices()
         try bench.onNewInstance(.guarded, .first) { filter throws(CheckStop) in
             for (what, inquiry) in regular(bench)
             where filter.decide(inquiry, .guarded, .first).status != .CARILLON_OK {
@@ -140,6 +144,7 @@ enum FilterChecks {
     }
 
     private static func newerHost(_ bench: FilterBench) throws(CheckStop) -> String {
+        try bench.requireStructs()
         try skipUndecided(bench)
         try bench.onNewInstance(.guarded, .longer) { filter throws(CheckStop) in
             for (what, inquiry) in regular(bench)

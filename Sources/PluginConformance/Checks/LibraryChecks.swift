@@ -5,13 +5,20 @@ import PluginHost
 /// What a library is checked for before its transports are.
 enum LibraryChecks {
     /// Loads the file as the router does, whatever the folder's other files are.
-    static func load(_ path: String) throws(CheckStop) -> (library: PluginLibrary, descriptor: PluginDescriptor) {
-        let name = path.split(separator: "/").last.map(String.init) ?? path
+    static func load(
+        _ plan: ConformancePlan
+    ) throws(CheckStop) -> (library: CheckedLibrary, descriptor: PluginDescriptor) {
+        let path = plan.path
+        let candidate = PluginCandidate(name: path.split(separator: "/").last.map(String.init) ?? path, path: path)
         do throws(PluginRefusal) {
-            let file = try PluginFile(PluginCandidate(name: name, path: path), pin: nil)
+            guard !candidate.isPython else {
+                let plugin = try PythonPlugin(candidate, in: plan.python)
+                return (.python(plugin), plugin.descriptor)
+            }
+            let file = try PluginFile(candidate, pin: nil)
             do throws(PluginRefusal.Reason) {
                 let library = try PluginLibrary.open(file)
-                return (library, try library.descriptor())
+                return (.library(library), try library.descriptor())
             } catch {
                 throw PluginRefusal(path: path, reason: error)
             }
@@ -20,7 +27,9 @@ enum LibraryChecks {
         }
     }
 
-    static func descriptor(of library: PluginLibrary, _ first: PluginDescriptor) throws(CheckStop) -> String {
+    static func descriptor(of library: CheckedLibrary, _ first: PluginDescriptor) throws(CheckStop) -> String {
+        // In Python the tables are the router's own.
+        guard case .library(let library) = library else { return "\(first.id) \(first.version), in Python" }
         let pointers = (0..<2).map { _ in library.setup.sync { library.entry() } }
         guard case let (pointer?, again?) = (pointers[0], pointers[1]) else {
             throw .failed("carillon_plugin_entry_v1 returned NULL when it was called again: it must be repeatable")
@@ -54,8 +63,9 @@ enum LibraryChecks {
         for index in 0..<plugin.transport_count {
             guard let transport = plugin.transports?[index] else { continue }
             if transport.pointee.struct_size < firstSizeOfTransport { return small("carillon_transport") }
-            if transport.pointee.flags & ~UInt32(CARILLON_TRANSPORT_ENCRYPTS | CARILLON_TRANSPORT_SHOWS) != 0 {
-                return "a transport has flags that do not exist: expected CARILLON_TRANSPORT_ENCRYPTS, _SHOWS or none"
+            if transport.pointee.flags & ~transportFlags != 0 {
+                return "a transport has flags that do not exist: expected CARILLON_TRANSPORT_ENCRYPTS, _SHOWS, "
+                    + "_MANY_PER_TOKEN or none"
             }
         }
         for index in 0..<plugin.filter_count {
@@ -67,6 +77,10 @@ enum LibraryChecks {
         }
         return nil
     }
+
+    private static let transportFlags = UInt32(
+        CARILLON_TRANSPORT_ENCRYPTS | CARILLON_TRANSPORT_SHOWS | CARILLON_TRANSPORT_MANY_PER_TOKEN
+    )
 
     /// Minor version 2 appended `command`.
     private static var firstSizeOfTransport: Int {

@@ -65,6 +65,7 @@ enum LifecycleChecks {
     }
 
     static func borrowedMemory(_ bench: TransportBench) throws(CheckStop) -> String {
+        try bench.requireStructs()
         let sample = try bench.knownSample()
         try bench.onNewInstance(.guarded) { instance in
             bench.at("validate")
@@ -87,8 +88,10 @@ enum LifecycleChecks {
     }
 
     static func olderHost(_ bench: TransportBench) throws(CheckStop) -> String {
+        try bench.requireStructs()
         let sample = try bench.knownSample()
         bench.at("structs of the first release")
+        try bench.skipWithoutServices()
         try bench.onNewInstance(.guarded, .first) { instance throws(CheckStop) in
             _ = instance.validate(sample, .guarded, .first)
             guard instance.deliver(sample, .guarded, .first).status == .CARILLON_OK else {
@@ -99,6 +102,7 @@ enum LifecycleChecks {
     }
 
     static func newerHost(_ bench: TransportBench) throws(CheckStop) -> String {
+        try bench.requireStructs()
         let sample = try bench.knownSample()
         try bench.onNewInstance(.guarded, .longer) { instance throws(CheckStop) in
             _ = instance.validate(sample, .guarded, .longer)

@@ -21,6 +21,7 @@ enum TransportChecks {
         (.completesOnce, { bench throws(CheckStop) in try DeliveryChecks.rule(.completesOnce, bench) }),
         (.outcome, { bench throws(CheckStop) in try DeliveryChecks.rule(.outcome, bench) }),
         (.requests, { bench throws(CheckStop) in try DeliveryChecks.rule(.requests, bench) }),
+        (.services, ServiceChecks.transport),
         (.userURLs, UserURLChecks.userURLs),
         (.secrets, DeliveryChecks.secrets),
         (.messageID, DeliveryChecks.messageID),
@@ -32,6 +33,8 @@ enum TransportChecks {
         (.instances, ContentChecks.instances),
         (.cancel, LifecycleChecks.cancel),
         (.command, CommandChecks.command),
+        (.deliverMany, OptionalFunctionChecks.deliverMany),
+        (.receive, OptionalFunctionChecks.receive),
         (.threads, LifecycleChecks.threads),
         (.shutdown, LifecycleChecks.shutdown),
     ]

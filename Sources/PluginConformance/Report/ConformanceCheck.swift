@@ -20,6 +20,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     case completesOnce = "completes-once"
     case outcome
     case requests
+    case services
     case userURLs = "user-urls"
     case secrets
     case messageID = "message-id"
@@ -31,6 +32,8 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     case instances
     case cancel
     case command
+    case deliverMany = "deliver-many"
+    case receive
     case threads
     case shutdown
     case decide
@@ -76,6 +79,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         case .completesOnce: "ends no delivery twice"
         case .outcome: "gives outcomes of a known kind with a one-word reason"
         case .requests: "makes well-formed requests"
+        case .services: "keeps to the limits of timers and state, and survives what it finds kept"
         case .userURLs: "fetches users' URLs only with CARILLON_HTTP_UNTRUSTED_URL"
         case .secrets: "keeps tokens and texts out of log and errors"
         case .messageID: "repeats a delivery under the same message id"
@@ -87,6 +91,8 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         case .instances: "keeps two instances apart"
         case .cancel: "ends what is cancelled once"
         case .command: "answers operators' commands once"
+        case .deliverMany: "ends each of several deliveries once"
+        case .receive: "answers requests from outside once"
         case .threads: "takes many deliveries from many threads"
         case .shutdown: "ends all work before it is destroyed"
         case .decide: "decides about events of every sort"

@@ -1,4 +1,5 @@
 import CarillonABI
+import PluginIsolation
 import PluginProtocol
 
 // The functions that plugins call. They are functions, not closures: a closure written in an isolated context traps
@@ -18,7 +19,7 @@ func hostTable(data: UnsafeMutableRawPointer) -> carillon_host {
 }
 
 /// The bridge that belongs to `host`, as long as it is one of ours.
-private func bridge(of host: UnsafePointer<carillon_host>?) -> PluginBridge? {
+func bridge(of host: UnsafePointer<carillon_host>?) -> PluginBridge? {
     guard let data = host?.pointee.host_data else { return nil }
     return Unmanaged<PluginBridge>.fromOpaque(data).takeUnretainedValue()
 }
@@ -58,6 +59,53 @@ private func hostPresent(
     bridge(of: host)?.present(certificates, key, on: connection, error) ?? .CARILLON_INVALID
 }
 
+private func hostStartTimer(
+    _ host: UnsafePointer<carillon_host>?,
+    _ after: UInt64,
+    _ every: UInt64,
+    _ fired: carillon_timer_fired?,
+    _ context: UnsafeMutableRawPointer?,
+    _ timer: UnsafeMutablePointer<UInt64>?
+) -> carillon_status {
+    bridge(of: host)?.startTimer(after: after, every: every, fired, context, timer) ?? .CARILLON_INVALID
+}
+
+private func hostCancelTimer(_ host: UnsafePointer<carillon_host>?, _ timer: UInt64) -> carillon_status {
+    bridge(of: host)?.cancelTimer(timer) ?? .CARILLON_INVALID
+}
+
+private func hostGetState(
+    _ host: UnsafePointer<carillon_host>?,
+    _ key: carillon_str,
+    _ value: carillon_value?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    bridge(of: host)?.lendState(key, value, context) ?? .CARILLON_INVALID
+}
+
+private func hostSetState(
+    _ host: UnsafePointer<carillon_host>?,
+    _ key: carillon_str,
+    _ value: carillon_bytes
+) -> carillon_status {
+    bridge(of: host)?.keepState(key, value) ?? .CARILLON_INVALID
+}
+
+/// What is kept for instances in processes of their own.
+let hostStates = InstanceStates(
+    open: { host, changed in bridge(of: host)?.values.copy(changed) ?? [] },
+    store: { host, entry, change in bridge(of: host)?.values.take(entry, change: change) },
+    refresh: { host in bridge(of: host)?.values.refresh() }
+)
+
+private func hostInboundURL(
+    _ host: UnsafePointer<carillon_host>?,
+    _ value: carillon_value?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    bridge(of: host)?.sayInboundURL(value, context) ?? .CARILLON_INVALID
+}
+
 /// A plugin's process has answered what breaks a rule.
 @Sendable func hostMistake(_ host: UnsafePointer<carillon_host>, _ rule: MistakeMessage.Rule, _ text: String) {
     bridge(of: host)?.note(rule, text)
@@ -73,6 +121,11 @@ func hostCommandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_sta
     PluginBridge.answer(context, status, answer)
 }
 
+/// `done` of a request from outside.
+func hostInboundDone(_ context: UnsafeMutableRawPointer?, _ answer: UnsafePointer<carillon_inbound_answer>?) {
+    PluginBridge.answer(context, answer)
+}
+
 /// `set` of a filter's call.
 func filterSet(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
     PluginBridge.set(edit, field, value)
@@ -80,30 +133,73 @@ func filterSet(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_
 
 /// Services that plugins ask for by name.
 package enum HostService {
+    package static let clientCertificates: StaticString = "carillon.client-certificate/1"
+    package static let timers: StaticString = "carillon.timer/1"
+    package static let states: StaticString = "carillon.state/1"
+    package static let inbound: StaticString = "carillon.inbound/1"
+    package static let streams: StaticString = "carillon.stream/1"
+
+    /// A service's name and its struct, which is valid until the process ends.
+    ///
     /// Unchecked: the struct never changes once it is here.
-    private struct Table: @unchecked Sendable {
-        let clientCertificates: UnsafePointer<carillon_client_certificates>
+    private struct Service: @unchecked Sendable {
+        let name: StaticString
+        let table: UnsafeRawPointer
+
+        init<Table>(_ name: StaticString, _ table: Table) {
+            let room = UnsafeMutablePointer<Table>.allocate(capacity: 1)
+            room.initialize(to: table)
+            self.name = name
+            self.table = UnsafeRawPointer(room)
+        }
     }
 
-    private static let tables: Table = {
-        let certificates = UnsafeMutablePointer<carillon_client_certificates>.allocate(capacity: 1)
-        certificates.initialize(
-            to: carillon_client_certificates(
+    private static let all = [
+        Service(
+            clientCertificates,
+            carillon_client_certificates(
                 struct_size: UInt32(MemoryLayout<carillon_client_certificates>.size),
                 reserved: 0,
                 present: hostPresent
             )
-        )
-        return Table(clientCertificates: UnsafePointer(certificates))
-    }()
+        ),
+        Service(
+            timers,
+            carillon_timers(
+                struct_size: UInt32(MemoryLayout<carillon_timers>.size),
+                reserved: 0,
+                start: hostStartTimer,
+                cancel: hostCancelTimer
+            )
+        ),
+        Service(
+            states,
+            carillon_states(
+                struct_size: UInt32(MemoryLayout<carillon_states>.size),
+                reserved: 0,
+                get: hostGetState,
+                set: hostSetState
+            )
+        ),
+        Service(
+            inbound,
+            carillon_inbound(
+                struct_size: UInt32(MemoryLayout<carillon_inbound>.size),
+                reserved: 0,
+                url: hostInboundURL
+            )
+        ),
+        Service(streams, streamTable),
+    ]
 
-    /// The struct of a service, valid until the process ends; nil for one that is not on offer.
+    /// The struct of a service; nil for one that is not on offer.
     static func table(_ name: UnsafeBufferPointer<UInt8>) -> UnsafeRawPointer? {
-        isClientCertificates(name) ? UnsafeRawPointer(tables.clientCertificates) : nil
+        all.first { isCalled($0.name, name) }?.table
     }
 
-    package static func isClientCertificates(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-        name.elementsEqual("carillon.client-certificate/1".utf8)
+    /// Whether a plugin asks for the service `service` by `name`.
+    package static func isCalled(_ service: StaticString, _ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        service.withUTF8Buffer { $0.elementsEqual(name) }
     }
 }
 

@@ -1,4 +1,5 @@
 import HTTPLanes
+import Streams
 import Units
 
 /// One instance's life: what it has accepted, which calls are inside it, and whether it may be destroyed. Pure: it
@@ -17,8 +18,16 @@ struct InstanceState<Payload: Sendable>: Sendable {
         case refused(CommandEnd)
     }
 
+    /// Whether a request from outside may be handed to the plugin.
+    enum InboundAdmission: Sendable {
+        case admitted(number: UInt64)
+        case refused(InboundEnd)
+    }
+
     /// What became of an instance that was asked to end.
     enum Settlement: Sendable {
+        /// Nothing is left but streams: end them, and wait on.
+        case onlyStreams
         /// Nothing is left: destroy it.
         case idle
         /// The deadline passed with work left: never destroy it. The payloads whose waiters get no other answer.
@@ -35,9 +44,12 @@ struct InstanceState<Payload: Sendable>: Sendable {
     private var callsInside = 0
     private var openRequests = 0
     private(set) var tickets: TicketTable<Payload>
-    private(set) var commands = OpenCommands()
+    private(set) var commands = AwaitedAnswers(limit: AwaitedAnswers.commands)
+    private(set) var inbound = AwaitedAnswers(limit: AwaitedAnswers.requests)
     var statistics = TransportStatistics()
     private(set) var requests = RequestCounts()
+    private(set) var streams = StreamCounts()
+    private var areStreamsEnding = false
 
     init(tickets: TicketTable<Payload> = TicketTable()) {
         self.tickets = tickets
@@ -95,14 +107,26 @@ struct InstanceState<Payload: Sendable>: Sendable {
     /// A call to the plugin returned, or the completion of a delivery was called.
     mutating func leave() { callsInside -= 1 }
 
-    /// Whether the plugin may ask for an HTTP request now. While draining only what still carries a delivery or
-    /// a command may.
-    mutating func beginRequest() -> Bool {
+    /// Whether the plugin may begin something of its own. While draining only what still carries a delivery, a
+    /// command or a request from outside may.
+    var mayBegin: Bool {
         switch phase {
-        case .running: break
-        case .draining: guard tickets.outstanding > 0 || !commands.isEmpty else { return false }
-        case .settled: return false
+        case .running: true
+        case .draining: tickets.outstanding > 0 || !commands.isEmpty || !inbound.isEmpty
+        case .settled: false
         }
+    }
+
+    /// A timer's call to the plugin begins, unless its instance has nothing to do any more; ``leave()`` must follow.
+    mutating func enterTimer() -> Bool {
+        guard mayBegin else { return false }
+        callsInside += 1
+        return true
+    }
+
+    /// Whether the plugin may ask for an HTTP request now.
+    mutating func beginRequest() -> Bool {
+        guard mayBegin else { return false }
         openRequests += 1
         requests.begun += 1
         return true
@@ -118,9 +142,25 @@ struct InstanceState<Payload: Sendable>: Sendable {
         }
     }
 
-    /// Whether nothing is in work: no call inside the plugin, no completion to call, no open delivery, request or
-    /// command.
-    var isIdle: Bool { callsInside == 0 && openRequests == 0 && tickets.outstanding == 0 && commands.isEmpty }
+    /// Whether the plugin may open a stream now.
+    mutating func beginStream() -> Bool {
+        guard mayBegin, !areStreamsEnding, streams.open < StreamCounts.limit else { return false }
+        streams.open += 1
+        streams.begun += 1
+        return true
+    }
+
+    /// A stream has ended, and the plugin knows it.
+    mutating func endStream(_ failure: StreamFailure?) {
+        streams.open -= 1
+        if let failure { streams.failures[failure, default: 0] += 1 }
+    }
+
+    /// Whether nothing is in work: no call inside the plugin, no completion to call, no open delivery, request,
+    /// command or request from outside. Streams may be open: some plugins always have one.
+    var isIdle: Bool {
+        callsInside == 0 && openRequests == 0 && tickets.outstanding == 0 && commands.isEmpty && inbound.isEmpty
+    }
 
     /// An operator's command begins, and with it a call to the plugin; ``leave()`` must follow.
     mutating func beginCommand(deadline: Deadline) -> CommandAdmission {
@@ -131,15 +171,44 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// The plugin answered a command, or refused it.
-    mutating func endCommand(_ number: UInt64) -> OpenCommands.End {
+    mutating func endCommand(_ number: UInt64) -> AwaitedAnswers.End {
         let end = commands.end(number)
+        count(end)
+        return end
+    }
+
+    private mutating func count(_ end: AwaitedAnswers.End) {
         switch end {
         case .ended: break
         case .late: statistics.lateCompletions += 1
         case .unknown: statistics.unknownTickets += 1
         }
+    }
+
+    /// A request from outside begins, and with it a call to the plugin; ``leave()`` must follow.
+    mutating func beginInbound(deadline: Deadline) -> InboundAdmission {
+        guard case .running = phase else { return .refused(.draining) }
+        guard let number = inbound.open(deadline: deadline) else { return .refused(.tooMany) }
+        callsInside += 1
+        return .admitted(number: number)
+    }
+
+    /// The plugin answered a request from outside, or refused it.
+    mutating func endInbound(_ number: UInt64) -> AwaitedAnswers.End {
+        let end = inbound.end(number)
+        count(end)
         return end
     }
+
+    /// Stops waiting for the answers to requests from outside that are due.
+    mutating func expireInbound(now: Deadline) -> [UInt64] {
+        let expired = inbound.expire(now: now)
+        statistics.deadlinesMissed += UInt64(expired.count)
+        return expired
+    }
+
+    /// A request from outside was answered with this status.
+    mutating func countInbound(_ status: UInt32) { requests.inbound[status / 100, default: 0] += 1 }
 
     /// Stops waiting for the answers to commands that are due: those hold nothing up any more.
     mutating func expireCommands(now: Deadline) -> [UInt64] {
@@ -161,12 +230,16 @@ struct InstanceState<Payload: Sendable>: Sendable {
         tickets = TicketTable()
     }
 
-    /// What draining came to, exactly once, when it has come to something.
+    /// What draining came to, each exactly once, when it has come to something.
     mutating func settle(now: Deadline) -> Settlement? {
         guard case .draining(let deadline) = phase else { return nil }
-        if isIdle {
+        if isIdle, streams.open == 0 {
             close()
             return .idle
+        }
+        if isIdle, !areStreamsEnding {
+            areStreamsEnding = true
+            return .onlyStreams
         }
         guard deadline <= now else { return nil }
         phase = .settled

@@ -3,6 +3,7 @@ import HTTPLanes
 import Logging
 import Notifications
 import PluginProtocol
+import PluginServices
 import Synchronization
 import Units
 
@@ -14,11 +15,14 @@ final class PluginBridge: Sendable {
     typealias Completion = @Sendable (Outcome) -> Void
     typealias State = InstanceState<Completion>
     typealias CommandWaiter = CheckedContinuation<CommandEnd, Never>
+    typealias InboundWaiter = CheckedContinuation<InboundEnd, Never>
 
     /// What the lock holds.
     private struct Shell {
         /// What there is to tidy up when nothing is sent any more.
-        typealias Rest = (sender: (any HTTPSender)?, scopes: [ConnectionScope], commands: [CommandWaiter])
+        typealias Rest = (
+            sender: (any HTTPSender)?, scopes: [ConnectionScope], commands: [CommandWaiter], inbound: [InboundWaiter]
+        )
 
         var state = State()
         /// Nil once nothing may be sent any more.
@@ -30,6 +34,8 @@ final class PluginBridge: Sendable {
         var number: Int?
         /// Those who wait for commands, by the commands' numbers.
         var commands: [UInt64: CommandWaiter] = [:]
+        /// Those who wait for answers to requests from outside, by the requests' numbers.
+        var inbound: [UInt64: InboundWaiter] = [:]
         /// What a filter sets in the calls that are inside it, by their numbers.
         var edits: [UInt64: FilterEdit] = [:]
         var lastEdit: UInt64 = 0
@@ -38,8 +44,9 @@ final class PluginBridge: Sendable {
             defer {
                 sender = nil
                 commands = [:]
+                inbound = [:]
             }
-            return (sender, connections.removeAll(), Array(commands.values))
+            return (sender, connections.removeAll(), Array(commands.values), Array(inbound.values))
         }
     }
 
@@ -66,12 +73,24 @@ final class PluginBridge: Sendable {
     let log: Logger
     /// The clock that deadlines go by.
     let now: @Sendable () -> Deadline
+    /// What is kept for the instance.
+    let values: InstanceValues
+    /// Where the instance is reached from outside; nil: nowhere.
+    let inboundURL: String?
+    private let timers: PluginTimers
     private let shell: Mutex<Shell>
+    /// What it has open besides requests.
+    let streams: PluginStreams
 
-    init(sender: any HTTPSender, log: Logger, now: @escaping @Sendable () -> Deadline) {
+    /// A bridge for an instance of `owner`.
+    init(_ owner: StateOwner, _ settings: InstanceSettings, inboundURL: String? = nil, log: Logger) {
         self.log = log
-        self.now = now
-        shell = Mutex(Shell(sender: sender))
+        self.inboundURL = inboundURL
+        now = settings.now
+        values = settings.states.open(owner)
+        timers = settings.timers
+        shell = Mutex(Shell(sender: settings.sender.share()))
+        streams = PluginStreams(settings.streams)
     }
 
     // MARK: Opening and closing
@@ -96,13 +115,18 @@ final class PluginBridge: Sendable {
 
     /// Lets nothing through any more: there was never an instance behind it.
     func close() {
-        Self.tidyUp(
+        streams.endAll()
+        tidyUp(
             shell.withLock { shell in
                 shell.state.close()
                 return shell.shut()
             }
         )
+        end()
     }
+
+    /// The plugin's instance is gone.
+    func end() { values.close() }
 
     /// Waits until the drain that began has settled: true when the instance may be destroyed.
     func settled() async -> Bool {
@@ -115,22 +139,27 @@ final class PluginBridge: Sendable {
     private func settle() {
         let settled = shell.withLock { shell -> (State.Settlement, CheckedContinuation<Bool, Never>, Shell.Rest)? in
             guard let waiter = shell.waiter, let settlement = shell.state.settle(now: now()) else { return nil }
+            if case .onlyStreams = settlement { return (settlement, waiter, (nil, [], [], [])) }
             shell.waiter = nil
             return (settlement, waiter, shell.shut())
         }
         guard let (settlement, waiter, rest) = settled else { return }
-        Self.tidyUp(rest)
+        tidyUp(rest)
         switch settlement {
+        case .onlyStreams: streams.endAll()
         case .idle: waiter.resume(returning: true)
         case .stuck(let completions):
+            streams.endAll()
             for completion in completions { completion(Outcome(.retry, reason: "draining")) }
             waiter.resume(returning: false)
         }
     }
 
-    private static func tidyUp(_ rest: Shell.Rest) {
+    private func tidyUp(_ rest: Shell.Rest) {
+        if let number = timerOwner { timers.removeAll(of: number) }
         for scope in rest.scopes { rest.sender?.retire(scope) }
         for command in rest.commands { command.resume(returning: .draining) }
+        for request in rest.inbound { request.resume(returning: .draining) }
     }
 
     // MARK: State
@@ -162,12 +191,19 @@ final class PluginBridge: Sendable {
         switch rule {
         case .request: noteRequest(PluginText.printable(text))
         case .edit: note("The filter sets what cannot be taken", \.malformedEdits)
+        case .stream: noteStream(PluginText.printable(text))
         }
     }
 
     private func noteRequest(_ flaw: String) {
         log.debug("The plugin asked for a request that cannot be sent", metadata: ["flaw": "\(flaw)"])
         note("The plugin asked for requests that cannot be sent", \.malformedRequests)
+    }
+
+    /// Counts a mistake with a stream; `flaw` holds no value of the plugin's.
+    func noteStream(_ flaw: String) {
+        log.debug("The plugin used a stream as nobody may", metadata: ["flaw": "\(flaw)"])
+        note("The plugin used streams as nobody may", \.malformedStreams)
     }
 
     /// Logs the first, second, fourth, eighth … time.
@@ -222,8 +258,12 @@ final class PluginBridge: Sendable {
             guard let (sender, scope) = beginRequest(on: connection) else { return .CARILLON_BUSY }
             request.scope = scope
             let reply = Reply(done: done, context: context)
+            let note = LastingNote.current
             sender.send(request) { [self] result in
-                result.lend { reply.done(reply.context, $0) }
+                result.lend { response in
+                    guard let note else { return reply.done(reply.context, response) }
+                    note.during { reply.done(reply.context, response) }
+                }
                 let failure: HTTPFailure.Reason? =
                     if case .failure(let failure) = result { failure.reason } else { nil }
                 change { $0.endRequest(failure) }
@@ -276,6 +316,60 @@ final class PluginBridge: Sendable {
         }
     }
 
+    // MARK: Timers
+
+    /// What the table of timers knows the instance by.
+    private var timerOwner: UInt64? { shell.withLock { $0.number.map(UInt64.init) } }
+
+    /// `start` of the service `carillon.timer/1`.
+    func startTimer(
+        after: UInt64,
+        every: UInt64,
+        _ fired: carillon_timer_fired?,
+        _ context: UnsafeMutableRawPointer?,
+        _ timer: UnsafeMutablePointer<UInt64>?
+    ) -> carillon_status {
+        guard let fired, let timer, let number = timerOwner else { return .CARILLON_INVALID }
+        guard change({ $0.mayBegin }) else { return .CARILLON_BUSY }
+        return timers.start(of: self, number, after: after, every: every, fired, context, timer)
+    }
+
+    /// `cancel` of the service `carillon.timer/1`.
+    func cancelTimer(_ timer: UInt64) -> carillon_status {
+        timerOwner.map { timers.cancel(timer, of: $0) } ?? .CARILLON_INVALID
+    }
+
+    /// A timer is about to call the plugin. False: the instance has nothing to do any more, and none of its timers
+    /// fires again; else ``InstanceState/leave()`` must follow.
+    func enterTimer() -> Bool {
+        let isOpen = change { $0.enterTimer() }
+        if !isOpen, let number = timerOwner { timers.removeAll(of: number) }
+        return isOpen
+    }
+
+    // MARK: State
+
+    /// `get` of the service `carillon.state/1`.
+    func lendState(
+        _ key: carillon_str,
+        _ value: carillon_value?,
+        _ context: UnsafeMutableRawPointer?
+    ) -> carillon_status {
+        guard let value, let key = PluginText.bytes(key, limit: StateValues.keyLimit),
+            let kept = values.value(of: Array(key))
+        else { return .CARILLON_INVALID }
+        kept.withUnsafeBytes { value(context, carillon_bytes(ptr: $0.baseAddress, len: $0.count)) }
+        return .CARILLON_OK
+    }
+
+    /// `set` of the service `carillon.state/1`.
+    func keepState(_ key: carillon_str, _ value: carillon_bytes) -> carillon_status {
+        guard let key = PluginText.bytes(key, limit: StateValues.keyLimit),
+            let value = PluginText.bytes(value, limit: StateValues.valueLimit)
+        else { return .CARILLON_INVALID }
+        return values.set(StateEntry(key: Array(key), value: Array(value))) ? .CARILLON_OK : .CARILLON_INVALID
+    }
+
     // MARK: Operators' commands
 
     /// Opens a command whose end `waiter` receives. A call to the plugin begins unless this is nil, and
@@ -323,6 +417,66 @@ final class PluginBridge: Sendable {
         guard let context = CallContext(context), let bridge = opened(context.bridge) else { return }
         let text = PluginText.page(answer, limit: answerLimit)
         bridge.endCommand(context.number, status == .CARILLON_OK ? .answered(text) : .failed(text))
+    }
+
+    // MARK: Requests from outside
+
+    /// `url` of the service `carillon.inbound/1`.
+    func sayInboundURL(_ value: carillon_value?, _ context: UnsafeMutableRawPointer?) -> carillon_status {
+        guard let value else { return .CARILLON_INVALID }
+        guard var url = inboundURL else { return .CARILLON_UNSUPPORTED }
+        url.withUTF8 { value(context, carillon_bytes(ptr: UnsafeRawPointer($0.baseAddress), len: $0.count)) }
+        return .CARILLON_OK
+    }
+
+    /// Opens a request whose end `waiter` receives. A call to the plugin begins unless this is nil, and
+    /// ``InstanceState/leave()`` must follow.
+    func openInbound(_ waiter: InboundWaiter, deadline: Deadline) -> UnsafeMutableRawPointer? {
+        let (context, refusal) = shell.withLock { shell -> (UnsafeMutableRawPointer?, InboundEnd?) in
+            switch shell.state.beginInbound(deadline: deadline) {
+            case .refused(let end): return (nil, end)
+            case .admitted(let number):
+                guard let bridge = shell.number,
+                    let context = CallContext(bridge: bridge, number: number).pointer
+                else {
+                    _ = shell.state.endInbound(number)
+                    shell.state.leave()
+                    return (nil, .tooMany)
+                }
+                shell.inbound[number] = waiter
+                return (context, nil)
+            }
+        }
+        if let refusal { waiter.resume(returning: refusal) }
+        return context
+    }
+
+    /// The plugin answered, or did not take the request. Only the first end of a request counts.
+    func endInbound(_ number: UInt64, _ end: InboundEnd) {
+        let (waiter, ending, mistakes) = changeShell { shell in
+            (shell.inbound.removeValue(forKey: number), shell.state.endInbound(number), shell.state.statistics)
+        }
+        switch (ending, end) {
+        case (.unknown, _):
+            warn("The plugin answered a request twice, or one that it had refused", times: mistakes.unknownTickets)
+        case (.ended, .malformed): note("The plugin gave an answer that cannot be passed on", \.malformedAnswers)
+        default: break
+        }
+        waiter?.resume(returning: end)
+    }
+
+    /// Ends the requests whose deadline has passed.
+    func expireInbound(now: Deadline) {
+        let waiters = changeShell { shell in
+            shell.state.expireInbound(now: now).compactMap { shell.inbound.removeValue(forKey: $0) }
+        }
+        for waiter in waiters { waiter.resume(returning: .unanswered) }
+    }
+
+    /// `carillon_inbound_done`.
+    static func answer(_ context: UnsafeMutableRawPointer?, _ answer: UnsafePointer<carillon_inbound_answer>?) {
+        guard let context = CallContext(context), let bridge = opened(context.bridge) else { return }
+        bridge.endInbound(context.number, InboundAnswer(reading: answer).map { .answered($0) } ?? .malformed)
     }
 
     // MARK: Filters' edits

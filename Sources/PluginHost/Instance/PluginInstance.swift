@@ -103,6 +103,7 @@ final class PluginInstance: Sendable {
                 continuation.resume()
             }
         }
+        bridge.end()
         return true
     }
 }

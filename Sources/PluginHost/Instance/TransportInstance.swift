@@ -38,10 +38,15 @@ package final class TransportInstance: DrainableInstance {
         log[metadataKey: "plugin"] = "\(blueprint.pluginID)"
         log[metadataKey: "platform"] = "\(platform)"
         log[metadataKey: "app"] = "\(app)"
-        let bridge = PluginBridge(sender: settings.sender.share(), log: log, now: settings.now)
+        let platform = platform
+        let bridge = PluginBridge(
+            .transport(platform: platform, app: app),
+            settings,
+            inboundURL: functions.receive == nil ? nil : settings.inboundURL(platform, app),
+            log: log
+        )
         self.bridge = bridge
 
-        let platform = platform
         instance = try PluginInstance(
             setup: blueprint.setup,
             create: functions.create,
@@ -61,7 +66,10 @@ package final class TransportInstance: DrainableInstance {
     /// The HTTP requests it made so far.
     package var requests: RequestCounts { bridge.change { $0.requests } }
 
-    /// Whether it has nothing in work at this moment.
+    /// The streams it opened so far.
+    package var streams: StreamCounts { bridge.change { $0.streams } }
+
+    /// Whether it has nothing in work at this moment. Streams may be open.
     package var isIdle: Bool { bridge.change { $0.isIdle } }
 
     /// Throws what the plugin finds wrong with a registration. A plugin without validate accepts everything.
@@ -82,10 +90,8 @@ package final class TransportInstance: DrainableInstance {
         to address: DeviceAddress,
         completion: @escaping @Sendable (Outcome) -> Void
     ) {
-        // It was left unencrypted for a transport that encrypts. This one may not see it.
-        guard notification.mode != .sealed || !notification.sealed.isEmpty || functions.encrypts else {
-            return completion(Outcome(refusal: .CARILLON_UNSUPPORTED))
-        }
+        guard mayShow(notification) else { return completion(Outcome(refusal: .CARILLON_UNSUPPORTED)) }
+        guard !isSetAside(id) else { return completion(Outcome(.rejected, reason: "plugin-crashed")) }
         let deadline = bridge.now() + timeout
         switch bridge.change({ $0.admit(completion, deadline: deadline) }) {
         case .refused(let completion, let reason): completion(Outcome(.retry, reason: reason))
@@ -100,10 +106,67 @@ package final class TransportInstance: DrainableInstance {
         }
     }
 
+    /// Whether ``deliver(_:)`` may hand several to the plugin at once.
+    package var takesMany: Bool { functions.deliverMany != nil }
+
+    /// The same for several, of which the plugin gets as many at once as it takes.
+    package func deliver(_ orders: [DeliveryOrder]) {
+        guard let deliverMany = functions.deliverMany else { return orders.forEach(deliver) }
+        var together: [DeliveryOrder] = []
+        for order in orders {
+            if mayShow(order.notification), !isSetAside(order.id) { together.append(order) } else { deliver(order) }
+        }
+        for batch in DeliveryBatches.divide(
+            together,
+            limit: functions.manyLimit,
+            perToken: functions.manyPerToken
+        ) {
+            if batch.count == 1 { deliver(batch[0]) } else { deliver(batch, by: deliverMany) }
+        }
+    }
+
+    /// Whether a delivery must be kept from the plugin.
+    private func isSetAside(_ id: String) -> Bool { functions.isSetAside?(id) ?? false }
+
+    private func deliver(_ order: DeliveryOrder) {
+        deliver(order.notification, id: order.id, to: order.address, completion: order.completion)
+    }
+
+    private func deliver(_ orders: [DeliveryOrder], by deliverMany: TransportFunctions.DeliverMany) {
+        let deadline = bridge.now() + timeout
+        var admitted: [DeliveryOrder] = []
+        var tickets: [UInt64] = []
+        for order in orders {
+            switch bridge.change({ $0.admit(order.completion, deadline: deadline) }) {
+            case .refused(let completion, let reason): completion(Outcome(.retry, reason: reason))
+            case .admitted(let ticket):
+                admitted.append(order)
+                tickets.append(ticket)
+            }
+        }
+        let together =
+            admitted.count < 2
+            ? .CARILLON_UNSUPPORTED
+            : admitted.lend(tickets) { deliverMany(handle.pointer, $0, $1) }
+        for (ticket, order) in zip(tickets, admitted) where together != .CARILLON_OK {
+            var status = together
+            if together == .CARILLON_UNSUPPORTED {
+                status = order.notification.lend(id: order.id, to: order.address) { registration, notification in
+                    functions.deliver(handle.pointer, ticket, registration, notification)
+                }
+            }
+            if status != .CARILLON_OK, let completion = bridge.change({ $0.withdraw(ticket) }) {
+                completion(Outcome(refusal: status))
+            }
+        }
+        for _ in tickets { bridge.change { $0.leave() } }
+    }
+
     /// Ends deliveries whose deadline has passed as retries and asks the plugin to cancel them; ends commands likewise.
     package func expireDeadlines() {
         let now = bridge.now()
         bridge.expireCommands(now: now)
+        bridge.expireInbound(now: now)
         let expired = bridge.change { $0.expire(now: now) }
         guard !expired.isEmpty else { return }
         for (ticket, completion) in expired {
@@ -149,6 +212,34 @@ package final class TransportInstance: DrainableInstance {
         case .draining: throw .refusedCommand(platform, saying: "the transport is being shut down")
         }
     }
+
+    /// Whether the plugin may see it: what was left unencrypted for a transport that encrypts is for no other.
+    private func mayShow(_ notification: Notification) -> Bool {
+        notification.mode != .sealed || !notification.sealed.isEmpty || functions.encrypts
+    }
+
+    /// Whether ``receive(_:within:)`` asks the plugin.
+    package var isReachable: Bool { functions.receive != nil }
+
+    /// Hands the plugin a request from outside; returns what the client is answered, within `span`.
+    package func receive(_ request: InboundRequest, within span: Duration = .seconds(10)) async -> InboundAnswer {
+        guard let receive = functions.receive else { return InboundAnswer(status: 404) }
+        let deadline = now() + span
+        let end = await withCheckedContinuation { (waiter: PluginBridge.InboundWaiter) in
+            guard let context = bridge.openInbound(waiter, deadline: deadline) else { return }
+            let status = request.lend { receive(handle.pointer, $0, hostInboundDone, context) }
+            if status != .CARILLON_OK, let number = CallContext(context)?.number {
+                bridge.endInbound(number, .refused(status))
+            }
+            bridge.change { $0.leave() }
+        }
+        let answer = end.answer
+        bridge.change { $0.countInbound(answer.status) }
+        return answer
+    }
+
+    /// Requests from outside that the plugin has not answered and that somebody waits for.
+    var openInbound: Int { bridge.change { $0.inbound.count } }
 
     /// Commands that the plugin has not answered and that somebody waits for.
     var openCommands: Int { bridge.change { $0.commands.count } }

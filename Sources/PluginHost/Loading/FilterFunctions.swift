@@ -1,5 +1,6 @@
 import CarillonABI
 import Notifications
+import PluginIsolation
 import PluginProtocol
 
 /// A filter's functions with everything required present: those of a library in this process, which is never unloaded,
@@ -11,6 +12,7 @@ package struct FilterFunctions: Sendable {
         @Sendable (
             UnsafeMutableRawPointer?, UnsafePointer<carillon_filter_call>?, UnsafeMutablePointer<carillon_verdict>?
         ) -> carillon_status
+    package typealias Decisions = @Sendable (UnsafeMutableRawPointer?) -> DecisionBatch?
     package typealias Needs = @Sendable (UnsafeMutableRawPointer?) -> UInt32
 
     static let kindLimit = 16
@@ -28,6 +30,8 @@ package struct FilterFunctions: Sendable {
     package internal(set) var destroy: Destroy
     package internal(set) var decide: Decide
     package internal(set) var needs: Needs?
+    /// Begins questions that are asked together; nil: each is asked by itself.
+    package internal(set) var decisions: Decisions?
 
     init(reading pointer: UnsafePointer<carillon_filter>) throws(PluginRefusal.Reason) {
         guard let filter = carillon_filter(adopting: pointer) else {

@@ -36,6 +36,8 @@ extension TransportFunctions {
             }
         }
         if check != nil { functions.check = { plugin.check(transport: index, $0, $1) } }
+        if deliverMany != nil { functions.deliverMany = { IsolatedInstance.deliverMany($0, $1, $2) } }
+        if receive != nil { functions.receive = { IsolatedInstance.receive($0, $1, $2, $3) } }
         return functions
     }
 }
@@ -47,6 +49,7 @@ extension FilterFunctions {
         functions.create = { plugin.create(.filter, at: index, $0, $1, $2, $3) }
         functions.destroy = { withExtendedLifetime(plugin) { [instance = $0] in IsolatedInstance.destroy(instance) } }
         functions.decide = { IsolatedInstance.decide($0, $1, $2) }
+        functions.decisions = { IsolatedInstance.decisions(of: $0) }
         if needs != nil { functions.needs = { IsolatedInstance.needs($0) } }
         return functions
     }
@@ -118,6 +121,9 @@ private struct LentDescriptor {
         if has.contains(.cancel) { transport.cancel = { _, _ in } }
         if has.contains(.command) { transport.command = { _, _, _, _, _ in .CARILLON_FAILED } }
         if has.contains(.check) { transport.check = { _, _ in .CARILLON_FAILED } }
+        if has.contains(.deliverMany) { transport.deliver_many = { _, _, _ in .CARILLON_FAILED } }
+        transport.deliver_many_limit = said.manyLimit
+        if has.contains(.receive) { transport.receive = { _, _, _, _ in .CARILLON_FAILED } }
         return transport
     }
 

@@ -3,7 +3,7 @@ import CDispatch
 import Cipher
 import Glibc
 
-/// A plugin's file, read once: trusted, hashed, and known to be a whole shared object for this machine.
+/// A plugin's file, read once: trusted, hashed, and known to be a whole shared object for this machine, or Python.
 package struct PluginFile: Sendable {
     private static let sizeLimit = 256 << 20
 
@@ -15,13 +15,13 @@ package struct PluginFile: Sendable {
 
     package init(_ candidate: PluginCandidate, pin: String?) throws(PluginRefusal) {
         do {
-            try self.init(resolving: candidate.path, pin: pin)
+            try self.init(resolving: candidate.path, isPython: candidate.isPython, pin: pin)
         } catch {
             throw PluginRefusal(path: candidate.path, reason: error)
         }
     }
 
-    private init(resolving name: String, pin: String?) throws(PluginRefusal.Reason) {
+    private init(resolving name: String, isPython: Bool, pin: String?) throws(PluginRefusal.Reason) {
         guard let resolved = realpath(name, nil) else { throw .unreadable(String(cString: strerror(errno))) }
         defer { free(resolved) }
         let path = String(cString: resolved)
@@ -44,7 +44,11 @@ package struct PluginFile: Sendable {
         identity = FileIdentity(status)
         sha256 = Hex.encode(SHA256.hash(bytes))
         if let pin, pin.lowercased() != sha256 { throw .wrongPin }
-        if let flaw = ELFImage.flaw(in: bytes) { throw flaw }
+        if isPython {
+            if bytes.isEmpty { throw .empty }
+        } else if let flaw = ELFImage.flaw(in: bytes) {
+            throw flaw
+        }
     }
 
     private static func read(_ descriptor: Int32, size: Int) throws(PluginRefusal.Reason) -> [UInt8] {

@@ -25,11 +25,15 @@ package struct PluginCandidate: Sendable, Hashable {
         self.name = name
         self.path = path
     }
+
+    /// Whether it is a plugin in Python, and no shared object.
+    package var isPython: Bool { name.hasSuffix(".py") }
 }
 
 /// Lists plugin folders.
 enum PluginFolder {
-    /// Every `*.so` of `folders` in order of folder and name; what is shadowed or cannot be listed is refused.
+    /// Every `*.so` and `*.py` of `folders` in order of folder and name; what is shadowed or cannot be listed is
+    /// refused.
     static func candidates(in folders: [String]) -> (found: [PluginCandidate], refusals: [PluginRefusal]) {
         var found: [PluginCandidate] = []
         var refusals: [PluginRefusal] = []
@@ -52,6 +56,9 @@ enum PluginFolder {
         return (found, refusals)
     }
 
+    /// What plugins in Python are confined by: no plugin, though it may lie beside them.
+    private static let confinement = "libcarillon-confinement.so"
+
     private static func names(in folder: String) throws(PluginRefusal) -> [String] {
         guard folder.hasPrefix("/") else { throw PluginRefusal(path: folder, reason: .folderNotAbsolute) }
         if let reason = FileTrust.distrust(ofFolder: folder) { throw PluginRefusal(path: folder, reason: reason) }
@@ -64,7 +71,10 @@ enum PluginFolder {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name.hasSuffix(".so"), !name.hasPrefix(".") { names.append(name) }
+            guard name.hasSuffix(".so") || name.hasSuffix(".py"), !name.hasPrefix("."), name != confinement else {
+                continue
+            }
+            names.append(name)
         }
         return names.sorted()
     }

@@ -9,7 +9,7 @@ final class PluginProcesses: Sendable {
     private static let shipped = Set(
         [
             "APNs", "FCM", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Webhook", "HTTPTemplate", "Mutes", "WebOfTrust",
-            "Noise",
+            "Noise", "HMS", "Email", "MQTT", "Telegram",
         ].map {
             "libCarillon\($0).so"
         }
@@ -29,14 +29,24 @@ final class PluginProcesses: Sendable {
         settings.plugins[name] ?? settings.usual ?? (Self.shipped.contains(name) ? .shared : .process)
     }
 
+    /// Starts the process for files: plugins in Python have another program.
+    private func launch(for files: [TrustedFile]) -> (@Sendable () throws(StartError) -> StartedProcess)? {
+        guard files.contains(where: { $0.candidate.isPython }) else { return nil }
+        let python = settings.python
+        return { () throws(StartError) -> StartedProcess in try ChildProcess.start(python) }
+    }
+
     /// Loads files into one new process.
     func load(_ files: [TrustedFile]) -> [Result<IsolatedPlugin, PluginRefusal.Reason>] {
         guard !files.isEmpty else { return [] }
         let supervisor = ChildSupervisor(
             settings: settings,
             log: log,
+            launch: launch(for: files),
             onRemake: hostRemakes,
-            onMistake: hostMistake
+            onMistake: hostMistake,
+            states: hostStates,
+            openStream: hostOpenStream
         )
         let results = IsolatedPlugin.load(files.map(\.library), into: supervisor)
         if results.contains(where: { if case .success = $0 { true } else { false } }) {
@@ -73,7 +83,7 @@ struct TrustedFile: Sendable {
     let file: PluginFile
 
     /// The library for a process, which looks at the file again before each start: it may have been replaced.
-    fileprivate var library: IsolatedLibrary {
+    var library: IsolatedLibrary {
         IsolatedLibrary(path: file.path) { [self] in
             do throws(PluginRefusal) {
                 let now = try PluginFile(candidate, pin: pin)
@@ -86,7 +96,7 @@ struct TrustedFile: Sendable {
 }
 
 extension PluginRefusal.Reason {
-    fileprivate init(_ failure: LoadFailure) {
+    init(_ failure: LoadFailure) {
         switch failure {
         case .notStarted(let text): self = .noProcess(PluginText.printable(text))
         case .died(let end, let text):
@@ -104,6 +114,7 @@ extension PluginRefusal.Reason {
             case .otherMajor: self = .otherMajor(Int(message.number))
             case .refusedItself: self = .refusedItself
             case .malformedDescriptor: self = .badDescriptor(PluginText.printable(message.text))
+            case .raised: self = .raised(PluginText.printable(message.text))
             }
         }
     }

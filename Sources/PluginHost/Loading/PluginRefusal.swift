@@ -47,6 +47,10 @@ extension PluginRefusal {
         case ended(String)
         /// There is no process to load it.
         case noProcess(String)
+        /// A plugin in Python that is to run elsewhere than in a process of its own.
+        case needsOwnProcess
+        /// Its own code failed while it was loaded.
+        case raised(String)
     }
 }
 
@@ -84,6 +88,9 @@ extension PluginRefusal.Reason: CustomStringConvertible {
         case .exited(let status): "its process exited with status \(status) while it was loaded"
         case .ended(let text): "its process \(text) while it was loaded"
         case .noProcess(let text): "it cannot be loaded in a process of its own: \(text)"
+        case .needsOwnProcess:
+            "plugins in Python run in a process of their own; set it to process under plugins.isolation"
+        case .raised(let text): "fails when it is loaded: \(text)"
         }
     }
 }

@@ -29,6 +29,17 @@ package struct TransportFunctions: Sendable {
             UnsafeMutableRawPointer?
         ) -> carillon_status
 
+    package typealias DeliverMany =
+        @Sendable (
+            UnsafeMutableRawPointer?, UnsafePointer<UnsafePointer<carillon_delivery>?>?, Int
+        ) -> carillon_status
+
+    package typealias Receive =
+        @Sendable (
+            UnsafeMutableRawPointer?, UnsafePointer<carillon_inbound_request>?, carillon_inbound_done?,
+            UnsafeMutableRawPointer?
+        ) -> carillon_status
+
     package typealias Check =
         @Sendable (carillon_str, UnsafeMutablePointer<carillon_error>?) -> carillon_status
 
@@ -49,6 +60,15 @@ package struct TransportFunctions: Sendable {
     package internal(set) var cancel: Cancel?
     package internal(set) var command: Command?
     package internal(set) var check: Check?
+    /// Whether a delivery of that id must be kept from the plugin; nil: none ever.
+    var isSetAside: (@Sendable (String) -> Bool)?
+    /// Nil where ``manyLimit`` is 0.
+    package internal(set) var deliverMany: DeliverMany?
+    package internal(set) var receive: Receive?
+    /// The most deliveries that `deliverMany` takes; 0: none.
+    package let manyLimit: Int
+    /// Whether it takes only what goes to one token (`CARILLON_TRANSPORT_MANY_PER_TOKEN`).
+    package let manyPerToken: Bool
 
     init(reading pointer: UnsafePointer<carillon_transport>) throws(PluginRefusal.Reason) {
         guard let transport = carillon_transport(adopting: pointer) else {
@@ -68,6 +88,13 @@ package struct TransportFunctions: Sendable {
         }
         self.encrypts = transport.flags & UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0
         self.shows = transport.flags & UInt32(CARILLON_TRANSPORT_SHOWS) != 0
+        let limit = transport.deliver_many_limit
+        guard limit == 0 || (2...UInt32(DeliverManyMessage.countLimit)).contains(limit) else {
+            throw .badDescriptor("deliver_many_limit of \(owner) is neither 0 nor 2 to 1000")
+        }
+        guard limit == 0 || transport.deliver_many != nil else { throw .missingFunction("deliver_many", of: owner) }
+        manyLimit = Int(limit)
+        manyPerToken = transport.flags & UInt32(CARILLON_TRANSPORT_MANY_PER_TOKEN) != 0
         let required = LibraryFunctions((create: create, destroy: destroy, deliver: deliver))
         self.create = { required.table.create($0, $1, $2, $3) }
         self.destroy = { required.table.destroy($0) }
@@ -76,6 +103,11 @@ package struct TransportFunctions: Sendable {
         cancel = transport.cancel.map(LibraryFunctions.init).map { library in { library.table($0, $1) } }
         command = transport.command.map(LibraryFunctions.init).map { library in { library.table($0, $1, $2, $3, $4) } }
         check = transport.check.map(LibraryFunctions.init).map { library in { library.table($0, $1) } }
+        if limit > 0 {
+            deliverMany = transport.deliver_many.map(LibraryFunctions.init)
+                .map { library in { library.table($0, $1, $2) } }
+        }
+        receive = transport.receive.map(LibraryFunctions.init).map { library in { library.table($0, $1, $2, $3) } }
     }
 
     private static func document(

@@ -1,5 +1,6 @@
 import CarillonABI
 import Notifications
+import PluginProtocol
 import Units
 
 extension Notification {
@@ -51,6 +52,16 @@ extension Notification {
         }
     }
 
+    /// What of it the plugin gets, by its mode.
+    fileprivate var form: Notification {
+        switch mode {
+        case .wake: wakeUp
+        case .nudge: nudge
+        case .sealed where !sealed.isEmpty: envelope
+        case .sealed, .alert: self
+        }
+    }
+
     /// What a wake-up may carry. The rules leave the rest empty already; this is the last check before the plugin.
     private var wakeUp: Notification {
         Notification(
@@ -92,11 +103,11 @@ extension Notification {
         return notification
     }
 
-    private var lentStructBytes: Int {
+    fileprivate var lentStructBytes: Int {
         actions.count * (MemoryLayout<carillon_action>.stride + MemoryLayout<UnsafePointer<carillon_action>?>.stride)
     }
 
-    private var lentTextBytes: Int {
+    fileprivate var lentTextBytes: Int {
         let texts =
             signal.rawValue.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
             + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count + sealed.utf8.count
@@ -105,7 +116,7 @@ extension Notification {
         }
     }
 
-    private func lent(id: String, native: String, in memory: inout LentMemory) -> carillon_notification {
+    fileprivate func lent(id: String, native: String, in memory: inout LentMemory) -> carillon_notification {
         var lent = carillon_notification()
         lent.struct_size = UInt32(MemoryLayout<carillon_notification>.size)
         lent.mode = carillon_mode(rawValue: mode.rawValue) ?? .CARILLON_WAKE
@@ -146,6 +157,30 @@ extension Notification {
             pointers.initializeElement(at: index, to: structs.baseAddress.map { UnsafePointer($0 + index) })
         }
         return UnsafePointer(pointers.baseAddress)
+    }
+}
+
+extension [DeliveryOrder] {
+    /// Lends them as `deliver_many` takes them for the time of `body`, in one block of memory.
+    func lend<Result>(
+        _ tickets: [UInt64],
+        _ body: (UnsafePointer<UnsafePointer<carillon_delivery>?>?, Int) -> Result
+    ) -> Result {
+        let forms = map(\.notification.form)
+        let natives = zip(self, forms).map { $1.native[$0.address.platform] ?? "" }
+        let structBytes = zip(self, forms).reduce(0) { $0 + $1.0.address.lentStructBytes + $1.1.lentStructBytes }
+        let textBytes = zip(zip(self, forms), natives).reduce(0) { bytes, parts in
+            let ((order, form), native) = parts
+            return bytes + order.address.lentTextBytes + form.lentTextBytes + order.id.utf8.count + native.utf8.count
+        }
+        return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { block in
+            var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)
+            let registrations = map { $0.address.registration(in: &memory) }
+            let notifications = indices.map {
+                forms[$0].lent(id: self[$0].id, native: natives[$0], in: &memory)
+            }
+            return LentDeliveries.lend(tickets, registrations, notifications) { LentDeliveries.hand($0, body) }
+        }
     }
 }
 

@@ -4,8 +4,10 @@
 #include "cisolation.h"
 
 #include <errno.h>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -165,6 +167,40 @@ static void send_report(const carillon_crash_report *report) {
     while (write(report_fd, report, sizeof *report) < 0 && errno == EINTR) {}
 }
 
+#if __GLIBC_PREREQ(2, 35)
+/* The one question about libraries that is async-signal-safe. */
+static void add_module(uint64_t address, carillon_crash_modules *found) {
+    for (uint32_t i = 0; i < found->count; i++) {
+        if (address >= found->modules[i].start && address - found->modules[i].start < found->modules[i].size) return;
+    }
+    struct dl_find_object object;
+    if (found->count == CARILLON_CRASH_MODULES || _dl_find_object((void *)(uintptr_t)address, &object) != 0) return;
+    uintptr_t start = (uintptr_t)object.dlfo_map_start;
+    found->modules[found->count].start = start;
+    found->modules[found->count].size = (uintptr_t)object.dlfo_map_end - start;
+    const char *path = object.dlfo_link_map->l_name;
+    if (path == NULL || *path == 0) path = "carillon-plugin-host";
+    const char *name = path;
+    for (const char *place = path; *place; place++) {
+        if (*place == '/') name = place + 1;
+    }
+    strncpy(found->modules[found->count].name, name, sizeof found->modules[0].name - 1);
+    found->count++;
+}
+#else
+static void add_module(uint64_t address, carillon_crash_modules *found) { (void)address; (void)found; }
+#endif
+
+static void send_modules(const carillon_crash_report *report) {
+    carillon_crash_modules found;
+    memset(&found, 0, sizeof found);
+    found.magic = CARILLON_CRASH_MODULES_MAGIC;
+    add_module(report->counter, &found);
+    for (uint32_t i = 0; i < report->frame_count; i++) add_module(report->frames[i], &found);
+    if (found.count == 0) return;
+    while (write(report_fd, &found, sizeof found) < 0 && errno == EINTR) {}
+}
+
 /* ---- System calls that the sandbox pretends to do ---------------------------------------- */
 
 /* An empty file. */
@@ -220,6 +256,7 @@ static void on_crash(int number, siginfo_t *info, void *context) {
         report.frame_count = walk(&from, report.frames);
         send_report(&report);
         send_last();
+        send_modules(&report);
         bool is_overflow = report.address != 0 && report.address - (from.stack - 65536) < 2 * 65536;
         if (report.frame_count < FEW_FRAMES && !is_overflow) {
             uint64_t frames[CARILLON_CRASH_FRAMES] = {0};
@@ -228,6 +265,7 @@ static void on_crash(int number, siginfo_t *info, void *context) {
                 memcpy(report.frames, frames, sizeof frames);
                 report.frame_count = count;
                 send_report(&report);
+                send_modules(&report);
             }
         }
     }

@@ -155,6 +155,29 @@ __attribute__((noinline)) static int overflow(volatile char *above) {
 __attribute__((noinline)) static void crash_here(void) { *(volatile int *)16 = 1; }
 __attribute__((noinline)) static void hang_here(void) { for (volatile int i = 0;; i++) {} }
 
+static void take(void *context, carillon_bytes value) {
+    snprintf(context, 41, "%.*s", (int)value.len, (const char *)value.ptr);
+}
+
+/* Keeps "own" under "key", or says what is kept there. */
+static void keep(guest *self, uint64_t ticket, bool sets) {
+    const carillon_states *states = self->host->query(self->host, str("carillon.state/1"));
+    char reason[41] = "none";
+    if (sets) states->set(self->host, str("key"), str("own"));
+    states->get(self->host, str("key"), take, reason);
+    end(self, ticket, reason);
+}
+
+static void timer_fired(void *context) { end(((job *)context)->guest, ((job *)context)->ticket, "host-timer"); }
+
+static void start_timer(guest *self, uint64_t ticket) {
+    const carillon_timers *timers = self->host->query(self->host, str("carillon.timer/1"));
+    job *task = malloc(sizeof *task);
+    uint64_t timer;
+    *task = (job){ self, ticket };
+    if (timers->start(self->host, 5, 0, timer_fired, task, &timer) != CARILLON_OK) end(self, ticket, "no-timer");
+}
+
 static carillon_status deliver(void *instance, uint64_t ticket, const carillon_registration *registration,
                                const carillon_notification *notification) {
     guest *self = instance;
@@ -173,6 +196,8 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
 #ifdef DISPATCH
     if (is(what, "dispatch")) start_dispatch(self, ticket);
 #endif
+    if (is(what, "host-timer")) start_timer(self, ticket);
+    if (is(what, "get") || is(what, "set")) keep(self, ticket, is(what, "set"));
     if (is(what, "silent")) {}
     if (is(what, "memory")) {
         void *memory = malloc((size_t)300 << 20);

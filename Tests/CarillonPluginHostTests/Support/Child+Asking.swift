@@ -1,5 +1,6 @@
 import CarillonABI
 import PluginProtocol
+import PluginServices
 import Testing
 
 extension Child {
@@ -41,14 +42,16 @@ extension Child {
         _ configuration: String = "{}",
         library: UInt32 = 0,
         table: CreateMessage.Table = .transport,
-        index: UInt32 = 0
+        index: UInt32 = 0,
+        state: [StateEntry] = []
     ) throws -> Answer {
         let message = CreateMessage(
             instance: instance,
             library: library,
             table: table,
             index: index,
-            configuration: configuration
+            configuration: configuration,
+            state: state
         )
         ask(.create, id: 100 + UInt64(instance)) { message.write(to: &$0) }
         return try answered(100 + UInt64(instance))

@@ -127,11 +127,17 @@ final class Child {
     /// The reports of its crash, once it has ended.
     func crashReports() -> [carillon_crash_report] {
         let bytes = Self.readAll(crashes)
-        let size = MemoryLayout<carillon_crash_report>.size
         return bytes.withUnsafeBytes { bytes in
-            stride(from: 0, to: bytes.count - size + 1, by: size).map {
-                bytes.loadUnaligned(fromByteOffset: $0, as: carillon_crash_report.self)
+            var reports: [carillon_crash_report] = []
+            var offset = 0
+            while offset + MemoryLayout<carillon_crash_report>.size <= bytes.count {
+                let report = bytes.loadUnaligned(fromByteOffset: offset, as: carillon_crash_report.self)
+                // The names of libraries follow a report.
+                let isReport = report.magic != CARILLON_CRASH_MODULES_MAGIC
+                if isReport { reports.append(report) }
+                offset += isReport ? MemoryLayout.size(ofValue: report) : MemoryLayout<carillon_crash_modules>.size
             }
+            return reports
         }
     }
 

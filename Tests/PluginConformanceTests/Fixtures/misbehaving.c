@@ -1,8 +1,11 @@
 /* A transport that keeps to the contract but for what its configuration says: {"do":"twice"} and so on. */
+#define _POSIX_C_SOURCE 200809L
 #include <carillon/plugin.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct { const carillon_host *host; char behaviour[32]; unsigned asked; uint64_t cancelled; } fixture;
 typedef struct { fixture *fixture; uint64_t ticket; } job;
@@ -17,6 +20,32 @@ static carillon_status refuse(carillon_error *error, const char *text) {
     return CARILLON_INVALID;
 }
 
+static void fired(void *context) { (void)context; }
+static void take(void *context, carillon_bytes value) { *(int *)context = value.len == 4 && memcmp(value.ptr, "good", 4) == 0; }
+
+/* Timers, and what it keeps. */
+static carillon_status use_services(fixture *self, carillon_error *error) {
+    const carillon_timers *timers = self->host->query(self->host, (carillon_str)CARILLON_STR("carillon.timer/1"));
+    const carillon_states *states = self->host->query(self->host, (carillon_str)CARILLON_STR("carillon.state/1"));
+    const carillon_str key = CARILLON_STR("key"), good = CARILLON_STR("good");
+    static char large[17 << 10];
+    uint64_t timer;
+    int is_good = 1;
+    if (timers == NULL || states == NULL) {
+        return is(self, "need-timers") ? refuse(error, "the router offers no carillon.timer/1") : CARILLON_OK;
+    }
+    if (is(self, "keep-time") || is(self, "brittle")) {
+        if (timers->start(self->host, 1, 50, fired, NULL, &timer) != CARILLON_OK) return CARILLON_FAILED;
+        states->get(self->host, key, take, &is_good);
+        if (!is_good && is(self, "brittle")) return CARILLON_INVALID;
+        states->set(self->host, key, good);
+    }
+    if (is(self, "hectic")) timers->start(self->host, 0, 1, fired, NULL, &timer);
+    if (is(self, "hoard")) states->set(self->host, key, (carillon_bytes){ large, sizeof large });
+    if (is(self, "odd-key")) states->set(self->host, (carillon_str)CARILLON_STR("two\nlines"), good);
+    return CARILLON_OK;
+}
+
 static carillon_status create(const carillon_host *host, carillon_str config, void **instance, carillon_error *error) {
     static const char prefix[] = "{\"do\":\"";
     const char *start = config.ptr;
@@ -28,7 +57,7 @@ static carillon_status create(const carillon_host *host, carillon_str config, vo
     for (size_t i = sizeof prefix - 1, n = 0; i < config.len && start[i] != '"' && n < sizeof self->behaviour - 1; i++)
         self->behaviour[n++] = start[i];
     *instance = self;
-    return CARILLON_OK;
+    return use_services(self, error);
 }
 static void destroy(void *instance) { free(instance); }
 
@@ -123,6 +152,32 @@ static carillon_status command(void *instance, const carillon_str *words, size_t
     return status;
 }
 
+static void stream_closed(void *context, carillon_str failure);
+
+static void open_stream(fixture *self) {
+    const carillon_str service = CARILLON_STR("carillon.stream/1");
+    const carillon_streams *streams = self->host->query(self->host, service);
+    const carillon_stream_target target = { .struct_size = sizeof target, .host = CARILLON_STR("mail.example.com"),
+                                            .port = is(self, "crooked-stream") ? 0 : 25 };
+    const carillon_stream_events events = { .struct_size = sizeof events, .closed = stream_closed };
+    uint64_t stream;
+    if (streams != NULL) streams->open(self->host, &target, &events, self, &stream);
+}
+
+static atomic_uint streams_closed;
+
+static void stream_closed(void *context, carillon_str failure) {
+    (void)failure;
+    atomic_fetch_add(&streams_closed, 1);
+    if (is(context, "hasty-stream")) open_stream(context);
+}
+
+/* Streams end on a thread of their own, on a busy machine after everything else. */
+static void see_streams_end(unsigned count) {
+    for (int rounds = 0; rounds < 15000 && atomic_load(&streams_closed) < count; rounds++)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
 static carillon_status deliver(void *instance, uint64_t ticket, const carillon_registration *registration,
                                const carillon_notification *notification) {
     fixture *self = instance;
@@ -153,6 +208,11 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
         request.headers = &json;
         request.body = (carillon_bytes){ quoted, (size_t)count };
     }
+    if (is(self, "crooked-stream") || is(self, "one-stream")) open_stream(self);
+    if (is(self, "hasty-stream") && self->asked++ == 0) {
+        open_stream(self);
+        see_streams_end(1001);
+    }
     if (is(self, "tattle")) self->host->log(self->host, CARILLON_INFO, registration->token);
     if (is(self, "overread") && registration->token.len > 0) self->asked += (unsigned)strlen(registration->token.ptr);
     char word[32];
@@ -173,6 +233,29 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     if (status == CARILLON_BUSY && is(self, "drop-when-busy")) return CARILLON_INVALID;
     if (status == CARILLON_BUSY && is(self, "refuse-and-end")) end(self, ticket, (carillon_outcome){ .kind = CARILLON_RETRY });
     return status;
+}
+
+/* Takes several at once only to get it wrong. */
+static carillon_status deliver_many(void *instance, const carillon_delivery *const *deliveries, size_t count) {
+    fixture *self = instance;
+    const carillon_outcome outcome = { .kind = CARILLON_RETRY };
+    if (!is(self, "many-half") && !is(self, "many-twice") && !is(self, "many-refused")) return CARILLON_UNSUPPORTED;
+    for (size_t i = is(self, "many-half"); i < count; i++) {
+        end(self, deliveries[i]->ticket, outcome);
+        if (is(self, "many-twice")) end(self, deliveries[i]->ticket, outcome);
+    }
+    return is(self, "many-refused") ? CARILLON_BUSY : CARILLON_OK;
+}
+
+static carillon_status receive(void *instance, const carillon_inbound_request *request, carillon_inbound_done done, void *context) {
+    fixture *self = instance;
+    const carillon_field framing = { CARILLON_STR("content-length"), CARILLON_STR("0") };
+    carillon_inbound_answer answer = { .struct_size = sizeof answer, .status = is(self, "informal") ? 100 : 204 };
+    if (request->method.len == 0) return CARILLON_INVALID;
+    if (is(self, "framing")) { answer.headers = &framing; answer.header_count = 1; }
+    if (!is(self, "deaf")) done(context, &answer);
+    if (is(self, "double")) done(context, &answer);
+    return is(self, "receive-and-refuse") ? CARILLON_BUSY : CARILLON_OK;
 }
 
 /* -DDESCRIBE="..." is its document, -DCHECK=name one of these its check. */
@@ -204,6 +287,7 @@ static const carillon_transport transport = {
 #endif
     .platform = CARILLON_STR("fixture"), .create = create, .destroy = destroy,
     .validate = validate, .deliver = deliver, .cancel = cancel, .command = command,
+    .deliver_many = deliver_many, .deliver_many_limit = 5, .receive = receive,
 #ifdef DESCRIBE
     .describe = CARILLON_STR(DESCRIBE),
 #endif

@@ -1,4 +1,4 @@
-import CommandTestSupport
+import CostTestSupport
 import Foundation
 import Testing
 
@@ -28,15 +28,13 @@ final class Workshop: Sendable {
     func compile(_ source: String, _ flags: String...) throws -> String { try compile(source, flags) }
 
     func compile(_ source: String, _ flags: [String]) throws -> String {
-        let output = folder.appending(path: "plugin.so").path
-        let compiler = try CommandRun(
-            "cc",
-            ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"] + flags + [
-                "-I", Self.repository.appending(path: "include").path, "-o", output,
-                source.hasPrefix("/") ? source : Self.repository.appending(path: source).path,
-            ]
+        let image = try CompiledLibrary.image(
+            of: source.hasPrefix("/") ? source : Self.repository.appending(path: source).path,
+            ["-std=c11", "-Wall", "-Wextra", "-Werror", "-I", Self.repository.appending(path: "include").path] + flags
         )
-        try #require(compiler.status == 0, "\(compiler.output)")
+        let output = folder.appending(path: "plugin.so").path
+        try image.write(to: URL(filePath: output))
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: output)
         return output
     }
 

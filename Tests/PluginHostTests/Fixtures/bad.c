@@ -127,4 +127,8 @@ static const carillon_plugin plugin = {
     .struct_size = sizeof plugin, .abi_minor = CARILLON_ABI_MINOR, .id = CARILLON_STR("org.example.bad"),
     .version = CARILLON_STR("1"), .transports = transports, .transport_count = 1, .filters = filters, .filter_count = 1,
 };
+#ifdef AT_LOAD
+__attribute__((constructor)) static void load(void) { BAD(); }
+#endif
+
 const carillon_plugin *carillon_plugin_entry_v1(void) { ENTRY(); return &plugin; }

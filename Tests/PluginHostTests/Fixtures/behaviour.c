@@ -283,7 +283,7 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     else if (is(self, "request-on") || is(self, "older-request")) return request_on(self, ticket, notification->body);
     else if (is(self, "present")) present(self, ticket, notification);
     else if (is(self, "query")) {
-        carillon_str service = CARILLON_STR("carillon.timer/1"), odd_service = { NULL, 9 };
+        carillon_str service = CARILLON_STR("carillon.weather/1"), odd_service = { NULL, 9 };
         end(self, ticket, host->query(host, service) == NULL && host->query(host, odd_service) == NULL ? "none" : "some");
     }
     else if (is(self, "haunt")) { /* calls with the host of an instance that is gone */

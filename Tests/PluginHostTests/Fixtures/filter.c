@@ -1,8 +1,10 @@
 /* A filter that does what its configuration says: {"do":"drop"} and so on. With -DOLDER it is one of ABI 1.2. */
+#define _DEFAULT_SOURCE
 #include <carillon/plugin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef OLDER /* the struct as that header had it, with somebody else's memory behind */
 #define FILTER_SIZE offsetof(carillon_filter, needs)
@@ -70,6 +72,14 @@ static carillon_status decide(void *instance, const carillon_filter_call *call, 
     if (is(self, "third")) *verdict = (carillon_verdict)3;
     if (is(self, "drop") || is(self, "drop-mutely")) *verdict = CARILLON_DROP;
     if (is(self, "drop")) set(call, "reason", "because", 7);
+    if (is(self, "name") || is(self, "stumble")) { /* says for which recipient it was asked, as long as it lives */
+        static const char dies[] = "dies", hangs[] = "hangs";
+        int stumbles = is(self, "stumble");
+        if (stumbles && call->recipient.len == 4 && memcmp(call->recipient.ptr, dies, 4) == 0) abort();
+        while (stumbles && call->recipient.len == 5 && memcmp(call->recipient.ptr, hangs, 5) == 0) sleep(1);
+        *verdict = CARILLON_DROP;
+        call->set(call->edit, (carillon_str){ "reason", 6 }, call->recipient);
+    }
     if (is(self, "babble")) {
         *verdict = CARILLON_DROP;
         static const char *reasons[] = { "sixty-one bytes are one too many, whatever it is that they say", "two\nlines", "\xff", "\xc3\xa4" };

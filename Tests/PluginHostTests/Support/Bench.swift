@@ -17,7 +17,7 @@ final class Bench: Sendable {
     /// Compiles `source` with `flags` and makes an instance of the one platform it serves.
     init(
         _ source: String,
-        _ flags: String...,
+        flags: [String],
         configuration: String = "{}",
         http: any HTTPSender = RecordingHTTP()
     ) throws {
@@ -34,9 +34,19 @@ final class Bench: Sendable {
                 sender: http,
                 log: log.logger,
                 deliveryTimeout: .minutes(1),
-                now: clock.monotonic
+                now: clock.monotonic,
+                inboundURL: { "https://push.example.com/plugins/\($0)/\($1)" }
             )
         )
+    }
+
+    convenience init(
+        _ source: String,
+        _ flags: String...,
+        configuration: String = "{}",
+        http: any HTTPSender = RecordingHTTP()
+    ) throws {
+        try self.init(source, flags: flags, configuration: configuration, http: http)
     }
 
     /// The fixture that behaves as told.

@@ -1,8 +1,7 @@
-import CommandTestSupport
+import CostTestSupport
 import Foundation
 import PluginHost
 import PluginIsolation
-import Synchronization
 import Testing
 
 /// A plugin folder of its own in which a test compiles plugins; gone with it.
@@ -11,9 +10,6 @@ final class Workshop: Sendable {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     static let fixtures = repository.appending(path: "Tests/PluginHostTests/Fixtures")
     static let include = repository.appending(path: "include").path
-
-    /// What came out of the compiler, by its arguments.
-    private static let compiled = Mutex<[[String]: Data]>([:])
 
     let folder: String
 
@@ -33,24 +29,19 @@ final class Workshop: Sendable {
     func path(_ name: String) -> String { "\(folder)/\(name)" }
 
     /// Compiles a fixture, or any file with a path of its own, to `name` in the folder. Always a file of its own, so
-    /// that tests do not share a library.
+    /// that tests do not share a library. `include` is the folder of the header.
     @discardableResult
-    func compile(_ source: String, to name: String, _ flags: [String] = []) throws -> String {
+    func compile(
+        _ source: String,
+        to name: String,
+        _ flags: [String] = [],
+        include: String = Workshop.include
+    ) throws -> String {
         let file = source.hasPrefix("/") ? source : Self.fixtures.appending(path: source).path
-        let output = path("\(name).output")
-        defer { try? FileManager.default.removeItem(atPath: output) }
-        let arguments =
-            ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-shared", "-fPIC", "-I", Self.include] + flags + [
-                file
-            ]
-        let image = try Self.compiled.withLock { compiled in
-            if let image = compiled[arguments] { return image }
-            let result = try CommandRun("cc", arguments + ["-o", output])
-            try #require(result.status == 0, "\(result.output)")
-            let image = try Data(contentsOf: URL(filePath: output))
-            compiled[arguments] = image
-            return image
-        }
+        let image = try CompiledLibrary.image(
+            of: file,
+            ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", include] + flags
+        )
         return try write(image, to: name)
     }
 

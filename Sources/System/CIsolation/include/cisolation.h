@@ -21,6 +21,22 @@ typedef struct carillon_crash_report {
     uint64_t frames[CARILLON_CRASH_FRAMES]; /* return addresses, the innermost first */
 } carillon_crash_report;
 
+#define CARILLON_CRASH_MODULES 8
+#define CARILLON_CRASH_MODULES_MAGIC 0x6d637263u /* "crcm" */
+
+/* What may follow a report, in one write: where the libraries are that its addresses lie in. Only the process knows of those that
+ * it is about to load. */
+typedef struct carillon_crash_module {
+    uint64_t start, size;
+    char name[64]; /* of the file, without its folder; it ends with 0 */
+} carillon_crash_module;
+
+typedef struct carillon_crash_modules {
+    uint32_t magic;
+    uint32_t count;
+    carillon_crash_module modules[CARILLON_CRASH_MODULES];
+} carillon_crash_modules;
+
 /* From now on a crash of any thread is reported to `fd`, and then ends the process as it would have. The sandbox needs it too:
  * it answers some system calls by the same handler. 0, or an errno.
  * Not safe on more than one thread; call it before others start. */
@@ -34,6 +50,9 @@ uint64_t carillon_noted_call(uint32_t *kind);
 
 /* The calling thread by the kernel's number. */
 uint32_t carillon_thread_number(void);
+
+/* A descriptor that becomes readable when 8 bytes are written to it, and never blocks (eventfd); -1 and errno. */
+int carillon_event(void);
 
 #define CARILLON_OUTBOX_SIZE (128 << 10)
 

@@ -1,11 +1,15 @@
 import CarillonABI
 import Units
 
-/// The commands that a plugin has not answered: a pure structure that knows no lock, clock or plugin.
+/// The answers that a plugin owes, to commands or to requests from outside: a pure structure that knows no lock, clock
+/// or plugin.
 ///
 /// Numbers never repeat. They end one by one or when their time is over; there are few, so nothing is sorted.
-struct OpenCommands: Sendable {
-    static let limit = 64
+struct AwaitedAnswers: Sendable {
+    /// How many commands may wait for an answer.
+    static let commands = 64
+    /// How many requests from outside may.
+    static let requests = 8
 
     /// What an answer came to.
     enum End: Sendable {
@@ -20,13 +24,16 @@ struct OpenCommands: Sendable {
     /// Expired numbers whose first answer may still come.
     private var expired: Set<UInt64> = []
     private var last: UInt64 = 0
+    private let limit: Int
+
+    init(limit: Int) { self.limit = limit }
 
     var count: Int { deadlines.count }
     var isEmpty: Bool { deadlines.isEmpty }
 
-    /// The number of a new command, or nil when too many are open.
+    /// The number of a new one, or nil when too many are open.
     mutating func open(deadline: Deadline) -> UInt64? {
-        guard deadlines.count < Self.limit else { return nil }
+        guard deadlines.count < limit else { return nil }
         last += 1
         deadlines[last] = deadline
         return last
@@ -45,7 +52,7 @@ struct OpenCommands: Sendable {
             expired.insert(number)
         }
         // A plugin that never answers shall not fill the memory.
-        while expired.count > Self.limit, let oldest = expired.min() { expired.remove(oldest) }
+        while expired.count > limit, let oldest = expired.min() { expired.remove(oldest) }
         return due
     }
 }

@@ -1,0 +1,85 @@
+import Units
+
+/// When the router sends the frames that wait for a process, and when it looks for what the process has sent. Pure.
+///
+/// Waking a process costs more than sending. So a frame goes at once only if nothing went within the last millisecond.
+/// After that the thread of the socket *ticks*: it sends once a millisecond what has come together, until a tick finds
+/// nothing. While much comes together it ticks every two milliseconds, and reads at its ticks alone, so that the
+/// answers do not wake it.
+package struct FlushPace: Sendable {
+    /// What becomes of a frame that was added.
+    package enum Step: Sendable, Equatable {
+        /// Send it now, with what waits.
+        case flush
+        /// The thread of the socket sends it.
+        case wait
+        /// The same, but the thread must be woken first.
+        case wake
+    }
+
+    /// How the thread of the socket waits.
+    package struct Wait: Sendable, Equatable {
+        /// Whether input ends it.
+        package let readsAtOnce: Bool
+        /// At most; nil: as long as nothing happens.
+        package let milliseconds: Int32?
+
+        package init(readsAtOnce: Bool, milliseconds: Int32?) {
+            self.readsAtOnce = readsAtOnce
+            self.milliseconds = milliseconds
+        }
+    }
+
+    /// So many frames in a tick are many: about 8,000 pushes a second.
+    private static let many = 16
+
+    /// What the thread of the socket does by itself. Only while it ticks may input wait for it.
+    private enum Phase: Sendable, Equatable {
+        case resting
+        case ticking(isBusy: Bool)
+    }
+
+    private let lingers: Bool
+    private var flushedAt = Deadline.distantPast
+    private var phase = Phase.resting
+    /// Frames since the last flush.
+    private var added = 0
+
+    /// A pace that lets frames linger, or sends each at once.
+    package init(lingers: Bool) { self.lingers = lingers }
+
+    /// A frame was added.
+    package mutating func add(now: Deadline) -> Step {
+        added += 1
+        guard lingers else { return .flush }
+        if case .ticking = phase { return .wait }
+        if now.milliseconds > flushedAt.milliseconds {
+            flushed(now: now)
+            return .flush
+        }
+        phase = .ticking(isBusy: false)
+        return .wake
+    }
+
+    /// The thread of the socket looks: whether it is to send what waits. `isAnything`: something does. Nothing may wait
+    /// although much was added, where the other side has made room meanwhile.
+    package mutating func tick(now: Deadline, isAnything: Bool) -> Bool {
+        guard case .ticking = phase, now.milliseconds > flushedAt.milliseconds else { return false }
+        phase = isAnything ? .ticking(isBusy: added >= Self.many) : .resting
+        flushed(now: now)
+        return isAnything
+    }
+
+    /// How the thread waits for its next look.
+    package var wait: Wait {
+        switch phase {
+        case .resting: Wait(readsAtOnce: true, milliseconds: nil)
+        case .ticking(let isBusy): Wait(readsAtOnce: !isBusy, milliseconds: isBusy ? 2 : 1)
+        }
+    }
+
+    private mutating func flushed(now: Deadline) {
+        flushedAt = now
+        added = 0
+    }
+}

@@ -1,0 +1,256 @@
+import HTTPLanes
+import NIOCore
+import NIOPosix
+import NIOSSL
+import NIOTLS
+import Synchronization
+import Units
+
+/// A stream over the network: the shell around ``StreamState``, and the last handler of its channel.
+///
+/// Whatever is to be done happens on its event loop, in the order in which the state said it.
+///
+/// `@unchecked Sendable`: the lock guards the shell, and everything else that changes belongs to the event loop.
+final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private struct Shell: Sendable {
+        var state: StreamState
+        /// What is to be done on the loop, in order.
+        var actions: ArraySlice<StreamState.Action> = []
+        /// Nothing is done before.
+        var isStarted = false
+    }
+
+    /// The most that the receiver gets in one call.
+    static let pieceSize = 64 << 10
+
+    private let target: StreamTarget
+    private let receiver: any StreamReceiver
+    private let dialer: any StreamDialer
+    private let loop: any EventLoop
+    private let shell: Mutex<Shell>
+
+    // Of the event loop.
+    private var context: ChannelHandlerContext?
+    private var isPerforming = false
+    private var isReading = true
+    /// Whether the channel may be read from as soon as more may be read.
+    private var owesRead = false
+    private var timer: (at: Deadline, task: Scheduled<Void>)?
+
+    init(_ target: StreamTarget, _ receiver: any StreamReceiver, dialer: any StreamDialer, loop: any EventLoop) {
+        self.target = target
+        self.receiver = receiver
+        self.dialer = dialer
+        self.loop = loop
+        shell = Mutex(Shell(state: StreamState(target, now: loop.time)))
+    }
+
+    // MARK: StreamConnection
+
+    func start() {
+        shell.withLock { $0.isStarted = true }
+        loop.execute { [self] in
+            perform()
+            guard !hasEnded else { return }
+            dialer.dial(target, for: self, on: loop).whenComplete { [self] result in
+                switch result {
+                case .success: change { $0.connected(now: $1) }
+                case .failure(let error): change { state, _ in state.failed(StreamFailure(ofDialing: error)) }
+                }
+            }
+        }
+    }
+
+    func write(_ bytes: [UInt8]) { ask { $0.write(bytes, now: $1) } }
+    func startTLS() { ask { $0.startTLS(now: $1) } }
+    func close() { ask { $0.close(now: $1) } }
+    func end(_ failure: StreamFailure) { ask { state, _ in state.end(failure) } }
+
+    func setReading(_ isReading: Bool) {
+        if loop.inEventLoop { changeReading(isReading) } else { loop.execute { self.changeReading(isReading) } }
+    }
+
+    private func changeReading(_ isReading: Bool) {
+        self.isReading = isReading
+        guard isReading, owesRead else { return }
+        owesRead = false
+        context?.read()
+    }
+
+    // MARK: The state
+
+    private typealias Change = (inout StreamState, Deadline) -> [StreamState.Action]
+
+    private func note(_ body: Change) -> Bool {
+        let now = loop.time
+        return shell.withLock { shell in
+            shell.actions += body(&shell.state, now)
+            return shell.isStarted && !shell.actions.isEmpty
+        }
+    }
+
+    /// From any thread: what follows is done later, so that no event comes from inside the call.
+    private func ask(_ body: Change) {
+        if note(body) { loop.execute { self.perform() } }
+    }
+
+    /// On the loop.
+    private func change(_ body: Change) {
+        _ = note(body)
+        perform()
+    }
+
+    private var hasEnded: Bool { shell.withLock(\.state.hasEnded) }
+
+    private func perform() {
+        // What is done may lead back here: it is in the list then.
+        guard !isPerforming else { return }
+        isPerforming = true
+        while let action = nextAction() { perform(action) }
+        isPerforming = false
+        schedule()
+    }
+
+    private func nextAction() -> StreamState.Action? {
+        shell.withLock { shell in
+            guard let action = shell.actions.popFirst() else { return nil }
+            // The owner has asked for TLS since then: it would take this for protected.
+            guard case .deliver = action, shell.state.isAwaitingTLS else { return action }
+            shell.actions += shell.state.end(.tls)
+            return shell.actions.popFirst()
+        }
+    }
+
+    private func perform(_ action: StreamState.Action) {
+        switch action {
+        case .send(let bytes): send(bytes)
+        case .secure: secure()
+        case .opened: receiver.opened()
+        case .deliver(let bytes): deliver(bytes)
+        case .acknowledge(let total): receiver.sent(total)
+        case .shut: context?.close(promise: nil)
+        case .end(let failure):
+            context?.close(promise: nil)
+            receiver.closed(failure) {}
+        }
+    }
+
+    private func send(_ bytes: [UInt8]) {
+        guard let context else { return }
+        let count = bytes.count
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).whenSuccess { [self] in
+            change { $0.sent(count, now: $1) }
+        }
+    }
+
+    private func deliver(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                receiver.received(UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceSize)))
+                rest = rest.dropFirst(Self.pieceSize)
+            }
+        }
+    }
+
+    private func secure() {
+        guard let context else { return }
+        do {
+            let handler = try dialer.tlsHandler(for: target)
+            try context.channel.pipeline.syncOperations.addHandler(handler, position: .first)
+        } catch {
+            change { state, _ in state.failed(.tls) }
+        }
+    }
+
+    private func schedule() {
+        let due = shell.withLock(\.state.nextDeadline)
+        if let timer, let due, timer.at <= due { return }
+        timer?.task.cancel()
+        timer = due.map { due in
+            let task = loop.scheduleTask(deadline: NIODeadline(due)) { [self] in
+                timer = nil
+                change { $0.tick(now: $1) }
+            }
+            return (due, task)
+        }
+    }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    /// It is connected, through a proxy where there is one. From now on the handler decides when to read.
+    func takeOver(_ channel: any Channel) throws {
+        try channel.syncOptions?.setOption(.autoRead, value: false)
+        guard !hasEnded else { return channel.close(promise: nil) }
+        context?.read()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        change { state, _ in state.channelClosed() }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = Array(buffer: unwrapInboundIn(data))
+        change { $0.received(bytes, now: $1) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if isReading { context.read() } else { owesRead = true }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { change { $0.secured(now: $1) } }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        change { state, _ in state.channelClosed() }
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let failure: StreamFailure =
+            if case NIOSSLError.uncleanShutdown = error {
+                .reset
+            } else {
+                TLSFlaw(error, in: context).reason.flatMap { StreamFailure(rawValue: $0.rawValue) } ?? .reset
+            }
+        change { state, _ in state.failed(failure) }
+        context.close(promise: nil)
+    }
+}
+
+/// Connects the channels of streams.
+protocol StreamDialer: Sendable {
+    /// Connects to `target`, through a proxy where there is one, with `stream` as the last handler of the channel.
+    func dial(_ target: StreamTarget, for stream: NIOStream, on loop: any EventLoop) -> EventLoopFuture<Void>
+    /// A handler that does TLS with `target`.
+    func tlsHandler(for target: StreamTarget) throws -> any ChannelHandler
+}
+
+extension StreamFailure {
+    /// Why no connection came about.
+    init(ofDialing error: any Error) {
+        switch error {
+        case let failure as HTTPFailure: self = StreamFailure(rawValue: failure.reason.rawValue) ?? .unreachable
+        case let error as NIOConnectionError:
+            let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPFailure
+            if error.connectionErrors.isEmpty, let cause {
+                self.init(ofDialing: cause)
+            } else {
+                let isLate = error.connectionErrors.contains {
+                    if case ChannelError.connectTimeout = $0.error { true } else { false }
+                }
+                self = isLate ? .timeout : .unreachable
+            }
+        case ChannelError.connectTimeout: self = .timeout
+        default: self = .unreachable
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import CarillonABI
+import PluginProtocol
+import Testing
+
+/// Several deliveries in one frame, and requests from outside, to a plugin that takes neither.
+@Suite struct ManyAndInboundTests {
+    /// Writes the deliveries of these titles as one frame.
+    private func together(_ titles: [(ticket: UInt64, title: String)], instance: UInt32 = 1) -> [UInt8] {
+        let frames = titles.map { ticket, title in
+            var writer = FrameWriter()
+            writer.deliver(ticket, title, instance: instance)
+            return (ticket, writer.take())
+        }
+        var writer = FrameWriter()
+        writer.frame(.deliverMany, id: titles.first?.ticket ?? 0) { DeliverManyMessage.write(frames, to: &$0) }
+        return writer.take()
+    }
+
+    @Test func eachGoesAloneWhereThePluginDoesNotTakeThemTogether() throws {
+        let child = try Child.guest()
+        child.send { $0.append(together([(1, "complete"), (2, "refuse"), (3, "request")])) }
+        #expect(try child.completed() == (1, "complete"))
+        let refused = try child.result(.refused)
+        #expect(refused.id == 2)
+        #expect(try refused.read { try RefusedMessage(reading: $0).status } == .CARILLON_UNSUPPORTED)
+        let request = try child.result(.request)
+        #expect(try request.read { try RequestMessage(reading: $0).ticket } == 3)
+    }
+
+    @Test func anInstanceThatIsNotThereRefusesEach() throws {
+        let child = try Child.guest()
+        child.send { $0.append(together([(1, "complete"), (2, "complete")], instance: 9)) }
+        for ticket in [1, 2] as [UInt64] {
+            let refused = try child.result(.refused)
+            #expect(refused.id == ticket)
+            #expect(try refused.read { try RefusedMessage(reading: $0).status } == .CARILLON_FAILED)
+        }
+    }
+
+    /// What the honest router cannot send: one alone, and one twice.
+    @Test(arguments: [[1], [], [1, 1]] as [[UInt64]])
+    func nonsenseEndsTheProcess(_ tickets: [UInt64]) throws {
+        let child = try Child.guest()
+        child.send { $0.append(together(tickets.map { ($0, "complete") })) }
+        #expect(child.end() == (0, 1))
+    }
+
+    @Test(arguments: [1, 9] as [UInt32])
+    func aRequestThatNobodyTakesIsRefused(_ instance: UInt32) throws {
+        let child = try Child.guest()
+        child.send { writer in
+            writer.frame(.receive, id: 5) { body in
+                lend(["GET", "/x"]) { texts in
+                    var request = carillon_inbound_request()
+                    request.method = texts[0]
+                    request.path = texts[1]
+                    ReceiveMessage.write(instance: instance, request, to: &body)
+                }
+            }
+        }
+        let received = try child.result(.received)
+        #expect(received.id == 5)
+        try received.read { frame in
+            let message = try ReceivedMessage(reading: frame)
+            #expect(message.instance == instance && message.status == .CARILLON_UNSUPPORTED)
+            message.lend { #expect($0.pointee.status == 404) }
+        }
+    }
+}

@@ -49,6 +49,7 @@ public final class Lab: Sendable {
                 apns: try await opening.startAPNs(.production, credentials, certificate),
                 apnsSandbox: try await opening.startSandbox(credentials, certificate),
                 fcm: try await opening.startFCM(),
+                hms: try await opening.startHMS(),
                 unifiedPush: try await opening.startUnifiedPush { known()?.unifiedPush ?? "" },
                 webPush: try await opening.startWebPush { known()?.webPush?.url ?? "" },
                 ntfy: try await opening.startNtfy { known()?.ntfy?.url ?? "" },
@@ -109,6 +110,9 @@ public final class Lab: Sendable {
 
     /// Nil if the service was left out.
     public var fcm: LabAddresses.FCM? { addresses.fcm }
+
+    /// Nil if the service was left out.
+    public var hms: LabAddresses.HMS? { addresses.hms }
 
     /// `http://localhost:PORT`, to be followed by a slash and a topic; nil if the service was left out.
     public var unifiedPushURL: String? { addresses.unifiedPush }
@@ -219,9 +223,17 @@ public final class Lab: Sendable {
         core.withState { $0.fcm.devices.declare(contentsOf: [device]) }
     }
 
+    /// Declares a token of Push Kit. Replaces an earlier declaration.
+    public func declare(_ device: HMSDevice) {
+        core.withState { $0.hms.devices[device.token] = device }
+    }
+
     /// Revokes every access token. New ones can be requested.
     public func revokeAccessTokens() {
-        core.withState { $0.fcm.accessTokens.revokeAll() }
+        core.withState { state in
+            state.fcm.accessTokens.revokeAll()
+            state.hms.accessTokens.revokeAll()
+        }
     }
 
     /// Makes a browser's subscription to the operator's messages.

@@ -111,12 +111,33 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var token: String?
     }
 
+    /// Huawei's Push Kit, its token endpoint and an app.
+    public struct HMS: Sendable, Hashable, Codable {
+        /// `https://localhost:PORT`
+        public var url: String
+        /// The endpoint that exchanges the app's secret for access tokens.
+        public var tokenURL: String
+        /// The first app's id, which is part of the path of messages.
+        public var appID: String
+        /// The first app's secret.
+        public var clientSecret: String
+
+        private enum CodingKeys: String, CodingKey {
+            case url
+            case tokenURL = "token_url"
+            case appID = "app_id"
+            case clientSecret = "client_secret"
+        }
+    }
+
     /// Production. Every lab has it.
     public var apns: APNs
     /// Nil if it was left out.
     public var apnsSandbox: APNs?
     /// Nil if it was left out, as it is by default.
     public var fcm: FCM?
+    /// Nil if it was left out, as it is by default.
+    public var hms: HMS?
     /// `http://localhost:PORT`, to be followed by a slash and a topic.
     public var unifiedPush: String?
     /// Nil if it was left out.
@@ -134,6 +155,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         case apns
         case apnsSandbox = "apns_sandbox"
         case fcm
+        case hms
         case unifiedPush = "unifiedpush_url"
         case webPush = "webpush"
         case ntfy

@@ -9,6 +9,8 @@ public struct LabConfiguration: Sendable {
     /// Nil to leave the service out.
     public var fcm: FCM?
     /// Nil to leave the service out.
+    public var hms: HMS?
+    /// Nil to leave the service out.
     public var unifiedPush: UnifiedPush? = UnifiedPush()
     /// Nil to leave the service out.
     public var webPush: WebPush? = WebPush()
@@ -36,7 +38,7 @@ public struct LabConfiguration: Sendable {
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Every service on any free port, except FCM and the control endpoint.
+    /// Every service on any free port, except FCM, Push Kit and the control endpoint.
     public init() {}
 
     /// What happens to a request for a service and a device token or topic.
@@ -136,6 +138,23 @@ public struct LabConfiguration: Sendable {
         public init(accounts: [FCMServiceAccount] = [.ofThisProcess]) {
             self.accounts = accounts
         }
+    }
+
+    /// The settings of Huawei's Push Kit and its token endpoint.
+    public struct HMS: Sendable {
+        /// 0 for any free port.
+        public var port = 0
+        /// The accepted apps. The first one is in `lab.json`.
+        public var applications = [HMSApplication()]
+        /// Devices declared at the start and after a reset. The last of two with the same token counts.
+        public var devices: [HMSDevice] = []
+        /// Whether a plausible token that was not declared is a registered device.
+        public var acceptsUndeclaredDevices = true
+        /// How long access tokens are valid, in seconds.
+        public var tokenLifetime = 3_600
+
+        /// On any free port, with one app whose secret is the same in every lab.
+        public init() {}
     }
 
     /// The settings of the browsers' push services.

@@ -26,6 +26,7 @@ final class LabCore: Sendable {
         var gotify: GotifyState
         var subscriptions = WebPushSubscriptions()
         var fcm = FCMState()
+        var hms: HMSState
 
         /// The state that a configuration declares. Throws `LabError` for an invalid key. @@* What happens to the next
         /// request that has passed every check What happens to the next request that has passed every check; nil for
@@ -34,6 +35,7 @@ final class LabCore: Sendable {
             script = Script(configuration.misbehaviours)
             apns = try APNsState(configuration.apns)
             fcm = try configuration.fcm.map(FCMState.init) ?? FCMState()
+            hms = HMSState(configuration.hms)
             gotify = GotifyState(configuration.gotify?.applications ?? [])
             for receiver in configuration.unifiedPush?.receivers ?? [] {
                 receivers[receiver.topic] = try Receiver(receiver)
@@ -82,11 +84,12 @@ final class LabCore: Sendable {
     /// Restores the configuration's declarations and removes requests and misbehaviours. Access tokens stay valid.
     func reset() {
         withState { state in
-            let fcm = state.fcm
+            let (fcm, hms) = (state.fcm, state.hms)
             state = initial
             state.script.removeAll()
             state.fcm.tokenURL = fcm.tokenURL
             state.fcm.accessTokens = fcm.accessTokens
+            state.hms.accessTokens = hms.accessTokens
         }
         recorder.removeAll()
     }

@@ -144,6 +144,22 @@ struct LabStarter {
         )
     }
 
+    /// Starts Push Kit with its token endpoint.
+    func startHMS() async throws -> LabAddresses.HMS? {
+        guard let wanted = configuration.hms else { return nil }
+        guard let application = wanted.applications.first else {
+            throw LabError.invalid("The lab's Push Kit needs an app at least.")
+        }
+        let responder = HMSResponder(core: core, tokenLifetime: wanted.tokenLifetime)
+        let url = try await open(port: wanted.port, usesTLS: true, responder.decide)
+        return LabAddresses.HMS(
+            url: url,
+            tokenURL: url + HMSResponder.tokenPath,
+            appID: application.appID,
+            clientSecret: application.clientSecret
+        )
+    }
+
     func startUnifiedPush(_ origin: @escaping @Sendable () -> String) async throws -> String? {
         guard let wanted = configuration.unifiedPush else { return nil }
         let responder = NtfyResponder(

@@ -5,9 +5,10 @@ import ArgumentParser
 struct CarillonLabCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "carillon-lab",
-        abstract: "Push services on loopback: APNs, FCM, Web Push, UnifiedPush, ntfy and Gotify without an account.",
+        abstract:
+            "Push services on loopback: APNs, FCM, HMS, Web Push, UnifiedPush, ntfy and Gotify without an account.",
         discussion: """
-            Plays Apple's and Google's push services, browsers' push services, a UnifiedPush server, ntfy and Gotify on this \
+            Plays Apple's, Google's and Huawei's push services, browsers' push services, a UnifiedPush server, ntfy and Gotify on this \
             machine, as strict as the real ones, and prints every request they get.
 
             EXAMPLES

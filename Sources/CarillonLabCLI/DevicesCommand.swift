@@ -8,7 +8,7 @@ struct DevicesCommand: AsyncParsableCommand {
         abstract: "Tell a running lab what becomes of device tokens and topics.",
         discussion: """
             States of APNs' devices (services apns and apns_sandbox): registered, unregistered and expired (410, --since), bad \
-            (BadDeviceToken). Of FCM's: registered, unregistered, other_sender, invalid. Of topics of unifiedpush and ntfy: \
+            (BadDeviceToken). Of FCM's: registered, unregistered, other_sender, invalid. Of Huawei's (hms): registered, invalid, forbidden. Of topics of unifiedpush and ntfy: \
             registered, gone (404), no_subscriber (507), forbidden (403). Of Gotify's application tokens: registered, \
             unregistered (401).
 

@@ -62,7 +62,7 @@ enum MisbehaviourHelp {
         that pass every check, in the order given. Kinds:
           answer   status, and as far as they are wanted reason, retry_after (seconds), message, field (FCM's INVALID_ARGUMENT), timestamp (APNs' 410, \
         milliseconds), header.NAME, body. The answer has the service's own form; reason is APNs' or Apple's reason, FCM's \
-        errorCode or Google's status, ntfy's code, Mozilla's errno, Gotify's or WNS' description.
+        errorCode or Google's status, Huawei's code, ntfy's code, Mozilla's errno, Gotify's or WNS' description.
           html     status: a proxy's page
           goaway   gracefully (true), reason, code: HTTP/2 GOAWAY; ungracefully, this request was not processed
           reset    code (7, REFUSED_STREAM): HTTP/2 RST_STREAM, a closed connection in HTTP/1.1

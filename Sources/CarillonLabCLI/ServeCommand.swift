@@ -31,6 +31,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("FCM and its token endpoint; 0 for any free port.", valueName: "port"))
     var fcmPort: UInt16 = 0
 
+    @Option(help: ArgumentHelp("Huawei's Push Kit and its token endpoint; 0 for any free port.", valueName: "port"))
+    var hmsPort: UInt16 = 0
+
     @Option(help: "The Firebase project that the service account is of; repeatable, for a service account each.")
     var project = ["carillon-lab"]
 
@@ -142,6 +145,9 @@ struct ServeCommand: AsyncParsableCommand {
         )
         configuration.fcm?.port = Int(fcmPort)
         configuration.fcm?.acceptsUndeclaredDevices = !declaredTokensOnly
+        configuration.hms = LabConfiguration.HMS()
+        configuration.hms?.port = Int(hmsPort)
+        configuration.hms?.acceptsUndeclaredDevices = !declaredTokensOnly
         configuration.unifiedPush?.port = Int(unifiedPushPort)
         configuration.unifiedPush?.usesTLS = unifiedPushTLS
         configuration.unifiedPush?.oversize = unifiedPushCut ? .cut : .refused

@@ -33,6 +33,38 @@ struct TransportFixture {
         }
     }
 
+    /// Delivers several at once, with the tickets 1, 2, …, and returns what the transport said.
+    func deliverMany(_ parcels: [(sample: SampleNotification, token: String)]) throws -> carillon_status {
+        let box = TransportBox(transport, host: try Host(host.pointer))
+        var deliveries: [carillon_delivery] = []
+        func lend(_ rest: ArraySlice<(sample: SampleNotification, token: String)>) -> carillon_status {
+            guard let first = rest.first else {
+                return deliveries.withUnsafeBufferPointer { deliveries in
+                    let pointers = deliveries.indices.map { index in deliveries.baseAddress.map { $0 + index } }
+                    return pointers.withUnsafeBufferPointer { pointers in
+                        guard let start = pointers.baseAddress else { return .CARILLON_INVALID }
+                        return box.deliverMany(start, count: pointers.count)
+                    }
+                }
+            }
+            return SampleRegistration(token: first.token).withABI { registration in
+                first.sample.withABI { notification in
+                    deliveries.append(
+                        carillon_delivery(
+                            struct_size: UInt32(MemoryLayout<carillon_delivery>.size),
+                            reserved: 0,
+                            ticket: UInt64(deliveries.count + 1),
+                            registration: registration,
+                            notification: notification
+                        )
+                    )
+                    return lend(rest.dropFirst())
+                }
+            }
+        }
+        return lend(parcels[...])
+    }
+
     /// Nil when the transport takes the registration, else what it says against it.
     func mistake(in registration: SampleRegistration) -> String? {
         do {

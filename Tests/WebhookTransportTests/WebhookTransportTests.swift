@@ -127,7 +127,7 @@ struct WebhookTransportTests {
         var sample = alert
         sample.body = String(repeating: "ü\\", count: 20_000)
         let body = try request(sample).body
-        #expect(body.count <= Message.limit && body.count > Message.limit - 16)
+        #expect(body.count <= NotificationJSON.limit && body.count > NotificationJSON.limit - 16)
     }
 
     @Test(arguments: [

@@ -2,7 +2,7 @@ import PluginKit
 import Units
 
 /// Logs what the operator has to look at, seldom. Reasons are ours, never Google's texts.
-struct FCMReports: Sendable {
+struct FCMReports: AuthorizationReports {
     private let log: SeldomLog<String>
 
     init(_ host: Host) {

@@ -1,12 +1,13 @@
 package import CarillonABI
 import Units
 
-/// What the router offers a transport: a log and HTTP. Valid until the transport is destroyed.
+/// What the router offers a transport or a filter. Valid until that is destroyed.
 ///
 /// `@unchecked Sendable`: the struct behind the pointer never changes, and all of its functions may be called on any
 /// thread, several at once.
 public struct Host: @unchecked Sendable {
-    private let pointer: UnsafePointer<carillon_host>
+    /// What services of the router are called with.
+    let pointer: UnsafePointer<carillon_host>
     private let logFunction: @convention(c) (UnsafePointer<carillon_host>?, carillon_log_level, carillon_str) -> Void
     private let completeFunction:
         @convention(c) (UnsafePointer<carillon_host>?, UInt64, UnsafePointer<carillon_outcome>?) -> Void
@@ -76,8 +77,8 @@ public struct Host: @unchecked Sendable {
     ///   - connection: 1 to 128 printable bytes.
     /// - Throws: What is wrong with either, never with a part of the key; and when the router has no such service.
     public func present(certificates: String, key: String, onConnection connection: String) throws(PluginError) {
-        guard let present = presentFunction else {
-            throw PluginError("the router offers no \(Self.clientCertificates): a router of ABI 1.2 or newer is needed")
+        guard let present = service(Self.clientCertificates, carillon_client_certificates.self)?.present else {
+            throw .missingService(Self.clientCertificates, since: "1.2")
         }
         var (certificates, key, connection) = (certificates, key, connection)
         let (status, said) = ErrorBuffer.lend { error in
@@ -100,19 +101,19 @@ public struct Host: @unchecked Sendable {
         }
     }
 
-    private typealias Present =
-        @convention(c) (
-            UnsafePointer<carillon_host>?, carillon_str, carillon_str, carillon_str,
-            UnsafeMutablePointer<carillon_error>?
-        ) -> carillon_status
+    /// The functions of an optional service; nil: this router does not have it.
+    func service<Table: GrowingStruct>(_ name: StaticString, _ type: Table.Type) -> Table? {
+        guard let query = carillon_host.adopt(pointer).query, let table = query(pointer, carillon_str(name)) else {
+            return nil
+        }
+        return type.adopt(table.assumingMemoryBound(to: type))
+    }
+}
 
-    private var presentFunction: Present? {
-        guard let query = carillon_host.adopt(pointer).query,
-            let service = query(pointer, carillon_str(Self.clientCertificates))
-        else { return nil }
-        return carillon_client_certificates.adopt(
-            service.assumingMemoryBound(to: carillon_client_certificates.self)
-        ).present
+extension PluginError {
+    /// The router is older than the service.
+    static func missingService(_ name: StaticString, since version: StaticString) -> PluginError {
+        PluginError("the router offers no \(name): a router of ABI \(version) or newer is needed")
     }
 }
 

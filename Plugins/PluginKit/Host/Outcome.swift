@@ -98,6 +98,9 @@ public final class Ticket: Sendable {
         host.complete(number, outcome)
     }
 
+    /// Whether it was completed, or withdrawn.
+    var isCompleted: Bool { !isOpen.load(ordering: .acquiring) }
+
     /// Closes the ticket of a delivery that was not accepted; false when it was completed already.
     func withdraw() -> Bool { close() }
 

@@ -27,13 +27,14 @@ public struct FilterEntry {
         _ instance: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
         _ error: UnsafeMutablePointer<carillon_error>?
     ) -> carillon_status {
-        guard let host, let instance else { return .CARILLON_INVALID }
+        guard let pointer = host, let instance else { return .CARILLON_INVALID }
         do throws(PluginError) {
-            let host = try Host(host)
+            let host = try Host(pointer)
             let filter = try type.init(configuration: TransportEntry.parsed(configuration), host: host)
             instance.pointee = FilterBox(filter, host: host).retainedPointer()
             return .CARILLON_OK
         } catch let mistake {
+            TimerCallbacks.removeAll(of: pointer)
             mistake.write(to: error)
             return .CARILLON_INVALID
         }
@@ -91,6 +92,9 @@ package final class FilterBox: Sendable {
         self.filter = filter
         self.host = host
     }
+
+    // No timer fires any more, but what each would call is still kept.
+    deinit { TimerCallbacks.removeAll(of: host.pointer) }
 
     /// The body of the ABI's `decide`.
     package func decide(

@@ -43,6 +43,9 @@ protocol GrowingStruct {
 
 extension carillon_host: GrowingStruct {}
 extension carillon_client_certificates: GrowingStruct {}
+extension carillon_timers: GrowingStruct {}
+extension carillon_states: GrowingStruct {}
+extension carillon_streams: GrowingStruct {}
 extension carillon_registration: GrowingStruct {}
 extension carillon_notification: GrowingStruct {}
 extension carillon_action: GrowingStruct {}

@@ -47,6 +47,17 @@ public protocol PluginTransport: AnyObject, Sendable {
         _ notification: borrowing Notification
     ) -> Admission
 
+    /// The most deliveries that ``deliverMany(_:)`` takes: 2 to 1,000. The default is 0: it is never called.
+    static var deliverManyLimit: Int { get }
+
+    /// Whether ``deliverMany(_:)`` gets only what goes to one token. The default is false.
+    static var manyPerToken: Bool { get }
+
+    /// Starts to deliver several notifications that one request can carry. After ``Admission/accepted`` each ticket is
+    /// completed once; after anything else none of them is. After ``Admission/unsupported``, which is the default, each
+    /// goes to ``deliver(_:_:_:)``.
+    func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission
+
     /// Please complete the ticket of that number soon. The default does nothing: an answer or the request's timeout
     /// ends it.
     func cancel(_ number: UInt64)
@@ -55,6 +66,11 @@ public protocol PluginTransport: AnyObject, Sendable {
     /// ``Admission/accepted`` `completion` is called once, from any thread. The single word `help` lists the commands.
     /// The default knows none.
     func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission
+
+    /// Takes a request from outside, see ``InboundRequest``. After ``Admission/accepted`` `answer` is called once, from
+    /// any thread, within 10 seconds; after anything else the router answers: 400 for ``Admission/invalid``, 404 for
+    /// ``Admission/unsupported``, which is the default, 503 for ``Admission/busy`` and 500 for ``Admission/failed``.
+    func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Admission
 }
 
 extension PluginTransport {
@@ -64,6 +80,15 @@ extension PluginTransport {
     /// Accepts every block.
     public static func check(_ block: JSONObject) throws(PluginError) {}
 
+    /// None: deliveries come one by one.
+    public static var deliverManyLimit: Int { 0 }
+
+    /// Without meaning where deliveries come one by one.
+    public static var manyPerToken: Bool { false }
+
+    /// Has each delivered by itself.
+    public func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission { .unsupported }
+
     /// Does nothing: the delivery ends by itself.
     public func cancel(_ number: UInt64) {}
 
@@ -71,6 +96,12 @@ extension PluginTransport {
     public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         .unsupported
     }
+
+    /// Takes none: whoever asks finds nothing there.
+    public func receive(
+        _ request: InboundRequest,
+        answer: @escaping @Sendable (InboundAnswer) -> Void
+    ) -> Admission { .unsupported }
 }
 
 /// Whether a transport took a delivery on.

@@ -17,6 +17,8 @@ public struct TransportEntry {
     private let description: StaticString?
     private let encrypts: Bool
     private let shows: Bool
+    private let manyPerToken: Bool
+    private let deliverManyLimit: Int
     private let check: Check?
     private let create: Create
 
@@ -43,6 +45,8 @@ public struct TransportEntry {
         self.description = type.description
         self.encrypts = encrypts
         self.shows = shows
+        manyPerToken = type.manyPerToken
+        deliverManyLimit = type.deliverManyLimit
         self.check = check
         self.create = create
     }
@@ -70,13 +74,14 @@ public struct TransportEntry {
         _ instance: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
         _ error: UnsafeMutablePointer<carillon_error>?
     ) -> carillon_status {
-        guard let host, let instance else { return .CARILLON_INVALID }
+        guard let pointer = host, let instance else { return .CARILLON_INVALID }
         do throws(PluginError) {
-            let host = try Host(host)
+            let host = try Host(pointer)
             let transport = try type.init(configuration: parsed(configuration), host: host)
             instance.pointee = TransportBox(transport, host: host).retainedPointer()
             return .CARILLON_OK
         } catch let mistake {
+            TimerCallbacks.removeAll(of: pointer)
             mistake.write(to: error)
             return .CARILLON_INVALID
         }
@@ -100,7 +105,8 @@ public struct TransportEntry {
             to: carillon_transport(
                 struct_size: UInt32(MemoryLayout<carillon_transport>.size),
                 flags: (encrypts ? UInt32(CARILLON_TRANSPORT_ENCRYPTS) : 0)
-                    | (shows ? UInt32(CARILLON_TRANSPORT_SHOWS) : 0),
+                    | (shows ? UInt32(CARILLON_TRANSPORT_SHOWS) : 0)
+                    | (manyPerToken ? UInt32(CARILLON_TRANSPORT_MANY_PER_TOKEN) : 0),
                 platform: carillon_str(platform),
                 create: create,
                 destroy: destroyTransport,
@@ -109,7 +115,11 @@ public struct TransportEntry {
                 cancel: cancelDelivery,
                 command: runCommand,
                 describe: description.map { carillon_str($0) } ?? carillon_str(ptr: nil, len: 0),
-                check: check
+                check: check,
+                deliver_many: deliverManyLimit > 0 ? deliverManyNotifications : nil,
+                deliver_many_limit: UInt32(clamping: deliverManyLimit),
+                reserved: 0,
+                receive: receiveRequest
             )
         )
         return UnsafePointer(transport)
@@ -172,12 +182,15 @@ private func runCommand(
 /// What stands behind an instance pointer of the ABI.
 package final class TransportBox: Sendable {
     let transport: any PluginTransport
-    private let host: Host
+    let host: Host
 
     package init(_ transport: any PluginTransport, host: Host) {
         self.transport = transport
         self.host = host
     }
+
+    // No timer fires any more, but what each would call is still kept.
+    deinit { TimerCallbacks.removeAll(of: host.pointer) }
 
     /// The body of the ABI's `deliver`.
     package func deliver(

@@ -4,7 +4,7 @@ import Units
 
 /// Secrets that sign messages as Standard Webhooks says (standardwebhooks.com). With several, each signs: while a
 /// secret is replaced, receivers with the old one and receivers with the new one both find a signature of theirs.
-struct SigningSecrets: Sendable {
+struct SigningSecrets: Sendable, Hashable {
     /// Receivers try every signature.
     static let limit = 8
     private static let prefix = "whsec_"

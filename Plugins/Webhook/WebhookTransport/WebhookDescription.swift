@@ -26,6 +26,10 @@ public enum WebhookDescription {
                 "endpoints": {
                   "description": "Endpoints of users: signed with the registration's secret, or else the app's; or refused.",
                   "enum": ["own-secret", "app-secret", "refused"], "default": "own-secret"
+                },
+                "batch": {
+                  "description": "The most messages in one request: bodies are then arrays. Each by itself when left out.",
+                  "type": "integer", "minimum": 2, "maximum": 50
                 }
               }
             }

@@ -23,9 +23,7 @@ public final class WebhookTransport: PluginTransport {
     }
 
     public static func check(_ block: JSONObject) throws(PluginError) {
-        if let name = Message.names.first(where: block.contains) {
-            throw PluginError(at: "/\(name)", "expected a name that the message does not have itself")
-        }
+        try NotificationJSON.check(block)
     }
 
     public func validate(_ registration: borrowing Registration) throws(PluginError) {
@@ -37,26 +35,79 @@ public final class WebhookTransport: PluginTransport {
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
     ) -> Admission {
+        do throws(Letter.Refusal) {
+            let (destination, letter) = try prepare(ticket, registration, notification)
+            return send([letter], to: destination)
+        } catch {
+            switch error {
+            case .refused(let admission): return admission
+            case .unwritable(let reason): ticket.complete(Outcome(.rejected, reason: reason))
+            }
+            return .accepted
+        }
+    }
+
+    public static let deliverManyLimit = Settings.batchLimit
+
+    /// Takes them as the operator wants batches: one request for all that goes to one URL and has the same signatures.
+    public func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission {
+        guard let limit = settings.batch else { return .unsupported }
+        var destinations: [Destination] = []
+        var letters: [Destination: [Letter]] = [:]
+        for index in 0..<deliveries.count {
+            let ticket = deliveries.ticket(index)
+            let prepared = try? deliveries.withDelivery(index) {
+                (registration, notification) throws(Letter.Refusal) in
+                try prepare(ticket, registration, notification)
+            }
+            // One that cannot go as it is answers for itself: each goes alone.
+            guard let (destination, letter) = prepared else { return .unsupported }
+            let batch = destination.ofBatch
+            if letters[batch] == nil { destinations.append(batch) }
+            letters[batch, default: []].append(letter)
+        }
+        for destination in destinations {
+            var rest = (letters[destination] ?? [])[...]
+            while !rest.isEmpty {
+                let batch = Array(rest.prefix(limit))
+                rest = rest.dropFirst(limit)
+                sendOrEnd(batch, to: destination)
+            }
+        }
+        return .accepted
+    }
+
+    private func prepare(
+        _ ticket: Ticket,
+        _ registration: borrowing Registration,
+        _ notification: borrowing Notification
+    ) throws(Letter.Refusal) -> (destination: Destination, letter: Letter) {
         let destination: Destination
         do throws(PluginError) {
             destination = try Destination(registration, settings)
         } catch {
-            return .invalid
+            throw .refused(.invalid)
         }
         switch notification.mode {
-        case nil: return .unsupported
-        case .sealed where notification.sealed.isEmpty: return .unsupported
+        case nil: throw .refused(.unsupported)
+        case .sealed where notification.sealed.isEmpty: throw .refused(.unsupported)
         default: break
         }
+        let id = notification.id.headerValue(limit: 128) { Hex.encode(SHA256.hash($0)) } ?? "unnamed"
+        do throws(ReadableMessageError) {
+            let body = try NotificationJSON.make(notification, recipient: destination.recipient)
+            return (destination, Letter(ticket: ticket, id: id, body: body))
+        } catch {
+            throw .unwritable(reason: error.rawValue)
+        }
+    }
+
+    /// Sends letters in one request.
+    private func send(_ letters: [Letter], to destination: Destination) -> Admission {
         var request = HTTPRequest("POST", url: destination.url, options: destination.isEndpoint ? .untrustedURL : [])
         request.maxResponseBytes = 1024
-        do throws(ReadableMessageError) {
-            request.body = try Message.make(notification, recipient: destination.recipient)
-        } catch {
-            ticket.complete(Outcome(.rejected, reason: error.rawValue))
-            return .accepted
-        }
-        let id = notification.id.headerValue(limit: 128) { Hex.encode(SHA256.hash($0)) } ?? "unnamed"
+        request.body = settings.batch == nil ? letters.flatMap(\.body) : Letter.array(of: letters)
+        let id = Letter.id(of: letters)
         let sentAt = now()
         request.addHeader("content-type", "application/json")
         request.addHeader("webhook-id", id)
@@ -65,9 +116,27 @@ public final class WebhookTransport: PluginTransport {
             let signatures = destination.secrets.signatures(id: id, sentAt: sentAt, body: request.body)
             request.addHeader("webhook-signature", signatures)
         }
-        return host.send(request) { [now, isEndpoint = destination.isEndpoint] response in
-            ticket.complete(WebhookAnswer(response, isEndpoint: isEndpoint, now: now()).outcome)
+        return host.send(request) { [self] response in
+            let outcome = WebhookAnswer(response, isEndpoint: destination.isEndpoint, now: now()).outcome
+            switch outcome.kind {
+            // It may be about one of them only.
+            case .rejected where letters.count > 1, .gone where letters.count > 1:
+                for letter in letters { sendOrEnd([letter], to: destination) }
+            default:
+                for letter in letters { letter.ticket.complete(outcome) }
+            }
         }
+    }
+
+    /// The same for letters that have been taken on.
+    private func sendOrEnd(_ letters: [Letter], to destination: Destination) {
+        let outcome: Outcome
+        switch send(letters, to: destination) {
+        case .accepted: return
+        case .busy, .failed: outcome = Outcome(.retry, reason: "busy")
+        case .invalid, .unsupported: outcome = Outcome(.rejected, reason: "invalid")
+        }
+        for letter in letters { letter.ticket.complete(outcome) }
     }
 }
 
@@ -86,9 +155,14 @@ struct Settings: Sendable {
     let url: String?
     let secrets: SigningSecrets
     let endpoints: Endpoints
+    /// The most messages of one request, whose body is then always an array; nil: each goes by itself, as an object.
+    let batch: Int?
+
+    /// So many of the longest messages stay below what a request may hold.
+    static let batchLimit = 50
 
     init(_ block: JSONObject) throws(PluginError) {
-        try block.refuseMembers(except: ["url", "secrets", "endpoints"])
+        try block.refuseMembers(except: ["url", "secrets", "endpoints", "batch"])
         let expected = "the address of the app's server, such as https://example.com/carillon"
         url = try block.text("url", expected: expected)
         guard url.map({ HTTPURL($0) != nil }) ?? true else {
@@ -96,6 +170,7 @@ struct Settings: Sendable {
         }
         secrets = try SigningSecrets(block.texts("secrets", expected: "secrets such as whsec_…"), "secrets")
         endpoints = try block.choice("endpoints", Endpoints.self) ?? .ownSecret
+        batch = try block.integer("batch", in: 2...Int64(Settings.batchLimit)).map { Int($0) }
         if endpoints == .refused, url == nil {
             throw PluginError("url: expected \(expected), because endpoints of users are refused")
         }
@@ -106,14 +181,14 @@ struct Settings: Sendable {
 }
 
 /// Where the messages for one registration go, and who signs them.
-struct Destination {
+struct Destination: Hashable {
     static let tokenLimit = 2048
 
     let url: String
     /// Whether the URL is the registration's own.
     let isEndpoint: Bool
     /// What the app's server knows the device by; nil for an endpoint.
-    let recipient: String?
+    private(set) var recipient: String?
     let secrets: SigningSecrets
 
     /// A token that is a URL is an endpoint; any other names the device to the app's server.
@@ -137,6 +212,13 @@ struct Destination {
         url = settings.url ?? ""
         recipient = token
         secrets = settings.secrets
+    }
+
+    /// The destination of a batch, whose messages name their recipients themselves.
+    var ofBatch: Destination {
+        var batch = self
+        batch.recipient = nil
+        return batch
     }
 
     private static func expectation(_ settings: Settings) -> String {

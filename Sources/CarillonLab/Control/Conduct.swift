@@ -218,8 +218,8 @@ public struct OrderedAnswer: Sendable, Hashable {
     /// From 200 to 599.
     public var status: Int
     /// The reason in the service's own words: the reason of APNs and of Apple's Web Push; FCM's errorCode or Google's
-    /// canonical code; the error of the token endpoint; ntfy's code or text; Mozilla's errno; Gotify's and WNS'
-    /// description. Nil: the usual one of the status.
+    /// canonical code; Huawei's code; the error of the token endpoint; ntfy's code or text; Mozilla's errno; Gotify's
+    /// and WNS' description. Nil: the usual one of the status.
     public var reason: String?
     /// Seconds in `Retry-After`.
     public var retryAfter: Int?

@@ -135,6 +135,7 @@ enum DeclaredDevice: Decodable {
     /// Of UnifiedPush or ntfy.
     case topic(NtfyTopic, LabService)
     case gotify(token: String, isRegistered: Bool)
+    case hms(HMSDevice)
 
     private enum CodingKeys: CodingKey {
         case service
@@ -142,7 +143,7 @@ enum DeclaredDevice: Decodable {
         case state
     }
 
-    private static let services: [LabService] = [.apns, .apnsSandbox, .fcm, .unifiedPush, .ntfy, .gotify]
+    private static let services: [LabService] = [.apns, .apnsSandbox, .fcm, .unifiedPush, .ntfy, .gotify, .hms]
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -162,7 +163,8 @@ enum DeclaredDevice: Decodable {
             }
             let token = try container.decode(String.self, forKey: .token)
             self = .gotify(token: token, isRegistered: state == "registered")
-        case .oauth, .webPush, .apnsChannels:
+        case .hms: self = .hms(try HMSDevice(from: decoder))
+        case .oauth, .hmsOAuth, .webPush, .apnsChannels:
             let words = Self.services.map(\.rawValue).joined(separator: ", ")
             throw container.invalid(.service, "service is one of \(words)")
         }
@@ -173,6 +175,7 @@ enum DeclaredDevice: Decodable {
         case .apns(let device): state.apns.devices.declare(contentsOf: [device])
         case .fcm(let device): state.fcm.devices.declare(contentsOf: [device])
         case .topic(let topic, let service): state.topics[service, default: [:]][topic.name] = topic
+        case .hms(let device): state.hms.devices[device.token] = device
         case .gotify(let token, isRegistered: true): state.gotify.declare(GotifyApplication(token: token))
         case .gotify(let token, isRegistered: false): state.gotify.remove(token)
         }

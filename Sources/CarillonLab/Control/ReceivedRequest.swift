@@ -235,6 +235,10 @@ public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     case ntfy
     /// A Gotify server, HTTP/1.1.
     case gotify
+    /// Huawei's Push Kit, HTTP/1.1 over TLS.
+    case hms
+    /// Huawei's token endpoint, on the port of ``hms``.
+    case hmsOAuth = "hms_oauth"
 }
 
 /// A header field.

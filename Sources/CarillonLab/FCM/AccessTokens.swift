@@ -1,21 +1,21 @@
 import Cipher
 import Foundation
 
-/// The valid access tokens and their service accounts.
-struct AccessTokens {
-    private struct Granted {
-        var account: FCMServiceAccount.Key
+/// The valid access tokens and whose they are.
+struct AccessTokens<Account: Sendable>: Sendable {
+    private struct Granted: Sendable {
+        var account: Account
         /// Milliseconds since 1970.
         var expiresAt: Int64
     }
 
     /// More than a test needs, and few enough for a lab that runs for weeks.
-    private static let limit = 10_000
+    private static var limit: Int { 10_000 }
 
     private var granted: [String: Granted] = [:]
 
     /// Makes a new token. `lifetime` is in milliseconds.
-    mutating func grant(to account: FCMServiceAccount.Key, lifetime: Int64, now: Int64, random: RandomBytes) -> String {
+    mutating func grant(to account: Account, lifetime: Int64, now: Int64, random: RandomBytes) -> String {
         granted = granted.filter { $0.value.expiresAt > now }
         if granted.count >= Self.limit {
             granted.removeAll()
@@ -25,8 +25,8 @@ struct AccessTokens {
         return token
     }
 
-    /// The service account of a token; nil if it is unknown or expired.
-    func account(of token: String, now: Int64) -> FCMServiceAccount.Key? {
+    /// Whose a token is; nil if it is unknown or expired.
+    func account(of token: String, now: Int64) -> Account? {
         guard let found = granted[token], found.expiresAt > now else { return nil }
         return found.account
     }

@@ -96,7 +96,7 @@ extension FCMDevice: Decodable {
 struct FCMState {
     var accounts: [FCMServiceAccount.Key] = []
     var devices = FCMDevices([], acceptsUndeclared: true)
-    var accessTokens = AccessTokens()
+    var accessTokens = AccessTokens<FCMServiceAccount.Key>()
     /// Set once the server listens.
     var tokenURL = ""
 

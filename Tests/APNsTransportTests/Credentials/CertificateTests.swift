@@ -151,7 +151,7 @@ struct CertificateTests {
     }
 
     @Test func aHostThatPresentsNoneCannotBeUsed() throws {
-        let host = FakeHost(takesCertificates: false)
+        let host = FakeHost(hasServices: false)
         let error = #expect(throws: PluginError.self) { try TransportFixture(certificate: "universal.pem", host: host) }
         #expect(
             error?.description.hasPrefix("certificate_file: the router offers no carillon.client-certificate/1") == true

@@ -105,7 +105,7 @@ struct APNsMisbehaviourTests {
 
     @Test func silenceIsRecordedAndLeavesTheConnectionUsable() async throws {
         let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.silence)] }
-        async let silent = bench.send(bench.request(more: ["--max-time", "5"]))
+        async let silent = bench.send(bench.request(more: ["--max-time", "2"]))
         let request = try await bench.lab.next()
         #expect(request.status == nil)
         #expect(request.misbehaviour == .silence)

@@ -74,7 +74,7 @@ struct CommandTests {
     }
 
     @Test func aHostWithoutTheServiceIsNamed() throws {
-        let course = try run(["present"], on: FakeHost(takesCertificates: false))
+        let course = try run(["present"], on: FakeHost(hasServices: false))
         #expect(
             course.answers == [
                 "4 the router offers no carillon.client-certificate/1: a router of ABI 1.2 or newer is needed"

@@ -9,8 +9,10 @@ import Units
 
 /// The plugins that `swift build` made, loaded once for all tables.
 enum BuiltPlugins {
-    private static let names = ["APNs", "FCM", "Gotify", "HTTPTemplate", "Ntfy", "UnifiedPush", "Webhook", "WebPush"]
-        .map { "libCarillon\($0).so" }
+    private static let names = [
+        "APNs", "FCM", "Gotify", "HMS", "HTTPTemplate", "Ntfy", "UnifiedPush", "Webhook", "WebPush",
+    ]
+    .map { "libCarillon\($0).so" }
     private static let loaded = Result { try load() }
 
     static func host() throws -> PluginHost { try loaded.get() }

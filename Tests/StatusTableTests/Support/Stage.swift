@@ -30,6 +30,7 @@ final class Stage: Sendable {
     static func with(_ service: some PushService, _ body: (Stage) async throws -> Void) async throws {
         var configuration = LabConfiguration()
         configuration.fcm = nil
+        configuration.hms = nil
         configuration.unifiedPush = nil
         configuration.webPush = nil
         configuration.ntfy = nil

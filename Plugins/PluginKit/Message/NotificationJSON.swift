@@ -1,23 +1,29 @@
-import PluginKit
 import Units
 
-/// The body of a request: the rendered notification as a JSON object.
+/// The rendered notification as a JSON object, for programs to read.
 ///
 /// It holds what the notification's mode has, and nothing else: the router leaves out what a stricter mode may not
 /// show. Members of the rule's block stand beside the message's own, whose names they cannot have.
-enum Message {
+package enum NotificationJSON {
     /// In bytes. Standard Webhooks asks senders to stay below 20 KB.
-    static let limit = 20_000
+    package static let limit = 20_000
     /// The names of the message's own members.
-    static let names: [StaticString] = [
+    private static let names: [StaticString] = [
         "id", "mode", "signal", "count", "urgency", "expires_at", "recipient", "title", "subtitle", "body", "category",
         "thread", "collapse_key", "url", "actions", "data", "sealed",
     ]
 
-    /// The bytes to send. `recipient` is what the app's server knows the device by, nil for an endpoint of its own.
-    static func make(
+    /// Throws for a rule's block that has a name of the message's own.
+    package static func check(_ block: JSONObject) throws(PluginError) {
+        if let name = names.first(where: block.contains) {
+            throw PluginError(at: "/\(name)", "expected a name that the message does not have itself")
+        }
+    }
+
+    /// The bytes to send. `recipient` is what the app's server knows the device by, nil where the address says it.
+    package static func make(
         _ notification: borrowing Notification,
-        recipient: String?
+        recipient: String? = nil
     ) throws(ReadableMessageError) -> [UInt8] {
         guard let data = try? notification.data.jsonObject(), let sealed = try? notification.sealed.jsonObject(),
             let native = try? notification.native.jsonObject()

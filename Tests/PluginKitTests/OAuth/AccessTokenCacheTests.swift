@@ -3,8 +3,6 @@ import Testing
 import TimeTestSupport
 import Units
 
-@testable import FCMTransport
-
 struct AccessTokenCacheTests {
     private static let hour: Timestamp = 3_600_000
     private static let grant = AccessGrant(authorization: "Bearer a", lifetime: .hours(1))

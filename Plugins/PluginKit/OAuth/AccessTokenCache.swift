@@ -1,17 +1,16 @@
-import PluginKit
 import Units
 
 /// The access token in use and the messages that wait for one: a pure state machine with at most one token request in
 /// flight. A token is renewed while the old one is still valid, so that usually only the first message waits.
-struct AccessTokenCache<Waiter: Sendable>: Sendable {
-    struct Token: Sendable, Hashable {
+package struct AccessTokenCache<Waiter: Sendable>: Sendable {
+    package struct Token: Sendable, Hashable {
         /// The value of `authorization`.
-        let authorization: String
+        package let authorization: String
         /// Counts the tokens. Distinguishes answers to an old token from answers to the current one.
-        let generation: Int
+        package let generation: Int
     }
 
-    enum Reply: Sendable {
+    package enum Reply: Sendable {
         case use(Token)
         /// ``granted(_:askedAt:)`` or ``failed(_:now:)`` returns the waiter later.
         case wait
@@ -22,9 +21,9 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     }
 
     /// How many may wait at a time.
-    static var waiterLimit: Int { 1024 }
+    package static var waiterLimit: Int { 1024 }
     /// How long before its end a token is renewed.
-    static var renewalLead: Duration { .minutes(5) }
+    package static var renewalLead: Duration { .minutes(5) }
     /// Consecutive failures pause for 1 s, 2 s, 4 s, … 64 s.
     private static var longestPauseExponent: Int { 6 }
     /// The longest pause that a token endpoint can ask for.
@@ -48,8 +47,11 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     private var isRequestUnderWay = false
     private var generation = 0
 
+    /// Has no token yet.
+    package init() {}
+
     /// `mustRequest`: the caller has to request a token now and report the result.
-    mutating func ask(_ waiter: Waiter, now: Timestamp) -> (reply: Reply, mustRequest: Bool) {
+    package mutating func ask(_ waiter: Waiter, now: Timestamp) -> (reply: Reply, mustRequest: Bool) {
         if let serving, now < serving.endsAt {
             let mustRequest = now >= serving.renewsAt && !isRequestUnderWay && !isPausing(now)
             isRequestUnderWay = isRequestUnderWay || mustRequest
@@ -69,7 +71,7 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     }
 
     /// A token arrived that was requested at `askedAt`. Returns it and everybody who waited for it.
-    mutating func granted(_ grant: AccessGrant, askedAt: Timestamp) -> (token: Token, waiters: [Waiter]) {
+    package mutating func granted(_ grant: AccessGrant, askedAt: Timestamp) -> (token: Token, waiters: [Waiter]) {
         generation += 1
         let token = Token(authorization: grant.authorization, generation: generation)
         let lead = min(Self.renewalLead, grant.lifetime / 2)
@@ -84,7 +86,7 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
 
     /// A token request failed with `outcome`. Returns everybody who waited. No token is requested during a pause that
     /// grows with each failure; the outcome can lengthen it to an hour at most.
-    mutating func failed(_ outcome: Outcome, now: Timestamp) -> [Waiter] {
+    package mutating func failed(_ outcome: Outcome, now: Timestamp) -> [Waiter] {
         let failures = (pause?.failures ?? 0) + 1
         let length = Duration.seconds(1 << min(failures - 1, Self.longestPauseExponent))
         pause = Pause(
@@ -96,14 +98,14 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     }
 
     /// The token of a generation was refused and is used no more.
-    mutating func discard(generation: Int) {
+    package mutating func discard(generation: Int) {
         if serving?.token.generation == generation {
             serving = nil
         }
     }
 
     /// Removes the first waiter that matches; nil if there is none.
-    mutating func withdraw(where matches: (Waiter) -> Bool) -> Waiter? {
+    package mutating func withdraw(where matches: (Waiter) -> Bool) -> Waiter? {
         waiting.firstIndex(where: matches).map { waiting.remove(at: $0) }
     }
 
@@ -120,9 +122,15 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
 }
 
 /// An access token from the token endpoint (RFC 6749 section 5.1).
-struct AccessGrant: Sendable, Hashable {
+package struct AccessGrant: Sendable, Hashable {
     /// The value of `authorization`: `Bearer …`.
-    let authorization: String
+    package let authorization: String
     /// From the time of the request.
-    let lifetime: Duration
+    package let lifetime: Duration
+
+    /// Takes the header's value as it is.
+    package init(authorization: String, lifetime: Duration) {
+        self.authorization = authorization
+        self.lifetime = lifetime
+    }
 }

@@ -1,0 +1,115 @@
+import PluginKit
+import Synchronization
+import Units
+
+/// Sends messages through the operator's mail server, over streams of the host's.
+final class MailSender: Sendable {
+    private struct State {
+        var pool: SMTPPool<Ticket>
+        var streams: [Int: HostStream] = [:]
+    }
+
+    private let target: StreamTarget
+    private let host: Host
+    private let now: @Sendable () -> Timestamp
+    private let reports: MailReports
+    private let state: Mutex<State>
+
+    init(_ configuration: EmailConfiguration, host: Host, now: @escaping @Sendable () -> Timestamp) {
+        target = configuration.server.target
+        self.host = host
+        self.now = now
+        reports = MailReports(host)
+        state = Mutex(State(pool: SMTPPool(configuration.server, connections: configuration.connections)))
+    }
+
+    /// Sends a message as soon as a connection is free.
+    func send(_ mail: OutgoingMail, _ ticket: Ticket) -> Admission {
+        guard let actions = state.withLock({ $0.pool.deliver(mail, for: ticket) }) else { return .busy }
+        perform(actions)
+        return .accepted
+    }
+
+    /// Ends a delivery that still waits for a connection.
+    func cancel(_ number: UInt64) {
+        let ticket = state.withLock { $0.pool.withdraw { $0.number == number } }
+        ticket?.complete(Outcome(.retry, reason: "cancelled"))
+    }
+
+    private func handle(_ event: StreamEvent, _ number: Int, _ stream: HostStream) {
+        perform(
+            state.withLock { state in
+                switch event {
+                case .opened:
+                    state.streams[number] = stream
+                    return state.pool.opened(number)
+                case .received(let bytes): return state.pool.received(bytes, on: number)
+                case .drained: return []
+                case .closed(let reason):
+                    state.streams[number] = nil
+                    return state.pool.closed(number, reason)
+                }
+            }
+        )
+    }
+
+    /// Done without the lock, as a ticket's end may bring the next delivery. No connection has two things to write at a
+    /// time, so nothing overtakes anything.
+    private func perform(_ actions: [SMTPPool<Ticket>.Action]) {
+        for action in actions {
+            switch action {
+            case .open(let number): open(number)
+            case .write(let number, let bytes):
+                // More than a stream takes at once means that the server reads nothing.
+                if let stream = stream(number), stream.write(bytes) == .busy { stream.close() }
+            case .startTLS(let number): stream(number)?.startTLS()
+            case .close(let number): stream(number)?.close()
+            case .complete(let ticket, let outcome):
+                reports.report(outcome, now: now())
+                ticket.complete(outcome)
+            }
+        }
+    }
+
+    private func open(_ number: Int) {
+        do throws(PluginError) {
+            _ = try host.openStream(to: target) { [self] stream, event in handle(event, number, stream) }
+        } catch {
+            host.log(.warning, "no connection to the mail server: \(error)")
+            perform(state.withLock { $0.pool.closed(number, "no-stream") })
+        }
+    }
+
+    private func stream(_ number: Int) -> HostStream? { state.withLock { $0.streams[number] } }
+}
+
+/// Logs what the operator has to look at, seldom. Never what the server says: it may quote addresses.
+struct MailReports: Sendable {
+    private let log: SeldomLog<String>
+
+    init(_ host: Host) {
+        log = SeldomLog(host)
+    }
+
+    func report(_ outcome: Outcome, now: Timestamp) {
+        let message: String
+        switch (outcome.kind, outcome.reason) {
+        case (.misconfigured, "bad-credentials"): message = "the mail server refuses username and password"
+        case (.misconfigured, "starttls-missing"):
+            message = "the mail server offers no STARTTLS: check port and security"
+        case (.misconfigured, "no-login-mechanism"):
+            message = "the mail server takes neither PLAIN nor LOGIN: is username needed?"
+        case (.misconfigured, "login-required"): message = "the mail server wants username and password"
+        case (.misconfigured, "sender-refused"):
+            message = "the mail server does not take mail from return_path or from"
+        case (.misconfigured, let reason): message = "the mail server refuses the connection: \(reason)"
+        case (.rejected, "policy"):
+            message = "the mail server refuses a message by its policy: may the account send to any domain?"
+        case (.rejected, "smtputf8-missing"):
+            message = "an address needs SMTPUTF8, which the mail server does not offer"
+        default: return
+        }
+        let code = outcome.status == 0 ? "" : " (\(outcome.status))"
+        log.log(outcome.reason, outcome.kind == .misconfigured ? .error : .warning, now: now, message + code)
+    }
+}

@@ -1,0 +1,77 @@
+public import PluginKit
+import Units
+
+/// MQTT 3.1.1 and 5: publishes each notification as JSON at the operator's broker, to a topic of the registration's.
+public final class MQTTTransport: PluginTransport {
+    public static let platform: StaticString = "mqtt"
+    public static let description: StaticString? = MQTTDescription.json
+
+    private let topicPrefix: String
+    private let isRetained: Bool
+    private let sender: MQTTSender
+    private let now: @Sendable () -> Timestamp
+
+    public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
+    }
+
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
+        let configuration = try MQTTConfiguration(configuration)
+        topicPrefix = configuration.topicPrefix
+        isRetained = configuration.isRetained
+        sender = MQTTSender(configuration, host: host, now: now)
+        self.now = now
+    }
+
+    public static func check(_ block: JSONObject) throws(PluginError) {
+        try NotificationJSON.check(block)
+    }
+
+    public func validate(_ registration: borrowing Registration) throws(PluginError) {
+        _ = try topic(registration)
+    }
+
+    public func deliver(
+        _ ticket: Ticket,
+        _ registration: borrowing Registration,
+        _ notification: borrowing Notification
+    ) -> Admission {
+        let topic: String
+        do throws(PluginError) {
+            topic = try self.topic(registration)
+        } catch {
+            return .invalid
+        }
+        switch notification.mode {
+        case nil: return .unsupported
+        case .sealed where notification.sealed.isEmpty: return .unsupported
+        default: break
+        }
+        do throws(ReadableMessageError) {
+            let message = MQTTMessage(
+                topic: topic,
+                payload: try NotificationJSON.make(notification),
+                isRetained: isRetained,
+                lifetimeSeconds: notification.expiresAt.map { UInt32(clamping: max(1, ($0 - now()).seconds)) }
+            )
+            return sender.send(message, ticket)
+        } catch {
+            ticket.complete(Outcome(.rejected, reason: error.rawValue))
+            return .accepted
+        }
+    }
+
+    public func cancel(_ number: UInt64) {
+        sender.cancel(number)
+    }
+
+    private func topic(_ registration: borrowing Registration) throws(PluginError) -> String {
+        let token = registration.token.string
+        guard TopicName.isPlain(token) else {
+            throw PluginError(
+                "token: expected a topic such as phones/living-room, without + and #, at most \(TopicName.limit) bytes"
+            )
+        }
+        return topicPrefix + token
+    }
+}

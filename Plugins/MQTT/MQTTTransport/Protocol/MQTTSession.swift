@@ -1,0 +1,150 @@
+import PluginKit
+
+/// One connection to a broker, as a pure state machine: what happens on it goes in, what is to be done comes out.
+/// Messages go by numbers of the caller's.
+struct MQTTSession: Sendable {
+    enum Action: Sendable, Equatable {
+        case write([UInt8])
+        case close
+        /// Messages may be published from now on, and ``pingDue()`` wants to be called this often; 0: never.
+        case ready(pingSeconds: Int64)
+        /// What became of a message.
+        case finished(Int, Outcome)
+        /// There is no getting through to the broker: this is the outcome of all messages that wait.
+        case failed(Outcome)
+    }
+
+    private enum Step: Sendable {
+        case connecting
+        /// CONNECT is sent.
+        case greeting
+        case ready
+        case over
+    }
+
+    /// Messages under way at most. Together they fit into what a stream takes at once.
+    static let inFlightLimit = 32
+
+    private let broker: MQTTBroker
+    private var step = Step.connecting
+    private var reader: MQTTReader
+    private var limits = MQTTLimits()
+    /// The messages that wait for their PUBACK, by the packets' identifiers.
+    private var inFlight: [UInt16: Int] = [:]
+    private var lastID: UInt16 = 0
+    private var awaitsPong = false
+
+    init(_ broker: MQTTBroker) {
+        self.broker = broker
+        reader = MQTTReader(broker.version)
+    }
+
+    /// Whether ``publish(_:as:)`` may be called.
+    var isReady: Bool { step == .ready && inFlight.count < min(MQTTSession.inFlightLimit, Int(limits.receiveMaximum)) }
+    /// Whether nothing more will be sent on it.
+    var isOver: Bool { step == .over }
+
+    mutating func opened() -> [Action] {
+        guard step == .connecting else { return [] }
+        step = .greeting
+        return [
+            .write(
+                MQTTPacket.connect(
+                    broker.version,
+                    clientID: broker.clientID,
+                    username: broker.username,
+                    password: broker.password,
+                    keepAliveSeconds: broker.keepAliveSeconds
+                )
+            )
+        ]
+    }
+
+    mutating func received(_ bytes: [UInt8]) -> [Action] {
+        var actions: [Action] = []
+        do throws(MQTTReader.Malformed) {
+            for reply in try reader.take(bytes) where step != .over { actions += try answer(reply) }
+        } catch {
+            actions += giveUp(Outcome(.retry, reason: "protocol", scope: .transport)) + [.close]
+        }
+        return actions
+    }
+
+    /// The connection has ended; `reason` is empty where it ended in order.
+    mutating func closed(_ reason: String) -> [Action] {
+        giveUp(Outcome(.retry, reason: reason.isEmpty ? "closed" : reason, scope: .transport))
+    }
+
+    /// Sends PINGREQ; a broker that has not answered the last one is gone.
+    mutating func pingDue() -> [Action] {
+        guard step == .ready else { return [] }
+        guard !awaitsPong else { return giveUp(Outcome(.retry, reason: "timeout", scope: .transport)) + [.close] }
+        awaitsPong = true
+        return [.write(MQTTPacket.pingRequest)]
+    }
+
+    /// Sends a message; only while ``isReady``.
+    mutating func publish(_ message: MQTTMessage, as number: Int) -> [Action] {
+        guard limits.allowsQoS1 || broker.quality == 0 else {
+            return [.finished(number, Outcome(.misconfigured, reason: "qos-not-supported"))]
+        }
+        guard limits.allowsRetained || !message.isRetained else {
+            return [.finished(number, Outcome(.misconfigured, reason: "retain-not-supported"))]
+        }
+        let id = broker.quality == 0 ? nil : nextID()
+        let packet = MQTTPacket.publish(message, id: id, broker.version)
+        guard packet.count <= min(limits.packetSize.map { Int($0) } ?? .max, MQTTPacket.limit) else {
+            return [.finished(number, Outcome(.rejected, reason: "payload-too-large"))]
+        }
+        guard let id else {
+            // Nothing tells what becomes of it.
+            return [.write(packet), .finished(number, Outcome(.delivered, reason: "sent"))]
+        }
+        inFlight[id] = number
+        return [.write(packet)]
+    }
+
+    private mutating func answer(_ reply: MQTTReply) throws(MQTTReader.Malformed) -> [Action] {
+        switch (step, reply) {
+        case (.greeting, .connected(let limits)):
+            self.limits = limits
+            step = .ready
+            let keepAlive = limits.keepAliveSeconds ?? broker.keepAliveSeconds
+            // Twice in the time after which the broker may give us up, with half of it to spare.
+            return [.ready(pingSeconds: keepAlive == 0 ? 0 : max(1, Int64(keepAlive) / 2))]
+        case (.greeting, .refused(let code)):
+            let outcome = broker.version == .v5 ? MQTTReason.refusal5(code) : MQTTReason.refusal3(code)
+            return giveUp(outcome) + [.close]
+        case (.ready, .acknowledged(let id, let reason)):
+            guard let number = inFlight.removeValue(forKey: id) else { throw MQTTReader.Malformed() }
+            return [.finished(number, MQTTReason.acknowledgement(reason))]
+        case (.ready, .pong):
+            awaitsPong = false
+            return []
+        case (.greeting, .disconnected(let reason)), (.ready, .disconnected(let reason)):
+            return giveUp(MQTTReason.disconnection(reason)) + [.close]
+        default: throw MQTTReader.Malformed()
+        }
+    }
+
+    /// The next identifier that no message under way has; never 0.
+    private mutating func nextID() -> UInt16 {
+        repeat {
+            lastID = lastID == .max ? 1 : lastID + 1
+        } while inFlight[lastID] != nil
+        return lastID
+    }
+
+    /// Ends whatever is under way.
+    private mutating func giveUp(_ outcome: Outcome) -> [Action] {
+        defer {
+            step = .over
+            inFlight = [:]
+        }
+        switch step {
+        case .connecting, .greeting: return [.failed(outcome)]
+        case .ready: return inFlight.values.sorted().map { .finished($0, outcome) }
+        case .over: return []
+        }
+    }
+}

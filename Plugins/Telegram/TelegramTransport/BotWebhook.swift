@@ -1,0 +1,121 @@
+import Cipher
+import PluginKit
+import Synchronization
+import Units
+
+/// Has Telegram post to the router what people write to the bot, and knows its posts from other people's.
+final class BotWebhook: Sendable {
+    private static let path = "/updates"
+    private static let secretKey = "webhook-secret"
+    private static let firstWait: Duration = .seconds(5)
+    private static let longestWait: Duration = .hours(1)
+
+    private let host: Host
+    private let url: String
+    private let methodsURL: String
+    private let secret: [UInt8]
+    private let now: @Sendable () -> Timestamp
+    private let failures = Mutex(0)
+
+    /// Nil when nothing reaches the router from outside. Throws when the router has no timers or keeps nothing.
+    init?(_ methodsURL: String, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
+        guard let inboundURL = host.inboundURL else { return nil }
+        self.host = host
+        self.methodsURL = methodsURL
+        self.now = now
+        url = inboundURL + Self.path
+        if let kept = try host.state(Self.secretKey) {
+            secret = kept
+        } else {
+            secret = Self.newSecret()
+            try host.setState(Self.secretKey, secret)
+        }
+        try start(after: .zero)
+    }
+
+    /// 64 digits: Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and -.
+    private static func newSecret() -> [UInt8] {
+        var random = SystemRandomNumberGenerator()
+        let digits = Array("0123456789abcdef".utf8)
+        return (0..<64).map { _ in digits[Int(random.next(upperBound: UInt(16)))] }
+    }
+
+    /// Whether Telegram sent that: nobody else knows the secret.
+    func isAuthentic(_ request: InboundRequest) -> Bool {
+        guard let secret = request.header("x-telegram-bot-api-secret-token") else { return false }
+        return ConstantTime.areEqual(Array(secret.utf8), self.secret)
+    }
+
+    /// Whether a request is for the place that Telegram was told.
+    func isMeant(by request: InboundRequest) -> Bool { request.method == "POST" && request.path == Self.path }
+
+    private func start(after wait: Duration) throws(PluginError) {
+        _ = try host.startTimer(after: wait) { [weak self] in self?.register() }
+    }
+
+    private func register() {
+        var writer = JSONWriter(reservingBytes: 256)
+        writer.beginObject()
+        writer.key("url")
+        writer.string(url)
+        writer.key("secret_token")
+        writer.string(String(decoding: secret, as: UTF8.self))
+        writer.key("allowed_updates")
+        writer.beginArray()
+        writer.string("message")
+        writer.endArray()
+        writer.key("max_connections")
+        // The router takes eight at a time.
+        writer.integer(4)
+        writer.endObject()
+        var request = HTTPRequest("POST", url: methodsURL + "setWebhook")
+        request.addHeader("content-type", "application/json")
+        request.maxResponseBytes = 4096
+        request.body = writer.bytes
+        let admission = host.send(request) { [weak self] in self?.judge($0) }
+        if case .accepted = admission { return }
+        retry(after: Self.firstWait)
+    }
+
+    private func judge(_ response: borrowing HTTPResponse) {
+        let body = try? response.body.jsonObject()
+        if response.status == 200, body?["ok"]?.bool == true {
+            failures.withLock { $0 = 0 }
+            host.log(.info, "Telegram posts what people write to the bot to \(url)")
+            return
+        }
+        let failed = failures.withLock { failures in
+            failures += 1
+            return failures
+        }
+        var wait = min(Self.longestWait, Self.firstWait * (1 << min(failed - 1, 10)))
+        if let seconds = body?["parameters"]?.object?["retry_after"]?.integer, (1...86_400).contains(seconds) {
+            wait = max(wait, .seconds(seconds))
+        }
+        // Once the wait is long, each failure is worth a line.
+        if failed == 1 || wait >= Self.longestWait {
+            host.log(.error, "\(reason(response, body)), so people cannot link or stop anything; tried again")
+        }
+        retry(after: wait)
+    }
+
+    private func reason(_ response: borrowing HTTPResponse, _ body: JSONObject?) -> String {
+        switch response.status {
+        case 0: return "Telegram does not learn the bot's webhook: \(response.failure)"
+        case 401, 404: return "Telegram does not know the bot: check its token"
+        default:
+            let text = body?["description"]?.string ?? ""
+            let words = text.unicodeScalars.filter { (" "..."~").contains($0) }.prefix(200)
+            return
+                "Telegram refuses the bot's webhook \(url): \(response.status) \(String(String.UnicodeScalarView(words)))"
+        }
+    }
+
+    private func retry(after wait: Duration) {
+        do throws(PluginError) {
+            try start(after: wait)
+        } catch {
+            host.log(.error, "Telegram is not told the bot's webhook: \(error)")
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import PluginKit
+import Synchronization
+import Units
+
+/// An answer of the Bot API to `sendMessage`: `{"ok":true,…}` or `{"ok":false,"error_code":403,"description":"…"}`.
+///
+/// Telegram tells refusals apart by the text alone, in English.
+struct TelegramAnswer {
+    enum Verdict: Hashable {
+        case outcome(Outcome)
+        /// The bot knows no such chat: its person has not opened it yet, or it is another bot's.
+        case unknownChat(Outcome)
+        /// The group has another number now.
+        case moved(to: Int64)
+        /// So many messages in so short a time are too many: those to this chat, or all of them.
+        case flooded(Outcome)
+    }
+
+    /// Texts of 400 and 403 from which nothing more will come of the chat.
+    private static let ends: [(part: StaticString, reason: String)] = [
+        ("blocked by the user", "blocked"), ("user is deactivated", "deactivated"), ("was kicked", "kicked"),
+        ("is not a member", "not-a-member"), ("chat was deleted", "chat-deleted"),
+        ("chat was deactivated", "chat-deleted"),
+    ]
+
+    let status: UInt32
+    private let failure: String
+    private let isGood: Bool
+    /// In lower case.
+    private let description: String
+    private let migratesTo: Int64?
+    private let retryAfter: Duration
+
+    init(_ response: borrowing HTTPResponse, now: Timestamp) {
+        status = response.status
+        failure = response.failure
+        // Bodies of proxies and overloaded servers need not be JSON.
+        let body = try? response.body.jsonObject()
+        let parameters = body?["parameters"]?.object
+        isGood = body?["ok"]?.bool != false
+        description = (body?["description"]?.string ?? "").lowercased()
+        migratesTo = parameters?["migrate_to_chat_id"]?.integer
+        let seconds = parameters?["retry_after"]?.integer ?? 0
+        retryAfter =
+            (1...86_400).contains(seconds) ? .seconds(seconds) : response.retryAfter(now: now)
+    }
+
+    var verdict: Verdict {
+        switch status {
+        case 0: .outcome(Outcome(.retry, reason: failure))
+        case 200...299:
+            // A person who gets a message again and again is worse off than one who misses it.
+            isGood ? outcome(.delivered, "delivered") : outcome(.retry, "unreadable")
+        case 300...399: outcome(.rejected, "redirect")
+        case 400: refusal
+        case 401, 404: outcome(.misconfigured, "bad-bot-token")
+        case 403: refusal
+        case 408: outcome(.retry, "timeout")
+        case 413: outcome(.rejected, "payload-too-large")
+        case 429: .flooded(plain(.retry, "too-many-requests"))
+        case 400...499: outcome(.rejected, "other")
+        case 503: outcome(.retry, "server-error", .transport)
+        default: outcome(.retry, "server-error")
+        }
+    }
+
+    private var refusal: Verdict {
+        if let migratesTo { return .moved(to: migratesTo) }
+        if let end = Self.ends.first(where: { says($0.part) }) { return outcome(.gone, end.reason) }
+        if says("chat not found") || says("peer_id_invalid") { return .unknownChat(plain(.gone, "chat-not-found")) }
+        if says("initiate conversation") { return .unknownChat(plain(.rejected, "not-started")) }
+        if says("message is too long") { return outcome(.rejected, "payload-too-large") }
+        if says("rights") { return outcome(.rejected, "no-rights") }
+        return outcome(.rejected, status == 403 ? "forbidden" : "bad-request")
+    }
+
+    private func says(_ part: StaticString) -> Bool { description.firstRange(of: part.description) != nil }
+
+    private func outcome(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Verdict {
+        .outcome(plain(kind, reason, scope))
+    }
+
+    private func plain(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Outcome {
+        Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : .zero, reason: reason, scope: scope)
+    }
+}
+
+/// Whether 429 is about one chat or about the bot, which Telegram does not say: while one chat has to wait, the same
+/// answer to another means the bot.
+final class FloodControl: Sendable {
+    private struct Flood: Sendable {
+        let chat: Int64
+        let endsAt: Timestamp
+    }
+
+    private static let usualWait: Duration = .seconds(5)
+
+    private let last = Mutex<Flood?>(nil)
+
+    /// `outcome` with what it holds up.
+    func judge(_ outcome: Outcome, to chat: Int64, now: Timestamp) -> Outcome {
+        var outcome = outcome
+        if outcome.retryAfter == .zero { outcome.retryAfter = Self.usualWait }
+        outcome.scope = last.withLock { last in
+            let isOthers = last.map { $0.chat != chat && now < $0.endsAt } ?? false
+            last = Flood(chat: chat, endsAt: now + outcome.retryAfter)
+            return isOthers ? .transport : .device
+        }
+        return outcome
+    }
+}

@@ -1,0 +1,228 @@
+public import PluginKit
+import Synchronization
+import Units
+
+/// Telegram, by a bot: messages that a person or a group reads, at the number of a chat or at a code that somebody
+/// brings to the bot.
+public final class TelegramTransport: PluginTransport {
+    public static let platform: StaticString = "telegram"
+    public static let description: StaticString? = TelegramDescription.json
+
+    /// So long after its registration a person may need to open the bot.
+    private static let patience: Duration = .minutes(15)
+    private static let pauseWhilePatient: Duration = .seconds(10)
+    private static let timeout: Duration = .seconds(20)
+
+    private let configuration: TelegramConfiguration
+    private let host: Host
+    private let now: @Sendable () -> Timestamp
+    private let links: ChatLinks
+    private let webhook: BotWebhook?
+    private let floods = FloodControl()
+    private let reports: SeldomLog<String>
+    /// Whether Telegram accepted a message since the start: then the bot is the one that people opened.
+    private let hasDelivered = Atomic(false)
+
+    public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
+        try self.init(configuration: configuration, host: host, now: Timestamp.now)
+    }
+
+    init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
+        self.configuration = try TelegramConfiguration(configuration)
+        self.host = host
+        self.now = now
+        links = ChatLinks(host)
+        reports = SeldomLog(host)
+        webhook = try BotWebhook(self.configuration.methodsURL, host: host, now: now)
+    }
+
+    public func validate(_ registration: borrowing Registration) throws(PluginError) {
+        switch ChatTarget(registration.token.string) {
+        case .chat: break
+        case .code where webhook != nil: break
+        case .code:
+            throw PluginError("token: expected a chat's number, as nothing reaches this router's bot to link a code")
+        case nil:
+            throw PluginError(
+                "token: expected a chat's number, or a link code of \(ChatTarget.codeLengths.lowerBound) to "
+                    + "\(ChatTarget.codeLengths.upperBound) letters, digits, - and _, with a letter among them"
+            )
+        }
+    }
+
+    public func deliver(
+        _ ticket: Ticket,
+        _ registration: borrowing Registration,
+        _ notification: borrowing Notification
+    ) -> Admission {
+        guard let target = ChatTarget(registration.token.string) else { return .invalid }
+        let message: TelegramMessage
+        do throws(ReadableMessageError) {
+            guard let readable = try TelegramMessage(notification, configuration.wakeTexts) else { return .unsupported }
+            message = readable
+        } catch {
+            ticket.complete(Outcome(.rejected, reason: error.rawValue))
+            return .accepted
+        }
+        let now = now()
+        let isRecent = now < registration.registeredAt + Self.patience
+        let link = links.link(of: target, today: now.day)
+        guard link?.isStopped != true else {
+            ticket.complete(Outcome(.gone, reason: "stopped"))
+            return .accepted
+        }
+        let push = Push(ticket: ticket, message: message, target: target, isRecent: isRecent, isLinked: link != nil)
+        switch (target, link) {
+        case (_, let link?): return send(push, to: link.chat)
+        case (.chat(let chat), nil): return send(push, to: chat)
+        case (.code, nil):
+            // Never gone: the person may open the link any time, and the code is of use to nobody else.
+            let outcome = Outcome(.rejected, reason: "not-linked")
+            ticket.complete(isRecent ? Self.later(outcome) : outcome)
+            return .accepted
+        }
+    }
+
+    /// `status` tells apps the bot's name.
+    public func command(
+        _ words: [String],
+        completion: @escaping @Sendable (CommandAnswer) -> Void
+    ) -> Admission {
+        guard words == ["status"] else { return .unsupported }
+        var status = JSONWriter(reservingBytes: 64)
+        status.beginObject()
+        if let name = configuration.botName {
+            status.key("clients")
+            status.beginObject()
+            status.key("bot")
+            status.beginArray()
+            status.string(name)
+            status.endArray()
+            status.endObject()
+        }
+        status.endObject()
+        completion(CommandAnswer(isGood: true, text: String(decoding: status.bytes, as: UTF8.self)))
+        return .accepted
+    }
+
+    public func receive(
+        _ request: InboundRequest,
+        answer: @escaping @Sendable (InboundAnswer) -> Void
+    ) -> Admission {
+        guard let webhook, webhook.isMeant(by: request) else { return .unsupported }
+        guard webhook.isAuthentic(request) else {
+            answer(InboundAnswer(status: 403))
+            return .accepted
+        }
+        // What asks nothing of us is answered like the rest: Telegram would send it again.
+        let text = BotUpdate(request.body).flatMap { update in reply(to: update).map { (update.chat, $0) } }
+        answer(text.map { BotReply(chat: $0, text: $1).answer } ?? InboundAnswer(status: 200))
+        return .accepted
+    }
+
+    /// Does what a person asks for, and says what to answer.
+    private func reply(to update: BotUpdate) -> String? {
+        let replies = configuration.replies
+        let today = now().day
+        switch update.command {
+        case .start(let code?):
+            links.resume(update.chat)
+            guard case .code(let code)? = ChatTarget(code) else { return replies.start(update.chat) }
+            switch links.link(code, to: update.chat, today: today) {
+            case .linked: return replies.linked
+            case .taken: return replies.taken
+            case .full:
+                reports.log("full", .error, now: now(), "there is no room for further chats that are linked by a code")
+                return replies.taken
+            }
+        case .start(nil):
+            links.resume(update.chat)
+            return replies.start(update.chat)
+        case .stop:
+            // In a group anybody could write that; its administrators can remove the bot.
+            guard update.isPrivate else { return nil }
+            if !links.stop(update.chat, today: today) {
+                reports.log("full", .error, now: now(), "there is no room to note that a chat wants nothing more")
+            }
+            return replies.stopped
+        }
+    }
+
+    /// A message on its way.
+    private struct Push: Sendable {
+        let ticket: Ticket
+        let message: TelegramMessage
+        let target: ChatTarget
+        let isRecent: Bool
+        /// Whether its chat brought a code to this bot.
+        let isLinked: Bool
+    }
+
+    private func send(_ push: Push, to chat: Int64, isSecond: Bool = false) -> Admission {
+        var request = HTTPRequest(
+            "POST",
+            url: configuration.methodsURL + "sendMessage",
+            options: configuration.isTelegrams ? .multiplex : []
+        )
+        request.timeout = Self.timeout
+        request.maxResponseBytes = 16_384
+        request.addHeader("content-type", "application/json")
+        request.body = push.message.json(to: chat)
+        return host.send(request) { [self] response in
+            let now = now()
+            switch TelegramAnswer(response, now: now).verdict {
+            case .moved(let other) where !isSecond:
+                links.move(push.target, to: other, today: now.day)
+                if case .accepted = send(push, to: other, isSecond: true) { return }
+                push.ticket.complete(Outcome(.retry, status: response.status, reason: "moved"))
+            case let verdict: push.ticket.complete(outcome(of: verdict, push, to: chat, now: now))
+            }
+        }
+    }
+
+    private func outcome(of verdict: TelegramAnswer.Verdict, _ push: Push, to chat: Int64, now: Timestamp) -> Outcome {
+        switch verdict {
+        case .outcome(let outcome):
+            if outcome.kind == .delivered { hasDelivered.store(true, ordering: .relaxed) }
+            report(outcome, now: now)
+            return outcome
+        case .unknownChat(let outcome):
+            if push.isRecent, !push.isLinked { return Self.later(outcome) }
+            // Another bot's chats look the same.
+            guard outcome.kind != .gone || hasDelivered.load(ordering: .relaxed) else {
+                let outcome = Outcome(.retry, status: outcome.status, reason: outcome.reason)
+                report(outcome, now: now)
+                return outcome
+            }
+            return outcome
+        case .moved: return Outcome(.rejected, status: 400, reason: "moved")
+        case .flooded(let outcome): return floods.judge(outcome, to: chat, now: now)
+        }
+    }
+
+    /// Tries again while the person may still be about to open the bot.
+    private static func later(_ outcome: Outcome) -> Outcome {
+        Outcome(
+            .retry,
+            status: outcome.status,
+            retryAfter: pauseWhilePatient,
+            reason: outcome.reason,
+            scope: .device
+        )
+    }
+
+    private func report(_ outcome: Outcome, now: Timestamp) {
+        switch (outcome.kind, outcome.reason) {
+        case (.misconfigured, _):
+            reports.log(outcome.reason, .error, now: now, "Telegram does not know the bot: check its token")
+        case (.retry, "chat-not-found"):
+            reports.log(
+                outcome.reason,
+                .error,
+                now: now,
+                "Telegram knows none of the chats so far: is the token that of the bot that people opened?"
+            )
+        default: break
+        }
+    }
+}

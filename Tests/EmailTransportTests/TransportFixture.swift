@@ -1,0 +1,88 @@
+import CarillonABI
+import Foundation
+import PluginKit
+import PluginTestSupport
+import TimeTestSupport
+
+@testable import EmailTransport
+
+/// A transport on a host whose streams a test plays the mail server on.
+struct TransportFixture {
+    static let block: [String: any Sendable] = [
+        "server": "smtp.example.com", "from": "push@example.org", "security": "none",
+    ]
+
+    let host = FakeHost()
+    let clock = ManualClock()
+    let transport: EmailTransport
+
+    /// `more` goes into the configuration block.
+    init(_ more: [String: any Sendable] = [:]) throws {
+        let clock = clock
+        transport = try EmailTransport(
+            configuration: TransportFixture.object(TransportFixture.block.merging(more) { $1 }),
+            host: Host(host.pointer),
+            now: clock.now
+        )
+    }
+
+    static func object(_ members: [String: any Sendable]) throws -> JSONObject {
+        let text = try JSONSerialization.data(withJSONObject: members)
+        return try JSONObject(parsing: String(decoding: text, as: UTF8.self))
+    }
+
+    /// Delivers and returns what the transport said.
+    @discardableResult
+    func deliver(
+        _ sample: SampleNotification = .alert(title: "Alice", body: "See you at noon"),
+        to token: String = "bob@example.net",
+        ticket: UInt64 = 1
+    ) throws -> carillon_status {
+        let box = TransportBox(transport, host: try Host(host.pointer))
+        return SampleRegistration(token: token).withABI { registration in
+            sample.withABI { box.deliver(ticket, registration, $0) }
+        }
+    }
+
+    /// Connects the stream at `index`, and answers up to where a message may be sent.
+    func welcome(_ index: Int = 0, offers: [String] = ["SIZE 100000"]) {
+        host.streams.opened(index)
+        say("220 mx.example.com ESMTP", on: index)
+        let lines = ["mx.example.com"] + offers
+        for (number, line) in lines.enumerated() {
+            say("250\(number == lines.count - 1 ? " " : "-")\(line)", on: index)
+        }
+    }
+
+    /// The mail server says a line.
+    func say(_ line: String, on index: Int = 0) { host.streams.receive("\(line)\r\n", on: index) }
+
+    /// The mail server takes the message under way.
+    func take(on index: Int = 0) {
+        for line in ["250 sender", "250 recipient", "354 go ahead", "250 2.0.0 queued"] { say(line, on: index) }
+    }
+
+    /// The commands on a stream, without messages.
+    func commands(_ index: Int = 0) -> [String] {
+        var commands: [String] = []
+        var isInMessage = false
+        for line in host.streams.all[index].text.components(separatedBy: "\r\n") where !line.isEmpty {
+            if isInMessage {
+                isInMessage = line != "."
+            } else {
+                commands.append(line)
+                isInMessage = line == "DATA" && host.streams.all[index].text.contains("DATA\r\nFrom:")
+            }
+        }
+        return commands
+    }
+
+    /// The last message on a stream, with its lines and without the dot.
+    func message(_ index: Int = 0) -> String {
+        let text = host.streams.all[index].text
+        guard let start = text.range(of: "DATA\r\n", options: .backwards),
+            let end = text.range(of: "\r\n.\r\n", range: start.upperBound..<text.endIndex)
+        else { return "" }
+        return String(text[start.upperBound..<end.lowerBound]) + "\r\n"
+    }
+}

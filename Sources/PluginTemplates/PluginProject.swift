@@ -1,3 +1,4 @@
+import CPluginTemplates
 import Foundation
 
 /// A new plugin as `carillon plugin new` writes it: source, build file, test and README. It builds with the language's
@@ -9,6 +10,7 @@ package struct PluginProject: Sendable, Hashable {
         case cpp
         case swift
         case rust
+        case python
     }
 
     /// What a plugin does.
@@ -48,7 +50,7 @@ package struct PluginProject: Sendable, Hashable {
 
     /// The one file in C that needs nothing beside it but the headers.
     package static func sourceInC(_ name: PluginName) -> String {
-        PluginTexts(PluginProject(name)).text(PackageResources.transport_c_txt)
+        PluginTexts(PluginProject(name)).text(template_transport_c())
     }
 
     /// The commands that build, test and judge it, for whoever has just made it.

@@ -1,7 +1,8 @@
+import CPluginTemplates
+
 /// The files of one new plugin: the examples of this project under another name, and what is written for it.
 struct PluginTexts {
     private typealias File = PluginProject.File
-    private typealias Resources = PackageResources
 
     private let project: PluginProject
     private let name: String
@@ -16,19 +17,20 @@ struct PluginTexts {
     /// All but the README.
     var sources: [PluginProject.File] {
         switch project.language {
-        case .c: inC(ending: "c", Resources.transport_c_txt, Resources.filter_c_txt)
-        case .cpp: inC(ending: "cpp", Resources.transport_cpp_txt, Resources.filter_cpp_txt)
+        case .c: inC(ending: "c", template_transport_c(), template_filter_c())
+        case .cpp: inC(ending: "cpp", template_transport_cpp(), template_filter_cpp())
         case .rust: inRust
         case .swift: inSwift
+        case .python: inPython
         }
     }
 
     /// A template with the plugin's names. The examples are called webhook and wordlist, and the places that other
     /// templates leave open stand between two @.
-    func text(_ template: [UInt8], _ values: [String: String] = [:]) -> String {
+    func text(_ template: UnsafePointer<CChar>, _ values: [String: String] = [:]) -> String {
         // In C no type is called so.
         let title = project.language == .c ? project.name.title : type
-        var text = String(decoding: template, as: UTF8.self)
+        var text = String(cString: template)
             .replacing("contrib/examples/plugins/webhook", with: name)
             .replacing(project.kind == .transport ? "webhook" : "wordlist", with: name)
             .replacing(project.kind == .transport ? "Webhook" : "Wordlist", with: title)
@@ -42,11 +44,15 @@ struct PluginTexts {
 
     // MARK: The files of each language
 
-    private func inC(ending: String, _ transport: [UInt8], _ filter: [UInt8]) -> [PluginProject.File] {
+    private func inC(
+        ending: String,
+        _ transport: UnsafePointer<CChar>,
+        _ filter: UnsafePointer<CChar>
+    ) -> [PluginProject.File] {
         let isCPP = ending == "cpp"
-        let test = project.kind == .transport ? Resources.transport_test_c_txt : Resources.filter_test_c_txt
+        let test = project.kind == .transport ? template_transport_test_c() : template_filter_test_c()
         let build = text(
-            Resources.makefile_txt,
+            template_makefile(),
             [
                 "CC": isCPP ? "CXX" : "CC", "COMPILER": isCPP ? "c++" : "cc", "FLAGS": isCPP ? "CXXFLAGS" : "CFLAGS",
                 "STANDARD": isCPP ? "c++17" : "c11", "ENDING": ending, "BLOCK": block,
@@ -56,30 +62,46 @@ struct PluginTexts {
             File(path: "\(name).\(ending)", text: text(project.kind == .transport ? transport : filter)),
             File(path: "test.\(ending)", text: text(test)),
             File(path: "Makefile", text: build),
-            verbatim("plugin.exports", Resources.plugin_exports_txt),
-            verbatim("include/carillon/plugin.h", Resources.plugin_h_txt),
-            verbatim("include/carillon/json.h", Resources.json_h_txt),
+            verbatim("plugin.exports", template_plugin_exports()),
+            verbatim("include/carillon/plugin.h", template_plugin_h()),
+            verbatim("include/carillon/json.h", template_json_h()),
         ] + settings
     }
 
     /// The crate lies beside the plugin, so that Cargo needs no network.
     private var inRust: [PluginProject.File] {
         [
-            File(path: "Cargo.toml", text: text(Resources.cargo_toml_txt)),
+            File(path: "Cargo.toml", text: text(template_cargo_toml())),
             File(
                 path: "src/lib.rs",
-                text: text(project.kind == .transport ? Resources.transport_rs_txt : Resources.filter_rs_txt)
+                text: text(project.kind == .transport ? template_transport_rs() : template_filter_rs())
             ),
-            verbatim("carillon-plugin/Cargo.toml", Resources.crate_cargo_toml_txt),
-            verbatim("carillon-plugin/src/abi.rs", Resources.crate_abi_rs_txt),
-            verbatim("carillon-plugin/src/filter.rs", Resources.crate_filter_rs_txt),
-            verbatim("carillon-plugin/src/guard.rs", Resources.crate_guard_rs_txt),
-            verbatim("carillon-plugin/src/host.rs", Resources.crate_host_rs_txt),
-            verbatim("carillon-plugin/src/json.rs", Resources.crate_json_rs_txt),
-            verbatim("carillon-plugin/src/lib.rs", Resources.crate_lib_rs_txt),
-            verbatim("carillon-plugin/src/message.rs", Resources.crate_message_rs_txt),
-            verbatim("carillon-plugin/src/testing.rs", Resources.crate_testing_rs_txt),
-            verbatim("carillon-plugin/src/transport.rs", Resources.crate_transport_rs_txt),
+            verbatim("carillon-plugin/Cargo.toml", template_crate_cargo_toml()),
+            verbatim("carillon-plugin/src/abi.rs", template_crate_abi_rs()),
+            verbatim("carillon-plugin/src/filter.rs", template_crate_filter_rs()),
+            verbatim("carillon-plugin/src/guard.rs", template_crate_guard_rs()),
+            verbatim("carillon-plugin/src/host.rs", template_crate_host_rs()),
+            verbatim("carillon-plugin/src/json.rs", template_crate_json_rs()),
+            verbatim("carillon-plugin/src/lib.rs", template_crate_lib_rs()),
+            verbatim("carillon-plugin/src/message.rs", template_crate_message_rs()),
+            verbatim("carillon-plugin/src/testing.rs", template_crate_testing_rs()),
+            verbatim("carillon-plugin/src/stream.rs", template_crate_stream_rs()),
+            verbatim("carillon-plugin/src/testing_services.rs", template_crate_testing_services_rs()),
+            verbatim("carillon-plugin/src/ticket.rs", template_crate_ticket_rs()),
+            verbatim("carillon-plugin/src/timer.rs", template_crate_timer_rs()),
+            verbatim("carillon-plugin/src/transport.rs", template_crate_transport_rs()),
+        ] + settings
+    }
+
+    /// The module that the router gives a plugin lies beside it, for its test and for editors.
+    private var inPython: [PluginProject.File] {
+        let isTransport = project.kind == .transport
+        let test = isTransport ? template_transport_test_py() : template_filter_test_py()
+        return [
+            File(path: "\(name).py", text: text(isTransport ? template_transport_py() : template_filter_py())),
+            File(path: "test.py", text: text(test)),
+            File(path: "Makefile", text: text(template_makefile_python(), ["BLOCK": block])),
+            verbatim("carillon.py", template_carillon_py()),
         ] + settings
     }
 
@@ -89,22 +111,22 @@ struct PluginTexts {
         let isURL = project.package.contains("://") || project.package.hasPrefix("git@")
         let quoted = project.package.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
         let manifest = text(
-            Resources.package_swift_txt,
+            template_package_swift(),
             [
                 "PACKAGE": Self.identity(of: project.package),
                 "DEPENDENCY": isURL
                     ? ".package(url: \"\(quoted)\", branch: \"main\")" : ".package(path: \"\(quoted)\")",
             ]
         )
-        let source = isTransport ? Resources.transport_swift_txt : Resources.filter_swift_txt
-        let test = isTransport ? Resources.transport_test_swift_txt : Resources.filter_test_swift_txt
-        let entry = text(Resources.entry_swift_txt, ["ENTRIES": isTransport ? "transports" : "filters"])
+        let source = isTransport ? template_transport_swift() : template_filter_swift()
+        let test = isTransport ? template_transport_test_swift() : template_filter_test_swift()
+        let entry = text(template_entry_swift(), ["ENTRIES": isTransport ? "transports" : "filters"])
         return [
             File(path: "Package.swift", text: manifest),
             File(path: "Sources/\(logic)/\(logic).swift", text: text(source)),
             File(path: "Sources/\(type)Plugin/Entry.swift", text: entry),
             File(path: "Tests/\(logic)Tests/\(logic)Tests.swift", text: text(test)),
-            verbatim("plugin.exports", Resources.plugin_exports_txt),
+            verbatim("plugin.exports", template_plugin_exports()),
         ] + settings
     }
 
@@ -113,8 +135,8 @@ struct PluginTexts {
         project.kind == .filter ? [File(path: "settings.json", text: "{\"words\": [\"casino\"]}\n")] : []
     }
 
-    private func verbatim(_ path: String, _ template: [UInt8]) -> PluginProject.File {
-        File(path: path, text: String(decoding: template, as: UTF8.self))
+    private func verbatim(_ path: String, _ template: UnsafePointer<CChar>) -> PluginProject.File {
+        File(path: path, text: String(cString: template))
     }
 
     /// What SwiftPM calls a package that is used: the last part of where it is.
@@ -131,6 +153,11 @@ struct PluginTexts {
         case .c, .cpp:
             """
             make
+            make test
+            make check CARILLON=carillon
+            """
+        case .python:
+            """
             make test
             make check CARILLON=carillon
             """
@@ -156,7 +183,7 @@ struct PluginTexts {
             ? "Name the filter in `carillon.yaml`:\n\n    filters:\n      \(name): { settings: { words: [casino] } }"
             : "Give the platform to an app in `carillon.yaml`:\n\n    apps:\n      default:\n        \(name): {}"
         return text(
-            Resources.readme_md_txt,
+            template_readme_md(),
             [
                 "KIND": project.kind.rawValue,
                 "PURPOSE": isFilter
@@ -170,7 +197,7 @@ struct PluginTexts {
 
     private var install: String {
         switch project.language {
-        case .c, .cpp: "\nmake install PLUGINS=$HOME/carillon/plugins"
+        case .c, .cpp, .python: "\nmake install PLUGINS=$HOME/carillon/plugins"
         case .rust, .swift:
             """
 
@@ -184,6 +211,7 @@ struct PluginTexts {
     private var library: String {
         switch project.language {
         case .c, .cpp: "\(name).so"
+        case .python: "\(name).py"
         case .rust: "target/release/libcarillon_\(name.replacing("-", with: "_")).so"
         case .swift: ".build/release/lib\(type).so"
         }
@@ -197,6 +225,7 @@ struct PluginTexts {
         case .cpp: "C++"
         case .swift: "Swift"
         case .rust: "Rust"
+        case .python: "Python"
         }
     }
 
@@ -207,6 +236,14 @@ struct PluginTexts {
 
             `include/carillon/plugin.h` is the whole contract; `json.h` reads and writes JSON. Where the headers are installed,
             `pkg-config --cflags carillon` says where.
+
+            """
+        case .python:
+            """
+
+            `carillon.py` is what the router gives the plugin, in a copy for tests and editors: it is not to be installed. Modules of
+            Python's own library, and those that are installed for the interpreter, can be imported at the top of the file. Later, no
+            file can be opened.
 
             """
         case .rust:

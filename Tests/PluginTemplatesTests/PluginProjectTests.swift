@@ -1,6 +1,8 @@
+import CarillonPluginPython
 import CommandTestSupport
 import Foundation
 import PluginConformance
+import PluginIsolation
 import PluginTemplates
 import Testing
 
@@ -13,12 +15,16 @@ struct PluginProjectTests {
     @Test func templatesAreUpToDate() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
         let templates = root.appending(path: "Sources/PluginTemplates/Templates")
+        let python = "Sources/CarillonPluginPython/carillon-plugin-python"
         var originals = [
             "plugin.h.txt": "include/carillon/plugin.h", "json.h.txt": "include/carillon/json.h",
             "plugin.exports.txt": "Plugins/plugin.exports",
             "transport.c.txt": "contrib/examples/plugins/webhook.c",
             "transport.cpp.txt": "contrib/examples/plugins/webhook.cpp",
             "transport.rs.txt": "contrib/bindings/rust/examples/webhook.rs",
+            "transport.py.txt": "contrib/examples/plugins/webhook.py",
+            "filter.py.txt": "contrib/examples/plugins/wordlist.py",
+            "carillon.py.txt": "\(python)/carillon.py",
             "filter.c.txt": "contrib/examples/plugins/wordlist.c",
             "filter.cpp.txt": "contrib/examples/plugins/wordlist.cpp",
             "filter.rs.txt": "contrib/bindings/rust/examples/wordlist.rs",
@@ -64,12 +70,42 @@ struct PluginProjectTests {
         }
     }
 
+    @Test(
+        .enabled(if: has("/usr/bin/python3"), "there is no Python"),
+        arguments: ["3am-pager", "my-pager_2"],
+        PluginProject.Kind.allCases
+    )
+    func pluginInPythonPasses(name: String, kind: PluginProject.Kind) async throws {
+        try await expectPassed(try project(name, .python, kind), library: "\(name).py") { folder in
+            try make(in: folder, "test", "PYTHON=/usr/bin/python3")
+        }
+    }
+
     @Test(.enabled(if: has("cargo"), "there is no cargo")) func crateKeepsItsPromises() throws {
         let crate = Self.repository.appending(path: "contrib/bindings/rust").path
         let target = Self.repository.appending(path: ".build/rust").path
         let script = "cd '\(crate)' && CARGO_TARGET_DIR='\(target)' cargo test -q --offline"
         let run = try CommandRun("sh", ["-c", script])
         #expect(run.status == 0, "\(run.output)")
+    }
+
+    /// The example of the crate that uses every service.
+    @Test(.enabled(if: has("cargo"), "there is no cargo")) func pagerOfTheCratePasses() async throws {
+        let crate = Self.repository.appending(path: "contrib/bindings/rust").path
+        let folder = try Folder()
+        let target = Self.repository.appending(path: ".build/rust").path
+        let library = folder.url.appending(path: "snpp.so").path
+        let script = "cd '\(crate)' && CARGO_TARGET_DIR='\(target)' cargo build -q --offline --example snpp "
+        let run = try CommandRun(
+            "sh",
+            ["-c", script + "&& install -m 644 '\(target)/debug/examples/libsnpp.so' '\(library)'"]
+        )
+        try #require(run.status == 0, "\(run.output)")
+        let report = await PluginConformance.check(path: library)
+        #expect(report.isPassed, "\(report)")
+        let remark = { (check: ConformanceCheck) in report.results.first { $0.check == check }?.text }
+        #expect(remark(.services) == "1 timers, 1 keys")
+        #expect(remark(.deliverMany) == "it took 20 at once")
     }
 
     /// Whoever adds to the header adds to the crate; its own tests compare the layouts.
@@ -165,6 +201,13 @@ struct PluginProjectTests {
     private static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
+    /// What runs plugins in Python, beside the tests.
+    private static let pythonProgram: String? = {
+        let here = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map { [$0] } ?? []
+        let folders = (here + CommandLine.arguments).map { URL(filePath: $0).deletingLastPathComponent().path }
+        return folders.flatMap(PythonProgram.places).first { FileManager.default.fileExists(atPath: $0) }
+    }()
+
     private static func has(_ command: String) -> Bool {
         (try? CommandRun("sh", ["-c", "command -v \(command)"]))?.status == 0
     }
@@ -200,7 +243,9 @@ struct PluginProjectTests {
             let settings = try String(contentsOf: plugin.appending(path: "settings.json"), encoding: .utf8)
             configurations[project.name.text] = settings
         }
-        let report = await PluginConformance.check(path: path, configurations: configurations)
+        var plan = ConformancePlan(path: path, configurations: configurations)
+        plan.python = PythonPrograms(interpreter: "/usr/bin/python3", program: Self.pythonProgram ?? "")
+        let report = await PluginConformance.check(plan)
         #expect(report.isPassed, "\(report)")
         let checks = project.kind == .filter ? ConformanceCheck.ofFilters : ConformanceCheck.ofTransports
         #expect(report.results.map(\.check) == checks)

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::os::raw::c_char;
 
 /// The minor version that this crate knows.
-pub const MINOR: u32 = 5;
+pub const MINOR: u32 = 6;
 
 /// Bytes that somebody else owns. The text of the ABI is such bytes in UTF-8.
 #[repr(C)]
@@ -94,6 +94,9 @@ macro_rules! growing {
 
 pub type HttpDone = unsafe extern "C" fn(context: *mut c_void, response: *const HttpResponse);
 pub type CommandDone = unsafe extern "C" fn(context: *mut c_void, status: Status, answer: Str);
+pub type InboundDone = unsafe extern "C" fn(context: *mut c_void, answer: *const InboundAnswer);
+pub type ValueTaker = unsafe extern "C" fn(context: *mut c_void, value: Bytes);
+pub type TimerFired = unsafe extern "C" fn(context: *mut c_void);
 pub type Create =
     unsafe extern "C" fn(host: *const Host, config: Str, instance: *mut *mut c_void, error: *mut Error) -> Status;
 
@@ -205,6 +208,112 @@ growing! {
         >,
         describe: Str,
         check: Option<unsafe extern "C" fn(block: Str, error: *mut Error) -> Status>,
+        deliver_many: Option<
+            unsafe extern "C" fn(instance: *mut c_void, deliveries: *const *const Delivery, count: usize) -> Status,
+        >,
+        deliver_many_limit: u32,
+        reserved: u32,
+        receive: Option<
+            unsafe extern "C" fn(
+                instance: *mut c_void,
+                request: *const InboundRequest,
+                done: InboundDone,
+                context: *mut c_void,
+            ) -> Status,
+        >,
+    }
+    struct Delivery {
+        reserved: u32,
+        ticket: u64,
+        registration: *const Registration,
+        notification: *const Notification,
+    }
+    struct InboundRequest {
+        reserved: u32,
+        method: Str,
+        path: Str,
+        query: Str,
+        headers: *const Field,
+        header_count: usize,
+        body: Bytes,
+    }
+    struct InboundAnswer {
+        status: u32,
+        headers: *const Field,
+        header_count: usize,
+        body: Bytes,
+    }
+    // What all services begin with.
+    struct Service {
+        reserved: u32,
+    }
+    struct ClientCertificates {
+        reserved: u32,
+        present: Option<
+            unsafe extern "C" fn(
+                host: *const Host,
+                connection: Str,
+                certificates: Str,
+                key: Str,
+                error: *mut Error,
+            ) -> Status,
+        >,
+    }
+    struct Timers {
+        reserved: u32,
+        start: Option<
+            unsafe extern "C" fn(
+                host: *const Host,
+                after_ms: u64,
+                every_ms: u64,
+                fired: TimerFired,
+                context: *mut c_void,
+                timer: *mut u64,
+            ) -> Status,
+        >,
+        cancel: Option<unsafe extern "C" fn(host: *const Host, timer: u64) -> Status>,
+    }
+    struct States {
+        reserved: u32,
+        get: Option<
+            unsafe extern "C" fn(host: *const Host, key: Str, value: ValueTaker, context: *mut c_void) -> Status,
+        >,
+        set: Option<unsafe extern "C" fn(host: *const Host, key: Str, value: Bytes) -> Status>,
+    }
+    struct StreamTarget {
+        flags: u32,
+        host: Str,
+        port: u32,
+        connect_timeout_ms: u32,
+        idle_timeout_ms: u32,
+        reserved: u32,
+        authorities: Str,
+    }
+    struct StreamEvents {
+        reserved: u32,
+        opened: Option<unsafe extern "C" fn(context: *mut c_void)>,
+        received: Option<unsafe extern "C" fn(context: *mut c_void, bytes: Bytes)>,
+        drained: Option<unsafe extern "C" fn(context: *mut c_void)>,
+        closed: Option<unsafe extern "C" fn(context: *mut c_void, failure: Str)>,
+    }
+    struct Streams {
+        reserved: u32,
+        open: Option<
+            unsafe extern "C" fn(
+                host: *const Host,
+                target: *const StreamTarget,
+                events: *const StreamEvents,
+                context: *mut c_void,
+                stream: *mut u64,
+            ) -> Status,
+        >,
+        write: Option<unsafe extern "C" fn(host: *const Host, stream: u64, bytes: Bytes) -> Status>,
+        start_tls: Option<unsafe extern "C" fn(host: *const Host, stream: u64) -> Status>,
+        close: Option<unsafe extern "C" fn(host: *const Host, stream: u64) -> Status>,
+    }
+    struct Inbound {
+        reserved: u32,
+        url: Option<unsafe extern "C" fn(host: *const Host, value: ValueTaker, context: *mut c_void) -> Status>,
     }
     struct FilterCall {
         reserved: u32,
@@ -250,11 +359,25 @@ growing! {
 unsafe impl Sync for Transport {}
 unsafe impl Sync for Filter {}
 unsafe impl Sync for Plugin {}
+unsafe impl Sync for ClientCertificates {}
+unsafe impl Sync for Timers {}
+unsafe impl Sync for States {}
+unsafe impl Sync for Streams {}
+unsafe impl Sync for Inbound {}
+
+pub const CLIENT_CERTIFICATES: &str = "carillon.client-certificate/1";
+pub const TIMERS: &str = "carillon.timer/1";
+pub const STATES: &str = "carillon.state/1";
+pub const STREAMS: &str = "carillon.stream/1";
+pub const INBOUND: &str = "carillon.inbound/1";
 
 pub const HTTP_MULTIPLEX: u32 = 1;
 pub const HTTP_UNTRUSTED_URL: u32 = 1 << 1;
 pub const TRANSPORT_ENCRYPTS: u32 = 1;
 pub const TRANSPORT_SHOWS: u32 = 1 << 1;
+pub const TRANSPORT_MANY_PER_TOKEN: u32 = 1 << 2;
+pub const STREAM_TLS: u32 = 1;
+pub const STREAM_UNTRUSTED_HOST: u32 = 1 << 1;
 pub const FILTER_RENDERED: u32 = 1;
 pub const FILTER_ASKS_DISTANCE: u32 = 1 << 1;
 pub const FILTER_ASKS_FOLLOWED: u32 = 1 << 2;

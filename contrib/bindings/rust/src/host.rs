@@ -1,10 +1,9 @@
-//! What the router does for a plugin: HTTP, the end of deliveries, its log.
+//! What the router does for a plugin: HTTP, its log, and services by name.
 
 use crate::abi;
 use crate::guard::guarded;
 use crate::message::Response;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, RwLock};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +37,8 @@ impl Refusal {
         }
     }
 
+    pub(crate) fn result(status: abi::Status) -> Result<(), Refusal> { Refusal::of(status).map_or(Ok(()), Err) }
+
     pub(crate) fn of(status: abi::Status) -> Option<Refusal> {
         match status {
             abi::OK => None,
@@ -65,9 +66,32 @@ impl Host {
     /// The pointer is invalid from now on.
     pub(crate) fn close(&self) {
         *self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        crate::timer::forget(self.identity());
     }
 
-    fn with<R>(&self, body: impl FnOnce(&abi::Host, *const abi::Host) -> R) -> Option<R> {
+    /// What no other instance in this process has as long as this one is there.
+    pub(crate) fn identity(&self) -> usize { Arc::as_ptr(&self.0) as usize }
+
+    /// Calls a function of a service with its table. UNSUPPORTED: the router does not offer it. BUSY: the instance is gone.
+    pub(crate) fn service<T: abi::Growing>(
+        &self,
+        name: &str,
+        body: impl FnOnce(&T, *const abi::Host) -> abi::Status,
+    ) -> abi::Status {
+        self.with(|host, pointer| {
+            let table = match host.query {
+                Some(query) => unsafe { query(pointer, abi::Str::of(name)) as *const T },
+                None => std::ptr::null(),
+            };
+            if table.is_null() {
+                return abi::UNSUPPORTED;
+            }
+            body(&unsafe { abi::adopt(table) }, pointer)
+        })
+        .unwrap_or(abi::BUSY)
+    }
+
+    pub(crate) fn with<R>(&self, body: impl FnOnce(&abi::Host, *const abi::Host) -> R) -> Option<R> {
         let pointer = self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         pointer.map(|pointer| body(&unsafe { abi::adopt(pointer.0) }, pointer.0))
     }
@@ -127,7 +151,63 @@ impl Host {
         }
     }
 
-    fn complete(&self, ticket: u64, outcome: &Outcome) {
+    /// Whether the router offers a service, such as [`abi::STREAMS`]; the words are for `create` of a plugin that cannot do
+    /// without.
+    pub fn require(&self, service: &str) -> Result<(), String> {
+        match self.service(service, |_: &abi::Service, _| abi::OK) {
+            abi::OK => Ok(()),
+            _ => Err(format!("this router is too old for the plugin: it does not offer {service}")),
+        }
+    }
+
+    /// What is kept for this instance under a key, also when it or the router was started anew. `None`: nothing.
+    pub fn state(&self, key: &str) -> Option<Vec<u8>> {
+        let mut kept: Option<Vec<u8>> = None;
+        let status = self.service(abi::STATES, |states: &abi::States, pointer| match states.get {
+            Some(get) => unsafe { get(pointer, abi::Str::of(key), take, &mut kept as *mut _ as *mut c_void) },
+            None => abi::UNSUPPORTED,
+        });
+        kept.filter(|_| status == abi::OK)
+    }
+
+    /// Keeps a value, encrypted, under a key of 1 to 64 printable ASCII bytes; an empty one removes the key. A value has at
+    /// most 16 KiB; an instance has at most 256 keys and 256 KiB. The disk has it within a second.
+    pub fn set_state(&self, key: &str, value: &[u8]) -> Result<(), Refusal> {
+        Refusal::result(self.service(abi::STATES, |states: &abi::States, pointer| match states.set {
+            Some(set) => unsafe { set(pointer, abi::Str::of(key), abi::Bytes::of_bytes(value)) },
+            None => abi::UNSUPPORTED,
+        }))
+    }
+
+    /// The absolute URL under which [`Transport::receive`](crate::Transport::receive) is reached, without `/` at its end.
+    /// `None`: nothing reaches it, as the operator has set no public address.
+    pub fn inbound_url(&self) -> Option<String> {
+        let mut url: Option<Vec<u8>> = None;
+        let status = self.service(abi::INBOUND, |inbound: &abi::Inbound, pointer| match inbound.url {
+            Some(lend) => unsafe { lend(pointer, take, &mut url as *mut _ as *mut c_void) },
+            None => abi::UNSUPPORTED,
+        });
+        url.filter(|_| status == abi::OK).map(|url| String::from_utf8_lossy(&url).into_owned())
+    }
+
+    /// From now on new connections of this word (see [`Request::connection`]) present `certificates` (PEM, the own one
+    /// first) and prove to hold `key` (PEM). An error says why that cannot be.
+    pub fn present_certificate(&self, connection: &str, certificates: &str, key: &str) -> Result<(), String> {
+        let mut room = [0u8; 512];
+        let mut error = abi::Error { buf: room.as_mut_ptr() as *mut _, capacity: room.len(), len: 0 };
+        let status = self.service(abi::CLIENT_CERTIFICATES, |service: &abi::ClientCertificates, pointer| {
+            let Some(present) = service.present else { return abi::UNSUPPORTED };
+            let (word, chain) = (abi::Str::of(connection), abi::Str::of(certificates));
+            unsafe { present(pointer, word, chain, abi::Str::of(key), &mut error) }
+        });
+        match status {
+            abi::OK => Ok(()),
+            abi::UNSUPPORTED => Err("this router has no client certificates".to_owned()),
+            _ => Err(String::from_utf8_lossy(&room[..error.len.min(512)]).into_owned()),
+        }
+    }
+
+    pub(crate) fn complete(&self, ticket: u64, outcome: &Outcome) {
         let lent = abi::Outcome {
             struct_size: std::mem::size_of::<abi::Outcome>() as u32,
             kind: outcome.kind as i32,
@@ -143,6 +223,11 @@ impl Host {
             }
         });
     }
+}
+
+/// Copies a value that the host lends to the `Option<Vec<u8>>` behind `context`.
+unsafe extern "C" fn take(context: *mut c_void, value: abi::Bytes) {
+    *(context as *mut Option<Vec<u8>>) = Some(value.slice().to_vec());
 }
 
 /// A request to a push service.
@@ -278,85 +363,5 @@ impl Outcome {
     pub fn reason(mut self, word: &str) -> Outcome {
         self.reason = word.to_owned();
         self
-    }
-}
-
-/// A delivery that has to end: [`complete`](Ticket::complete) ends it. One that is dropped instead, as by a panic, ends
-/// as [`OutcomeKind::Retry`] with the reason `plugin-failed`.
-pub struct Ticket {
-    number: u64,
-    host: Host,
-    state: Arc<AtomicU8>,
-}
-
-const ACCEPTED: u8 = 1;
-const REFUSED: u8 = 2;
-/// The ticket is gone without an end.
-const DROPPED: u8 = 4;
-const ENDED: u8 = 8;
-
-impl Ticket {
-    /// What `cancel` calls the delivery.
-    pub fn number(&self) -> u64 { self.number }
-
-    /// Ends the delivery.
-    pub fn complete(self, outcome: Outcome) {
-        let before = self.state.fetch_or(ENDED, Ordering::AcqRel);
-        if before & (ENDED | REFUSED) == 0 {
-            self.host.complete(self.number, &outcome);
-        }
-    }
-
-    fn lost(number: u64, host: &Host) {
-        host.complete(number, &Outcome::new(OutcomeKind::Retry, 0).reason("plugin-failed"));
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        let before = self.state.fetch_or(DROPPED, Ordering::AcqRel);
-        if before & (ENDED | REFUSED) == 0 && before & ACCEPTED != 0 {
-            Ticket::lost(self.number, &self.host);
-        }
-    }
-}
-
-/// The other side of a ticket: what `deliver` came to.
-pub(crate) struct Admission {
-    number: u64,
-    host: Host,
-    state: Arc<AtomicU8>,
-}
-
-impl Admission {
-    pub(crate) fn open(number: u64, host: &Host) -> (Ticket, Admission) {
-        let state = Arc::new(AtomicU8::new(0));
-        let ticket = Ticket { number, host: host.clone(), state: state.clone() };
-        (ticket, Admission { number, host: host.clone(), state })
-    }
-
-    /// What to return to the host. A delivery that has ended was accepted, whatever the plugin says.
-    pub(crate) fn close(self, result: Result<(), Refusal>) -> abi::Status {
-        match result {
-            Ok(()) => {
-                if self.state.fetch_or(ACCEPTED, Ordering::AcqRel) & (DROPPED | ENDED) == DROPPED {
-                    Ticket::lost(self.number, &self.host);
-                }
-                abi::OK
-            }
-            Err(refusal) => {
-                if self.state.fetch_or(REFUSED, Ordering::AcqRel) & ENDED != 0 {
-                    abi::OK
-                } else {
-                    refusal.status()
-                }
-            }
-        }
-    }
-
-    /// After a panic: what was handed on goes on, what was lost is tried again.
-    pub(crate) fn close_after_panic(self) -> abi::Status {
-        let dropped = self.state.load(Ordering::Acquire) & (DROPPED | ENDED) == DROPPED;
-        self.close(if dropped { Err(Refusal::Failed) } else { Ok(()) })
     }
 }

@@ -1,7 +1,8 @@
 //! Plugins for the push router Carillon, in safe Rust and without dependencies.
 //!
 //! A plugin is a `cdylib`. It implements [`Transport`] or [`Filter`], names itself with [`plugin!`], and is judged by
-//! `carillon plugin check`. `examples/webhook.rs` is a whole transport, `examples/wordlist.rs` a whole filter.
+//! `carillon plugin check`. `examples/webhook.rs` is a whole transport, `examples/wordlist.rs` a whole filter, and
+//! `examples/snpp.rs` a transport that uses timers, state, streams, bundles and requests from outside.
 //! `carillon/plugin.h` is the contract; this crate keeps what it asks for: a delivery ends once, texts are escaped, and a
 //! panic becomes a failure of the one call it happened in. That needs `panic = "unwind"`, which is Cargo's default.
 
@@ -14,13 +15,20 @@ mod guard;
 mod host;
 pub mod json;
 mod message;
+mod stream;
 pub mod testing;
+mod testing_services;
+mod ticket;
+mod timer;
 pub mod transport;
 
 pub use filter::{Filter, FilterCall, FollowDistance, Need, Verdict};
-pub use host::{Host, LogLevel, Outcome, OutcomeKind, Refusal, Request, Scope, Ticket};
-pub use message::{Action, Mode, Notification, Registration, Response, Urgency};
-pub use transport::Transport;
+pub use host::{Host, LogLevel, Outcome, OutcomeKind, Refusal, Request, Scope};
+pub use message::{Action, InboundAnswer, InboundRequest, Mode, Notification, Registration, Response, Urgency};
+pub use stream::{Stream, StreamHandler, StreamTarget};
+pub use ticket::{Reply, Ticket};
+pub use timer::Timer;
+pub use transport::{Delivery, Transport};
 
 /// Exports the entry function of a plugin. Once in a `cdylib`:
 ///

@@ -170,6 +170,79 @@ impl<'a> Response<'a> {
     }
 }
 
+/// A request from outside for something below the instance's path. Anybody can send one: find out who did, by a signature
+/// or a secret in the path, before you believe it.
+pub struct InboundRequest<'a> {
+    abi: abi::InboundRequest,
+    lifetime: PhantomData<&'a ()>,
+}
+
+impl<'a> InboundRequest<'a> {
+    pub(crate) unsafe fn new(pointer: *const abi::InboundRequest) -> Self {
+        InboundRequest { abi: abi::adopt(pointer), lifetime: PhantomData }
+    }
+
+    texts! {
+        /// `GET`, `POST`, ...
+        method,
+        /// What follows the instance's path: empty, or from `/` on, as it came.
+        path,
+        /// What follows `?`, as it came.
+        query,
+    }
+
+    /// The header with this name, which is written in lower case.
+    pub fn header(&self, name: &str) -> Option<Cow<'a, str>> {
+        let headers = unsafe { list(self.abi.headers, self.abi.header_count) };
+        headers
+            .iter()
+            .find(|header| unsafe { header.name.slice() } == name.as_bytes())
+            .map(|header| unsafe { text(header.value) })
+    }
+
+    /// At most 256 KiB.
+    pub fn body(&self) -> &'a [u8] { unsafe { self.abi.body.slice() } }
+}
+
+/// What a request from outside is answered.
+pub struct InboundAnswer {
+    status: u32,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl InboundAnswer {
+    /// With a status from 200 to 599.
+    pub fn new(status: u32) -> InboundAnswer { InboundAnswer { status, headers: Vec::new(), body: Vec::new() } }
+
+    /// At most 16. The name is written in lower case.
+    pub fn header(mut self, name: &str, value: &str) -> InboundAnswer {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// At most 256 KiB.
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> InboundAnswer {
+        self.body = body.into();
+        self
+    }
+
+    pub(crate) fn lend(&self, body: impl FnOnce(*const abi::InboundAnswer)) {
+        let headers: Vec<abi::Field> = self
+            .headers
+            .iter()
+            .map(|(name, value)| abi::Field { name: abi::Str::of(name), value: abi::Str::of(value) })
+            .collect();
+        body(&abi::InboundAnswer {
+            struct_size: std::mem::size_of::<abi::InboundAnswer>() as u32,
+            status: self.status,
+            headers: headers.as_ptr(),
+            header_count: headers.len(),
+            body: abi::Bytes::of_bytes(&self.body),
+        })
+    }
+}
+
 /// # Safety
 /// `start` has to be good for `count` elements for as long as `'a`, or NULL.
 pub(crate) unsafe fn list<'a, T>(start: *const T, count: usize) -> &'a [T] {

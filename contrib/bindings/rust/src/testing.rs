@@ -10,6 +10,8 @@ use crate::abi;
 use crate::guard::text;
 use crate::host::{Outcome, OutcomeKind, Refusal, Scope};
 use crate::message::list;
+pub use crate::testing_services::{Incoming, PlayedStream, Replied};
+use crate::testing_services::{query, Played};
 use crate::{Filter, Transport};
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -87,7 +89,8 @@ pub struct Delivery {
 }
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
+    pub(crate) services: Played,
     requests: Vec<SentRequest>,
     pending: Vec<(abi::HttpDone, usize)>,
     outcomes: Vec<(u64, Outcome)>,
@@ -97,7 +100,7 @@ struct State {
 
 /// A host and an instance of a transport on it.
 pub struct TransportBench<T: Transport> {
-    instance: *mut c_void,
+    pub(crate) instance: *mut c_void,
     // Boxed, for the instance keeps pointers to them.
     _host: Box<abi::Host>,
     state: Box<Mutex<State>>,
@@ -112,11 +115,11 @@ fn host(state: &Mutex<State>) -> Box<abi::Host> {
         log: Some(log),
         complete: Some(complete),
         http_request: Some(http_request),
-        query: None,
+        query: Some(query),
     })
 }
 
-unsafe fn with<R>(host: *const abi::Host, body: impl FnOnce(&mut State) -> R) -> R {
+pub(crate) unsafe fn with<R>(host: *const abi::Host, body: impl FnOnce(&mut State) -> R) -> R {
     let state = &*((*host).host_data as *const Mutex<State>);
     body(&mut state.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
@@ -177,7 +180,7 @@ unsafe extern "C" fn http_request(
     })
 }
 
-fn fields(pairs: &[(String, String)]) -> Vec<abi::Field> {
+pub(crate) fn fields(pairs: &[(String, String)]) -> Vec<abi::Field> {
     pairs.iter().map(|(name, value)| abi::Field { name: abi::Str::of(name), value: abi::Str::of(value) }).collect()
 }
 
@@ -218,18 +221,7 @@ impl<T: Transport> TransportBench<T> {
         let ticket = 1 << 40;
         let fields_of_registration = fields(&message.fields);
         let registration = registration(message, &fields_of_registration);
-        let mut notification: abi::Notification = unsafe { std::mem::zeroed() };
-        notification.struct_size = std::mem::size_of::<abi::Notification>() as u32;
-        notification.mode = message.mode;
-        notification.urgency = 1;
-        notification.count = message.count;
-        notification.id = abi::Str::of(&message.id);
-        notification.signal = abi::Str::of(&message.signal);
-        notification.title = abi::Str::of(&message.title);
-        notification.body = abi::Str::of(&message.body);
-        notification.url = abi::Str::of(&message.url);
-        notification.data = abi::Str::of(&message.data);
-        notification.native = abi::Str::of(&message.native);
+        let notification = notification(message);
         let status = match crate::transport::table::<T>().deliver {
             Some(deliver) => unsafe { deliver(self.instance, ticket, &registration, &notification) },
             None => abi::UNSUPPORTED,
@@ -258,19 +250,48 @@ impl<T: Transport> TransportBench<T> {
         }
     }
 
+    /// Delivers several at once; they have the tickets 0, 1, ... Where that is refused nothing else happens.
+    pub fn deliver_many(&self, messages: &[Message]) -> Result<(), Refusal> {
+        let fields: Vec<Vec<abi::Field>> = messages.iter().map(|message| fields(&message.fields)).collect();
+        let registrations: Vec<_> =
+            messages.iter().zip(&fields).map(|(message, fields)| registration(message, fields)).collect();
+        let notifications: Vec<_> = messages.iter().map(notification).collect();
+        let deliveries: Vec<abi::Delivery> = registrations
+            .iter()
+            .zip(&notifications)
+            .enumerate()
+            .map(|(ticket, (registration, notification))| abi::Delivery {
+                struct_size: std::mem::size_of::<abi::Delivery>() as u32,
+                reserved: 0,
+                ticket: ticket as u64,
+                registration,
+                notification,
+            })
+            .collect();
+        let pointers: Vec<*const abi::Delivery> = deliveries.iter().map(|delivery| delivery as *const _).collect();
+        Refusal::result(match crate::transport::table::<T>().deliver_many {
+            Some(deliver_many) => unsafe { deliver_many(self.instance, pointers.as_ptr(), pointers.len()) },
+            None => abi::UNSUPPORTED,
+        })
+    }
+
+    /// The ends of deliveries since this was asked last, with their tickets.
+    pub fn outcomes(&self) -> Vec<(u64, Outcome)> { self.lock().outcomes.drain(..).collect() }
+
     /// Whether the host takes no requests.
     pub fn set_busy(&self, is_busy: bool) { self.lock().is_busy = is_busy; }
 
     /// What the plugin logged.
     pub fn log(&self) -> Vec<String> { self.lock().lines.clone() }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 impl<T: Transport> Drop for TransportBench<T> {
     fn drop(&mut self) {
+        self.end_services();
         if let Some(destroy) = crate::transport::table::<T>().destroy {
             unsafe { destroy(self.instance) }
         }
@@ -286,6 +307,22 @@ fn registration(message: &Message, fields: &[abi::Field]) -> abi::Registration {
         field_count: fields.len(),
         registered_unix_ms: 1_700_000_000_000,
     }
+}
+
+fn notification(message: &Message) -> abi::Notification {
+    let mut notification: abi::Notification = unsafe { std::mem::zeroed() };
+    notification.struct_size = std::mem::size_of::<abi::Notification>() as u32;
+    notification.mode = message.mode;
+    notification.urgency = 1;
+    notification.count = message.count;
+    notification.id = abi::Str::of(&message.id);
+    notification.signal = abi::Str::of(&message.signal);
+    notification.title = abi::Str::of(&message.title);
+    notification.body = abi::Str::of(&message.body);
+    notification.url = abi::Str::of(&message.url);
+    notification.data = abi::Str::of(&message.data);
+    notification.native = abi::Str::of(&message.native);
+    notification
 }
 
 /// What a filter made of an event.

@@ -1,12 +1,12 @@
 //! Transports: they carry notifications to one kind of push service.
 
 use crate::guard::{guarded, text, write_error};
-use crate::host::{Admission, Host, Refusal, Ticket};
+use crate::host::{Host, Refusal};
 use crate::json::{self, Value};
-use crate::message::{list, Notification, Registration};
+use crate::message::{list, InboundRequest, Notification, Registration};
+use crate::ticket::{Admission, Reception, Reply, Ticket};
 use crate::abi;
 use std::ffi::c_void;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// One kind of push service, for one app of the operator. Every function may be called on any thread, several at once,
 /// and must return promptly: networking, retries and waiting are the router's. A panic counts as a failure of the call.
@@ -19,6 +19,12 @@ pub trait Transport: Send + Sync + Sized + 'static {
     const ENCRYPTS: bool = false;
     /// A person sees all it delivers: it gets nothing silent.
     const SHOWS: bool = false;
+    /// The most deliveries that [`deliver_many`](Self::deliver_many) takes, 2 to 1,000; 0: it is never called.
+    const DELIVERS_MANY: u32 = 0;
+    /// [`deliver_many`](Self::deliver_many) gets only what goes to one token.
+    const MANY_PER_TOKEN: bool = false;
+    /// It has [`receive`](Self::receive).
+    const RECEIVES: bool = false;
 
     /// Reads this platform's block of one app, an object. No network. The sentence of an error is for the operator: what
     /// is wrong and what was expected, never a secret.
@@ -36,6 +42,15 @@ pub trait Transport: Send + Sync + Sized + 'static {
         notification: &Notification<'_>,
     ) -> Result<(), Refusal>;
 
+    /// Starts to deliver several notifications that one request can carry, 2 to [`DELIVERS_MANY`](Self::DELIVERS_MANY) of
+    /// them. `Ok` takes on all of them, a refusal none; after [`Refusal::Unsupported`] each goes to `deliver`.
+    fn deliver_many(&self, _deliveries: Vec<Delivery<'_>>) -> Result<(), Refusal> { Err(Refusal::Unsupported) }
+
+    /// A request from outside, for something below [`Host::inbound_url`]. After `Ok` it has to be answered within 10 s, from
+    /// any thread, perhaps before this returns. After a refusal the router answers: invalid with 400, unsupported with 404,
+    /// busy with 503, failed with 500.
+    fn receive(&self, _request: &InboundRequest<'_>, _reply: Reply) -> Result<(), Refusal> { Err(Refusal::Unsupported) }
+
     /// Please end the delivery with this number soon.
     fn cancel(&self, _ticket: u64) {}
 
@@ -47,6 +62,13 @@ pub trait Transport: Send + Sync + Sized + 'static {
     fn check(_block: &Value) -> Result<(), String> { Ok(()) }
 }
 
+/// One of the deliveries of [`Transport::deliver_many`].
+pub struct Delivery<'a> {
+    pub ticket: Ticket,
+    pub registration: Registration<'a>,
+    pub notification: Notification<'a>,
+}
+
 pub(crate) struct Instance<T> {
     pub(crate) plugin: T,
     pub(crate) host: Host,
@@ -56,7 +78,9 @@ pub(crate) struct Instance<T> {
 pub const fn table<T: Transport>() -> abi::Transport {
     abi::Transport {
         struct_size: std::mem::size_of::<abi::Transport>() as u32,
-        flags: (if T::ENCRYPTS { abi::TRANSPORT_ENCRYPTS } else { 0 }) | (if T::SHOWS { abi::TRANSPORT_SHOWS } else { 0 }),
+        flags: (if T::ENCRYPTS { abi::TRANSPORT_ENCRYPTS } else { 0 })
+            | (if T::SHOWS { abi::TRANSPORT_SHOWS } else { 0 })
+            | (if T::MANY_PER_TOKEN { abi::TRANSPORT_MANY_PER_TOKEN } else { 0 }),
         platform: abi::Str::of(T::PLATFORM),
         create: Some(create::<T>),
         destroy: Some(destroy::<T>),
@@ -66,6 +90,10 @@ pub const fn table<T: Transport>() -> abi::Transport {
         command: Some(command::<T>),
         describe: abi::Str::of(T::DESCRIPTION),
         check: Some(check::<T>),
+        deliver_many: if T::DELIVERS_MANY > 0 { Some(deliver_many::<T>) } else { None },
+        deliver_many_limit: T::DELIVERS_MANY,
+        reserved: 0,
+        receive: if T::RECEIVES { Some(receive::<T>) } else { None },
     }
 }
 
@@ -141,17 +169,43 @@ unsafe extern "C" fn deliver<T: Transport>(
 ) -> abi::Status {
     let instance = at::<T>(instance);
     let (ticket, admission) = Admission::open(number, &instance.host);
-    let result = catch_unwind(AssertUnwindSafe(|| {
+    let result = caught(|| {
         instance.plugin.deliver(ticket, &Registration::new(registration), &Notification::new(notification))
-    }));
-    match result {
-        Ok(result) => admission.close(result),
-        Err(panic) => {
-            std::mem::forget(panic);
-            admission.close_after_panic()
-        }
-    }
+    });
+    Admission::close(&[admission], result)
 }
+
+unsafe extern "C" fn deliver_many<T: Transport>(
+    instance: *mut c_void,
+    deliveries: *const *const abi::Delivery,
+    count: usize,
+) -> abi::Status {
+    let instance = at::<T>(instance);
+    let (deliveries, admissions): (Vec<_>, Vec<_>) = list(deliveries, count)
+        .iter()
+        .map(|pointer| {
+            let delivery = abi::adopt(*pointer);
+            let (ticket, admission) = Admission::open(delivery.ticket, &instance.host);
+            let registration = Registration::new(delivery.registration);
+            (Delivery { ticket, registration, notification: Notification::new(delivery.notification) }, admission)
+        })
+        .unzip();
+    Admission::close(&admissions, caught(|| instance.plugin.deliver_many(deliveries)))
+}
+
+unsafe extern "C" fn receive<T: Transport>(
+    instance: *mut c_void,
+    request: *const abi::InboundRequest,
+    done: abi::InboundDone,
+    context: *mut c_void,
+) -> abi::Status {
+    let (reply, reception) = Reception::open(done, context);
+    let request = InboundRequest::new(request);
+    reception.close(caught(|| at::<T>(instance).plugin.receive(&request, reply)))
+}
+
+/// None: the plugin panicked.
+fn caught<R>(body: impl FnOnce() -> R) -> Option<R> { guarded(None, || Some(body())) }
 
 unsafe extern "C" fn cancel<T: Transport>(instance: *mut c_void, ticket: u64) {
     guarded((), || at::<T>(instance).plugin.cancel(ticket));

@@ -36,8 +36,21 @@ fn structs_are_those_of_the_header() {
         "http_response" HttpResponse { struct_size, status, headers, header_count, body, failure }
         "host" Host { struct_size, abi_minor, host_data, log, complete, http_request, query }
         "transport" Transport {
-            struct_size, flags, platform, create, destroy, validate, deliver, cancel, command, describe, check
+            struct_size, flags, platform, create, destroy, validate, deliver, cancel, command, describe, check,
+            deliver_many, deliver_many_limit, receive
         }
+        "delivery" Delivery { struct_size, ticket, registration, notification }
+        "inbound_request" InboundRequest { struct_size, method, path, query, headers, header_count, body }
+        "inbound_answer" InboundAnswer { struct_size, status, headers, header_count, body }
+        "client_certificates" ClientCertificates { struct_size, present }
+        "timers" Timers { struct_size, start, cancel }
+        "states" States { struct_size, get, set }
+        "stream_target" StreamTarget {
+            struct_size, flags, host, port, connect_timeout_ms, idle_timeout_ms, authorities
+        }
+        "stream_events" StreamEvents { struct_size, opened, received, drained, closed }
+        "streams" Streams { struct_size, open, write, start_tls, close }
+        "inbound" Inbound { struct_size, url }
         "filter_call" FilterCall {
             struct_size, event, recipient, recipient_events, recipient_event_count, signal, notification, edit, set, author,
             zap_millisats, now_unix_ms, follow_distance, relation

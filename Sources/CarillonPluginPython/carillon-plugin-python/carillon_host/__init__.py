@@ -1,0 +1,1 @@
+"""The process that a plugin in Python runs in; `carillon` is what the plugin sees of it."""

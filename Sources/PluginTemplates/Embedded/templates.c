@@ -1,0 +1,207 @@
+#include "CPluginTemplates.h"
+
+// In C, because the compiler of Swift takes half a minute for the same bytes as a literal, which is what SwiftPM's
+// `embedInCode` makes of them.
+
+#pragma clang diagnostic ignored "-Wc23-extensions"
+#define TEMPLATE(name) const char *template_##name(void) { return name; }
+
+static const char cargo_toml[] = {
+#embed "../Templates/cargo.toml.txt" suffix(, 0)
+};
+TEMPLATE(cargo_toml)
+
+static const char carillon_py[] = {
+#embed "../Templates/carillon.py.txt" suffix(, 0)
+};
+TEMPLATE(carillon_py)
+
+static const char crate_abi_rs[] = {
+#embed "../Templates/crate-abi.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_abi_rs)
+
+static const char crate_cargo_toml[] = {
+#embed "../Templates/crate-cargo.toml.txt" suffix(, 0)
+};
+TEMPLATE(crate_cargo_toml)
+
+static const char crate_filter_rs[] = {
+#embed "../Templates/crate-filter.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_filter_rs)
+
+static const char crate_guard_rs[] = {
+#embed "../Templates/crate-guard.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_guard_rs)
+
+static const char crate_host_rs[] = {
+#embed "../Templates/crate-host.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_host_rs)
+
+static const char crate_json_rs[] = {
+#embed "../Templates/crate-json.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_json_rs)
+
+static const char crate_lib_rs[] = {
+#embed "../Templates/crate-lib.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_lib_rs)
+
+static const char crate_message_rs[] = {
+#embed "../Templates/crate-message.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_message_rs)
+
+static const char crate_testing_rs[] = {
+#embed "../Templates/crate-testing.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_testing_rs)
+
+static const char crate_stream_rs[] = {
+#embed "../Templates/crate-stream.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_stream_rs)
+
+static const char crate_testing_services_rs[] = {
+#embed "../Templates/crate-testing_services.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_testing_services_rs)
+
+static const char crate_ticket_rs[] = {
+#embed "../Templates/crate-ticket.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_ticket_rs)
+
+static const char crate_timer_rs[] = {
+#embed "../Templates/crate-timer.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_timer_rs)
+
+static const char crate_transport_rs[] = {
+#embed "../Templates/crate-transport.rs.txt" suffix(, 0)
+};
+TEMPLATE(crate_transport_rs)
+
+static const char entry_swift[] = {
+#embed "../Templates/entry.swift.txt" suffix(, 0)
+};
+TEMPLATE(entry_swift)
+
+static const char filter_c[] = {
+#embed "../Templates/filter.c.txt" suffix(, 0)
+};
+TEMPLATE(filter_c)
+
+static const char filter_cpp[] = {
+#embed "../Templates/filter.cpp.txt" suffix(, 0)
+};
+TEMPLATE(filter_cpp)
+
+static const char filter_py[] = {
+#embed "../Templates/filter.py.txt" suffix(, 0)
+};
+TEMPLATE(filter_py)
+
+static const char filter_rs[] = {
+#embed "../Templates/filter.rs.txt" suffix(, 0)
+};
+TEMPLATE(filter_rs)
+
+static const char filter_swift[] = {
+#embed "../Templates/filter.swift.txt" suffix(, 0)
+};
+TEMPLATE(filter_swift)
+
+static const char filter_test_c[] = {
+#embed "../Templates/filter.test.c.txt" suffix(, 0)
+};
+TEMPLATE(filter_test_c)
+
+static const char filter_test_py[] = {
+#embed "../Templates/filter.test.py.txt" suffix(, 0)
+};
+TEMPLATE(filter_test_py)
+
+static const char filter_test_swift[] = {
+#embed "../Templates/filter.test.swift.txt" suffix(, 0)
+};
+TEMPLATE(filter_test_swift)
+
+static const char json_h[] = {
+#embed "../Templates/json.h.txt" suffix(, 0)
+};
+TEMPLATE(json_h)
+
+static const char makefile_python[] = {
+#embed "../Templates/makefile.python.txt" suffix(, 0)
+};
+TEMPLATE(makefile_python)
+
+static const char makefile[] = {
+#embed "../Templates/makefile.txt" suffix(, 0)
+};
+TEMPLATE(makefile)
+
+static const char package_swift[] = {
+#embed "../Templates/package.swift.txt" suffix(, 0)
+};
+TEMPLATE(package_swift)
+
+static const char plugin_exports[] = {
+#embed "../Templates/plugin.exports.txt" suffix(, 0)
+};
+TEMPLATE(plugin_exports)
+
+static const char plugin_h[] = {
+#embed "../Templates/plugin.h.txt" suffix(, 0)
+};
+TEMPLATE(plugin_h)
+
+static const char readme_md[] = {
+#embed "../Templates/readme.md.txt" suffix(, 0)
+};
+TEMPLATE(readme_md)
+
+static const char transport_c[] = {
+#embed "../Templates/transport.c.txt" suffix(, 0)
+};
+TEMPLATE(transport_c)
+
+static const char transport_cpp[] = {
+#embed "../Templates/transport.cpp.txt" suffix(, 0)
+};
+TEMPLATE(transport_cpp)
+
+static const char transport_py[] = {
+#embed "../Templates/transport.py.txt" suffix(, 0)
+};
+TEMPLATE(transport_py)
+
+static const char transport_rs[] = {
+#embed "../Templates/transport.rs.txt" suffix(, 0)
+};
+TEMPLATE(transport_rs)
+
+static const char transport_swift[] = {
+#embed "../Templates/transport.swift.txt" suffix(, 0)
+};
+TEMPLATE(transport_swift)
+
+static const char transport_test_c[] = {
+#embed "../Templates/transport.test.c.txt" suffix(, 0)
+};
+TEMPLATE(transport_test_c)
+
+static const char transport_test_py[] = {
+#embed "../Templates/transport.test.py.txt" suffix(, 0)
+};
+TEMPLATE(transport_test_py)
+
+static const char transport_test_swift[] = {
+#embed "../Templates/transport.test.swift.txt" suffix(, 0)
+};
+TEMPLATE(transport_test_swift)

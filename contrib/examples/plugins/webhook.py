@@ -1,0 +1,79 @@
+"""A webhook transport for Carillon: POSTs every notification as JSON to the URL that the device's owner registered.
+
+It describes itself, so that Carillon can check rules and registrations for it and editors complete its keys.
+"""
+
+from carillon import Invalid, Outcome, Request, gone
+
+PLATFORM = "webhook"
+ID = "org.example.webhook"
+VERSION = "1.0.0"
+
+
+def validate(registration):
+    if not registration.token.startswith("https://"):
+        raise Invalid("the token must be an https:// URL")
+
+
+def deliver(notification, registration):
+    """Makes a request of a notification. The router sends it, and tries again where that makes sense."""
+    payload = {
+        "count": notification.count,
+        "id": notification.id,
+        "signal": notification.signal,
+        "title": notification.title,
+        "body": notification.body,
+        "url": notification.url,
+        "native": notification.native,  # the rule's block
+    }
+    return Request("POST", registration.token, json={key: value for key, value in payload.items() if value})
+
+
+def outcome(response):
+    """Says what the answer means, where it is not the usual: `Outcome.of` has that."""
+    if response.status == 400 and response.json() == {"error": "unregistered"}:
+        return gone()
+    return Outcome.of(response)
+
+
+def check(block):
+    """What the description cannot say: the lamp's times add up to a minute at most."""
+    lamp = block.get("lamp")
+    if isinstance(lamp, list) and sum(time for time in lamp if isinstance(time, int)) > 60_000:
+        raise Invalid("/lamp: expected 60000 ms at most in all")
+
+
+def describe():
+    """What this platform is. Carillon reads rules, registrations and samples by it. What may stand here is in
+    include/carillon/describe.schema.json, and `carillon plugin check` names every mistake."""
+    return {
+        "version": 1,
+        "name": "Webhook",
+        "block": "webhook",
+        "doc": "What a webhook gets besides the texts.",
+        "target": {"kind": "token", "pattern": "^https://", "expected": "an https:// URL"},
+        "rules": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "channel": {"description": "Where the receiver shows it.", "type": "string", "minLength": 1},
+                "tone": {"description": "The sound that the receiver makes.", "enum": ["none", "chime", "alarm"]},
+                "repeat": {"description": "How often the tone plays.", "type": "integer", "minimum": 1, "maximum": 10},
+                "lamp": {
+                    "description": "Milliseconds on, off, on ... for a lamp.",
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": 16,
+                    "items": {"type": "integer", "minimum": 1, "maximum": 60000},
+                },
+            },
+            "checks": [
+                {"when": {"has": ["repeat"]}, "require": {"tone": "the sound to repeat"}},
+                {"when": {"is": {"tone": ["none"]}}, "refuse": ["repeat"], "message": "there is no tone to repeat"},
+            ],
+        },
+        "presentation": [{"key": "tone", "order": ["none", "chime", "alarm"], "loud": True}],
+        "limits": {"payload": [{"bytes": 65536}]},
+        "cannot": ["actions", "subtitle", "category", "thread"],
+        "sample": {"token": "https://hook.example.com/sample"},
+    }

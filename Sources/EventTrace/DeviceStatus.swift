@@ -40,7 +40,7 @@ package struct DeviceStatus: Sendable, Hashable {
                 status: Int(report.status),
                 reason: report.reason
             )
-        case .reduced, .postponed, .unregistered, .moved, .unreadable: break
+        case .reduced, .postponed, .unregistered, .moved, .unreadable, .requeued, .discarded: break
         }
     }
 }

@@ -76,7 +76,7 @@ struct TraceFile {
                     rest = rest.dropFirst(part.count)
                 }
             }
-            for (device, status) in devices { try rows.put(status, of: device, at: now) }
+            try rows.put(devices, at: now)
             if let pauses { try rows.put(pauses) }
         }
         self.segments = segments

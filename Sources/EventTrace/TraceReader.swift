@@ -40,6 +40,13 @@ package struct TraceReader: Sendable {
         try read { try $0.pauses() }
     }
 
+    /// The events that `deliveries`, given by id, came of: of several the first. Looks at every entry. Throws a
+    /// ``TraceError``.
+    package func events(of deliveries: Set<String>) throws(TraceError) -> [String: EventID] {
+        guard !deliveries.isEmpty else { return [:] }
+        return try read { try $0.events(of: deliveries) }
+    }
+
     /// Since when entries are kept; nil: there are none. Throws a ``TraceError``.
     package func beginning() throws(TraceError) -> Timestamp? {
         try read { try $0.beginning() }

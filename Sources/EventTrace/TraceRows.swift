@@ -16,45 +16,64 @@ struct TraceRows {
 
     let db: Database
 
+    /// Through bare statements: several entries come of each push, and GRDB's values cost more than SQLite's work.
     func insert(_ entries: some Sequence<(row: Int64, entry: TraceEntry)>, into segment: Int64) throws {
-        let insert = try db.cachedStatement(
-            sql: """
-                INSERT INTO entries_\(segment)
-                    (row, time, event, account, device, delivery, word, reason, platform, app, status, attempt, next_due)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """
+        let insert = try RawStatement(
+            db,
+            """
+            INSERT INTO entries_\(segment)
+                (row, time, event, account, device, delivery, word, reason, platform, app, status, attempt, next_due)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """
         )
+        defer { insert.reset() }
         for (row, entry) in entries {
-            let word: String
-            var report: TraceEntry.Report?
+            try insert.bind(row, at: 1)
+            try insert.bind(entry.time.milliseconds, at: 2)
+            try insert.bind(blob: entry.event?.bytes.array, at: 3)
+            try insert.bind(blob: entry.account?.bytes.array, at: 4)
+            try insert.bind(entry.device?.rawValue, at: 5)
+            try insert.bind(blob: entry.delivery.map(DeliveryName.bytes), at: 6)
+            try insert.bind(Self.line(entry.reason), at: 8)
             switch entry.what {
-            case .step(let step): word = step
-            case .report(let content):
-                word = content.kind
-                report = content
+            case .step(let word): try insert.bind(word, at: 7)
+            case .report(let report):
+                try insert.bind(report.kind, at: 7)
+                try insert.bind(report.queue.platform, at: 9)
+                try insert.bind(report.queue.app, at: 10)
+                try insert.bind(Int64(report.status), at: 11)
+                try insert.bind(Int64(report.attempt), at: 12)
+                try insert.bind(report.nextDue?.milliseconds, at: 13)
             }
-            try insert.execute(arguments: [
-                row, entry.time, entry.event.map { Data($0.array) }, entry.account.map { Data($0.array) },
-                entry.device?.rawValue, entry.delivery.map(DeliveryName.data), word, Self.line(entry.reason),
-                report?.queue.platform, report?.queue.app, report?.status, report?.attempt, report?.nextDue,
-            ])
+            try insert.run()
+            insert.reset()
         }
     }
 
-    func put(_ status: DeviceStatus, of device: DeviceID, at time: Timestamp) throws {
-        let upsert = try db.cachedStatement(
-            sql: """
-                INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET
-                    changed_at = ?2,
-                    delivered_at = coalesce(?3, delivered_at), delivered_status = coalesce(?4, delivered_status),
-                    failed_at = coalesce(?5, failed_at), failed_kind = coalesce(?6, failed_kind),
-                    failed_status = coalesce(?7, failed_status), failed_reason = coalesce(?8, failed_reason)
-                """
+    func put(_ statuses: [DeviceID: DeviceStatus], at time: Timestamp) throws {
+        let upsert = try RawStatement(
+            db,
+            """
+            INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET
+                changed_at = ?2,
+                delivered_at = coalesce(?3, delivered_at), delivered_status = coalesce(?4, delivered_status),
+                failed_at = coalesce(?5, failed_at), failed_kind = coalesce(?6, failed_kind),
+                failed_status = coalesce(?7, failed_status), failed_reason = coalesce(?8, failed_reason)
+            """
         )
-        try upsert.execute(arguments: [
-            device.rawValue, time, status.lastSuccess?.at, status.lastSuccess?.status, status.lastFailure?.at,
-            status.lastFailure?.kind, status.lastFailure?.status, status.lastFailure.map { Self.line($0.reason) },
-        ])
+        defer { upsert.reset() }
+        for (device, status) in statuses {
+            try upsert.bind(device.rawValue, at: 1)
+            try upsert.bind(time.milliseconds, at: 2)
+            try upsert.bind(status.lastSuccess?.at.milliseconds, at: 3)
+            try upsert.bind(status.lastSuccess.map { Int64($0.status) }, at: 4)
+            try upsert.bind(status.lastFailure?.at.milliseconds, at: 5)
+            try upsert.bind(status.lastFailure?.kind, at: 6)
+            try upsert.bind(status.lastFailure.map { Int64($0.status) }, at: 7)
+            try upsert.bind(status.lastFailure.map { Self.line($0.reason) }, at: 8)
+            try upsert.run()
+            upsert.reset()
+        }
     }
 
     /// In place of those that were there.
@@ -149,6 +168,29 @@ struct TraceRows {
         return found.sorted { $0.row < $1.row }.map(\.entry)
     }
 
+    /// The first event of each of `deliveries`. Scans all entries.
+    func events(of deliveries: Set<String>) throws -> [String: EventID] {
+        let wanted = Set(deliveries.map(DeliveryName.data))
+        var events: [String: EventID] = [:]
+        for segment in try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number") {
+            let rows = try Row.fetchCursor(
+                db,
+                sql: """
+                    SELECT delivery, event FROM entries_\(segment)
+                    WHERE event IS NOT NULL AND delivery IS NOT NULL ORDER BY row
+                    """
+            )
+            while let row = try rows.next() {
+                guard let delivery = row["delivery"] as Data?, wanted.contains(delivery),
+                    let event = (row["event"] as Data?).flatMap({ EventID(bytes: Array($0)) })
+                else { continue }
+                let name = DeliveryName.text(delivery)
+                if events[name] == nil { events[name] = event }
+            }
+        }
+        return events
+    }
+
     /// When the oldest entry that is kept happened.
     func beginning() throws -> Timestamp? {
         try Timestamp.fetchOne(db, sql: "SELECT min(began_at) FROM segments")
@@ -185,8 +227,8 @@ struct TraceRows {
 
     /// One printable line.
     private static func line(_ reason: String) -> String {
-        guard reason.utf8.count > reasonBytes || reason.unicodeScalars.contains(where: { $0.properties.isControl })
-        else {
+        // Nearly all are a few plain words, which need no look at scalars.
+        guard reason.utf8.count > reasonBytes || !reason.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             return reason
         }
         var line = ""
@@ -204,11 +246,35 @@ extension Unicode.Scalar.Properties {
 
 /// A delivery's id as the trace keeps it: 16 bytes where it is a UUID, which it is but in tests.
 enum DeliveryName {
-    static func data(_ id: String) -> Data {
-        guard id.utf8.count == 36, let bytes = Hex.decode(id.filter { $0 != "-" }), bytes.count == 16,
-            text(Data(bytes)) == id
-        else { return Data(id.utf8) }
-        return Data(bytes)
+    static func data(_ id: String) -> Data { Data(bytes(id)) }
+
+    /// Byte by byte: it is read for each entry of each delivery.
+    static func bytes(_ id: String) -> [UInt8] {
+        var id = id
+        return id.withUTF8 { text in
+            guard text.count == 36, dashes.allSatisfy({ text[$0] == UInt8(ascii: "-") }) else {
+                return Array(text)
+            }
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(16)
+            for place in pairs {
+                guard let high = digit(text[place]), let low = digit(text[place + 1]) else { return Array(text) }
+                bytes.append(high << 4 | low)
+            }
+            return bytes
+        }
+    }
+
+    private static let dashes = [8, 13, 18, 23]
+    /// Where the two digits of each byte stand, between the dashes.
+    private static let pairs = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x61...0x66: byte - 0x57
+        default: nil
+        }
     }
 
     static func text(_ data: Data) -> String {

@@ -72,10 +72,16 @@ public enum JSONSpelling {
     /// Appends a whole string that is given as UTF-8, without its quotation marks.
     public func append(_ string: UnsafeBufferPointer<UInt8>, to text: inout [UInt8]) {
         var run = 0
-        for (index, byte) in string.enumerated() where Self.mayNeedEscape(byte) {
-            text.append(contentsOf: string[run..<index])
-            if !appendEscape(of: byte, to: &text) { text.append(byte) }
-            run = index + 1
+        var index = 0
+        // Not enumerated(), which costs builds without optimisation, and so the tests, several times as much.
+        while index < string.count {
+            let byte = string[index]
+            if Self.mayNeedEscape(byte) {
+                text.append(contentsOf: string[run..<index])
+                if !appendEscape(of: byte, to: &text) { text.append(byte) }
+                run = index + 1
+            }
+            index += 1
         }
         text.append(contentsOf: string[run...])
     }

@@ -7,31 +7,131 @@ import Units
 /// besides. In ``Mode/sealed`` either ``sealed`` holds all the rest, or the transport encrypts what is here. Text is
 /// UTF-8 of any length; the transport shortens.
 package struct Notification: Sendable, Hashable {
-    package var mode: Mode
-    package var urgency: Urgency
+    private struct Fields: Sendable, Hashable {
+        var mode: Mode
+        var urgency: Urgency
+        var count: UInt32
+        var signal: Signal
+        var title: String
+        var subtitle: String
+        var body: String
+        var category: String
+        var thread: String
+        var collapseKey: String
+        var url: String
+        var actions: [NotificationAction]
+        var data: String
+        var native: [String: String]
+        var expiresAt: Timestamp
+        var neutral: NeutralTexts
+        var neutralPresentation: Presentation
+        var sealed: String
+    }
+
+    // Unchecked, since it changes only while a single notification refers to it.
+    private final class Storage: @unchecked Sendable {
+        var fields: Fields
+
+        init(_ fields: Fields) { self.fields = fields }
+    }
+
+    /// Shared by copies until one of them changes: a notification is passed on some twenty times on its way, and has
+    /// some thirty texts that would be counted again each time.
+    private var storage: Storage
+
+    private var fields: Fields {
+        _read { yield storage.fields }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.fields) }
+            yield &storage.fields
+        }
+    }
+
+    package static func == (left: Notification, right: Notification) -> Bool {
+        left.storage === right.storage || left.fields == right.fields
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(fields) }
+
+    package var mode: Mode {
+        get { fields.mode }
+        set { fields.mode = newValue }
+    }
+    package var urgency: Urgency {
+        get { fields.urgency }
+        set { fields.urgency = newValue }
+    }
     /// Events this one stands for, at least 1; more than 1 is a batch.
-    package var count: UInt32
-    package var signal: Signal
-    package var title: String
-    package var subtitle: String
-    package var body: String
-    package var category: String
-    package var thread: String
-    package var collapseKey: String
-    package var url: String
-    package var actions: [NotificationAction]
+    package var count: UInt32 {
+        get { fields.count }
+        set { fields.count = newValue }
+    }
+    package var signal: Signal {
+        get { fields.signal }
+        set { fields.signal = newValue }
+    }
+    package var title: String {
+        get { fields.title }
+        set { fields.title = newValue }
+    }
+    package var subtitle: String {
+        get { fields.subtitle }
+        set { fields.subtitle = newValue }
+    }
+    package var body: String {
+        get { fields.body }
+        set { fields.body = newValue }
+    }
+    package var category: String {
+        get { fields.category }
+        set { fields.category = newValue }
+    }
+    package var thread: String {
+        get { fields.thread }
+        set { fields.thread = newValue }
+    }
+    package var collapseKey: String {
+        get { fields.collapseKey }
+        set { fields.collapseKey = newValue }
+    }
+    package var url: String {
+        get { fields.url }
+        set { fields.url = newValue }
+    }
+    package var actions: [NotificationAction] {
+        get { fields.actions }
+        set { fields.actions = newValue }
+    }
     /// A JSON object of custom keys for the app, as text; empty: none.
-    package var data: String
+    package var data: String {
+        get { fields.data }
+        set { fields.data = newValue }
+    }
     /// The rule's block for one platform as a JSON object, by platform name (`ios`, `android`, …).
-    package var native: [String: String]
+    package var native: [String: String] {
+        get { fields.native }
+        set { fields.native = newValue }
+    }
     /// When a push service should give up; the epoch: the transport's default.
-    package var expiresAt: Timestamp
+    package var expiresAt: Timestamp {
+        get { fields.expiresAt }
+        set { fields.expiresAt = newValue }
+    }
     /// Neutral texts for where the real ones may not be seen or do not fit; empty for what shows nothing in any mode.
-    package var neutral: NeutralTexts
+    package var neutral: NeutralTexts {
+        get { fields.neutral }
+        set { fields.neutral = newValue }
+    }
     /// How ``neutral`` is shown. A wake-up has only what platforms need that show wake-ups to people.
-    package var neutralPresentation: Presentation
+    package var neutralPresentation: Presentation {
+        get { fields.neutralPresentation }
+        set { fields.neutralPresentation = newValue }
+    }
     /// A JSON object: the envelope around the encrypted notification; empty if nothing is encrypted yet.
-    package var sealed: String
+    package var sealed: String {
+        get { fields.sealed }
+        set { fields.sealed = newValue }
+    }
 
     package init(
         mode: Mode,
@@ -53,24 +153,28 @@ package struct Notification: Sendable, Hashable {
         neutralPresentation: Presentation = Presentation(),
         sealed: String = ""
     ) {
-        self.mode = mode
-        self.urgency = urgency
-        self.count = count
-        self.signal = signal
-        self.title = title
-        self.subtitle = subtitle
-        self.body = body
-        self.category = category
-        self.thread = thread
-        self.collapseKey = collapseKey
-        self.url = url
-        self.actions = actions
-        self.data = data
-        self.native = native
-        self.expiresAt = expiresAt
-        self.neutral = neutral
-        self.neutralPresentation = neutralPresentation
-        self.sealed = sealed
+        storage = Storage(
+            Fields(
+                mode: mode,
+                urgency: urgency,
+                count: count,
+                signal: signal,
+                title: title,
+                subtitle: subtitle,
+                body: body,
+                category: category,
+                thread: thread,
+                collapseKey: collapseKey,
+                url: url,
+                actions: actions,
+                data: data,
+                native: native,
+                expiresAt: expiresAt,
+                neutral: neutral,
+                neutralPresentation: neutralPresentation,
+                sealed: sealed
+            )
+        )
     }
 
     /// A wake-up: that something happened, and nothing else.
@@ -126,6 +230,13 @@ package struct Notification: Sendable, Hashable {
         case "payload-too-large", "unsupported", "payload-empty": return stricter
         default: return nil
         }
+    }
+}
+
+extension Notification: CustomReflectable {
+    /// Its fields, not how they are stored.
+    package var customMirror: Mirror {
+        Mirror(self, children: Mirror(reflecting: fields).children, displayStyle: .struct)
     }
 }
 

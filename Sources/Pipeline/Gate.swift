@@ -29,65 +29,79 @@ struct Gate {
     /// Reads kinds by other rules and settings from now on.
     mutating func follow(_ purposes: Purposes) { self.purposes = purposes }
 
-    /// Reads the bytes of one event, which ``judge(_:in:from:index:isListWanted:)`` is to be asked about next.
+    /// Reads the bytes of one event, which ``judge(_:in:_:from:index:isListWanted:now:)`` is to be asked about next.
     mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
         try scanner.scan(json)
     }
 
-    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or
-    /// devices, an account's own, or a deletion.
+    /// Whether the event scanned last names an account and is new, so that its signature will probably be checked.
+    mutating func expectsCheck(
+        _ scanned: ScannedEvent,
+        from source: EventSource,
+        index: borrowing MatchIndex,
+        now: Timestamp
+    ) -> Bool {
+        guard !underWay.contains(scanned.id), !accepted.contains(scanned.id), !isAhead(scanned, at: now) else {
+            return false
+        }
+        return source.isAnswered || (purposes.isRuled(scanned.kind) && !match(scanned, index: index).isEmpty)
+    }
+
+    /// Judges the event scanned last. `verdict` is about its signature, where that was checked already. `isListWanted`
+    /// says whether it is worth a look if it is a list of relays or devices, an account's own, or a deletion.
     mutating func judge(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
+        _ verdict: Verification? = nil,
         from source: EventSource,
         index: borrowing MatchIndex,
         isListWanted: Bool,
         now: Timestamp
     ) -> GateResult {
         // A fetched event is learned from even if it was accepted before.
-        if case .relay(.fetched) = source { return built(scanned, in: json) { .fetched($0) } }
+        if case .relay(.fetched) = source { return built(scanned, in: json, verdict) { .fetched($0) } }
         if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
         let purpose = purposes[scanned.kind]
         if accepted.contains(scanned.id) {
             // Nobody asked for its follows before its author had an account here.
             guard purpose == .recipientList, isListWanted else { return stopped(.duplicate, scanned, .duplicate) }
-            return built(scanned, in: json) { .recipientList($0, []) }
+            return built(scanned, in: json, verdict) { .recipientList($0, []) }
         }
         switch purpose {
         case .registration:
             guard source.isAnswered || isForUs(scanned, in: json) else { break }
-            return built(scanned, in: json) { .registration($0) }
+            return built(scanned, in: json, verdict) { .registration($0) }
         case .request where scanner.pValues.contains(purposes.ourKey.bytes):
             guard source.mayWake else { break }
-            return built(scanned, in: json) { .request($0) }
+            return built(scanned, in: json, verdict) { .request($0) }
         case .list:
             guard source.isAnswered || isListWanted else { break }
-            return built(scanned, in: json) { .list($0) }
+            return built(scanned, in: json, verdict) { .list($0) }
         case .recipientList:
             let hits = purposes.isRuled(scanned.kind) ? match(scanned, index: index) : []
             guard isListWanted || !hits.isEmpty else { break }
             if isAhead(scanned, at: now) { return ahead(scanned) }
-            return built(scanned, in: json) { isListWanted ? .recipientList($0, hits) : .addressed($0, hits) }
+            return built(scanned, in: json, verdict) { isListWanted ? .recipientList($0, hits) : .addressed($0, hits) }
         case .deletion:
             guard source.isAnswered || isListWanted else { break }
-            return built(scanned, in: json) { .deletion($0) }
+            return built(scanned, in: json, verdict) { .deletion($0) }
         case .hint:
             guard source.mayWake else { break }
             let hits = match(scanned, index: index)
             guard !hits.isEmpty else { break }
-            return built(scanned, in: json) { .hint($0, hits) }
+            return built(scanned, in: json, verdict) { .hint($0, hits) }
         case .notice, .request:
             guard purpose == .notice || purposes.isRuled(scanned.kind) else { break }
             let hits = match(scanned, index: index)
             guard !hits.isEmpty else { break }
             if isAhead(scanned, at: now) { return ahead(scanned) }
-            return built(scanned, in: json) { .addressed($0, hits) }
+            return built(scanned, in: json, verdict) { .addressed($0, hits) }
         case .other:
             break
         }
         guard source.isAnswered else { return stopped(.unaddressed, scanned, .accepted) }
         if isAhead(scanned, at: now) { return ahead(scanned) }
-        if let fault = fault(of: scanned, in: json) { return forged(scanned, fault) }
+        if let fault = fault(of: scanned, in: json, verdict) { return forged(scanned, fault) }
         return .unaddressed(scanned)
     }
 
@@ -115,9 +129,10 @@ struct Gate {
     private func built(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
+        _ verdict: Verification?,
         as result: (Event) -> GateResult
     ) -> GateResult {
-        if let fault = fault(of: scanned, in: json) { return forged(scanned, fault) }
+        if let fault = fault(of: scanned, in: json, verdict) { return forged(scanned, fault) }
         do throws(EventError) {
             return result(try Event(scanned: scanned, in: json))
         } catch {
@@ -125,8 +140,12 @@ struct Gate {
         }
     }
 
-    private func fault(of scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> EventError? {
-        switch verifier.verify(scanned, in: json) {
+    private func fault(
+        of scanned: ScannedEvent,
+        in json: UnsafeRawBufferPointer,
+        _ verdict: Verification?
+    ) -> EventError? {
+        switch verdict ?? verifier.verify(scanned, in: json) {
         case .valid: nil
         case .wrongID: .wrongID
         case .wrongSignature: .wrongSignature
@@ -189,6 +208,15 @@ enum GateResult {
     case unaddressed(ScannedEvent)
     /// It names these accounts.
     case addressed(Event, [MatchHit])
+
+    /// Whether the event's signature was checked.
+    var isChecked: Bool {
+        switch self {
+        case .stopped(let step, _): step == .forged
+        case .repeated: false
+        case .fetched, .registration, .request, .list, .deletion, .recipientList, .hint, .unaddressed, .addressed: true
+        }
+    }
 }
 
 /// What an event may be for, by its kind: a table with a place for each, since the question comes up for every event.

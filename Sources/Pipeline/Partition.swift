@@ -64,6 +64,7 @@ struct Partition {
             // What reads the disk comes first: it may fail.
             var sessions: [FilterSession?] = []
             for plan in plans { sessions.append(try filters.session(for: plan, of: event, at: effects.time)) }
+            filters.askTogether(plans, sessions)
             let (woken, held) = (effects.woken, effects.held)
             for (plan, session) in zip(plans, sessions) {
                 carryOut(plan, session, &context, &effects, isKnown: isKnown)

@@ -1,4 +1,5 @@
 import Delivery
+import Foundation
 import Logging
 import Nostr
 import Notifications
@@ -29,6 +30,7 @@ package final class Pipeline {
     private let now: @Sendable () -> Timestamp
 
     private var gate: Gate
+    private let lookahead: SignatureLookahead
     private var index: MatchIndex
     private var context: EventContext
     private var demand: ContextDemand
@@ -40,14 +42,15 @@ package final class Pipeline {
     /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
     /// are events that were accepted before this process began. `deliveryID` names a delivery, the same for the same
     /// event and device. `keep` puts deliveries on disk, with the events that shall wake no device again
-    /// (``Effects/causes``) and the changes of paces, and starts the courier, or throws. Throws when the registry
-    /// cannot be read.
+    /// (``Effects/causes``) and the changes of paces, and starts the courier, or throws. So many `threads` check
+    /// signatures at a time. Throws when the registry cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
         intake: Intake,
         dependencies: PipelineDependencies = PipelineDependencies(),
         accepted: [EventID] = [],
+        threads: Int = ProcessInfo.processInfo.activeProcessorCount,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
         now: @escaping @Sendable () -> Timestamp,
@@ -65,6 +68,7 @@ package final class Pipeline {
             logger: logger
         )
         let lists = RecipientLists(settings, EventFilters(settings.filters), registry: registry)
+        lookahead = SignatureLookahead(threads: threads)
         gate = Gate(purposes: Purposes(settings, lists, dependencies, ourKey: registry.ourKey))
         index = try registry.load(
             signals: Array(settings.rules.namedSignals),
@@ -100,11 +104,17 @@ package final class Pipeline {
         updateIndex()
         var batch = OpenBatch(recorder.begin(at: now()))
         partition.begin(at: batch.time, arrivals.ends)
+        // What is known of the signatures of the next events.
+        var known: ArraySlice<Verification?> = []
         for (offset, submission) in arrivals.submissions.enumerated() {
             heartbeat.beat()
             for (position, json) in submission.events.enumerated() {
+                if known.isEmpty, lookahead.isWorthwhile {
+                    known = verifyAhead(arrivals.submissions[offset...], from: position, at: batch.time)[...]
+                }
                 let place = AnswerPlace(submission: answers.next + offset, position: position)
-                json.withUnsafeBytes { admit($0, from: submission.source, at: place, &batch) }
+                let verdict = known.popFirst() ?? nil
+                json.withUnsafeBytes { admit($0, verdict, from: submission.source, at: place, &batch) }
             }
         }
         settleRegistrations(&batch)
@@ -131,8 +141,39 @@ package final class Pipeline {
 
     // MARK: The gate
 
+    /// Checks the signatures of the next events that name accounts, on all cores. `position` is the first event's in
+    /// the first of `submissions`.
+    private func verifyAhead(
+        _ submissions: ArraySlice<Submission>,
+        from position: Int,
+        at now: Timestamp
+    ) -> [Verification?] {
+        var candidates: [SignatureLookahead.Candidate] = []
+        // A copy of an event that comes again shares the verdict of the first if that is right.
+        var ids: Set<EventID> = []
+        var verdicts: [Verification?] = []
+        var first = position
+        for submission in submissions {
+            for json in submission.events[first...] {
+                guard verdicts.count < SignatureLookahead.window else { break }
+                let place = verdicts.count
+                verdicts.append(nil)
+                let event = json.withUnsafeBytes { try? gate.scan($0) }
+                guard let event, gate.expectsCheck(event, from: submission.source, index: index, now: now),
+                    ids.insert(event.id).inserted
+                else { continue }
+                candidates.append(SignatureLookahead.Candidate(place: place, event: event, json: json))
+            }
+            guard verdicts.count < SignatureLookahead.window else { break }
+            first = 0
+        }
+        lookahead.verify(candidates, into: &verdicts)
+        return verdicts
+    }
+
     private func admit(
         _ json: UnsafeRawBufferPointer,
+        _ verdict: Verification?,
         from source: EventSource,
         at place: AnswerPlace,
         _ batch: inout OpenBatch
@@ -151,11 +192,13 @@ package final class Pipeline {
         let result = gate.judge(
             scanned,
             in: json,
+            verdict,
             from: source,
             index: index,
             isListWanted: isWanted(scanned, for: purpose, in: json),
             now: batch.time
         )
+        lookahead.note(isChecked: result.isChecked)
         switch result {
         case .stopped(let step, let verdict): batch.stop(step, verdict)
         case .repeated(let id): addCopy(of: id, at: place, &batch)

@@ -63,7 +63,8 @@ package struct StoreFile: Sendable {
 
     func fault(_ cause: StoreFault.Cause) -> StoreFault { StoreFault(cause, in: kind, at: path) }
 
-    func naming<Value>(_ body: () throws -> Value) throws -> Value {
+    /// Runs `body` and throws a ``StoreFault`` in place of SQLite's errors.
+    package func naming<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
         } catch let error as DatabaseError {

@@ -99,6 +99,23 @@ import Units
         second.close()
     }
 
+    /// Which keys there are is read in pages of 5,000.
+    @Test func whatIsStoredIsFoundHoweverMuchThereIs() throws {
+        var limits = ContextStore.Limits()
+        limits.notes = 6_000
+        limits.profiles = 0
+        for round in 0..<4 {
+            let store = try store(limits)
+            let notes = Dictionary(uniqueKeysWithValues: (0..<5_001).map { (id(round * 10_000 + $0), note) })
+            store.write(profiles: [:], notes: notes, at: Self.noon)
+            store.close()
+        }
+        let last = try store(limits)
+        for number in [30_000, 32_345, 35_000] { #expect(last.note(id(number)) == note) }
+        #expect(last.note(id(10_000)) == nil && last.note(id(35_001)) == nil)
+        last.close()
+    }
+
     @Test func oldestAreForgottenBeyondTheLimits() throws {
         var limits = ContextStore.Limits()
         limits.notes = 10

@@ -27,6 +27,15 @@ import Units
             return answer(question)
         }
 
+        /// Who was asked together, by filter.
+        final class Groups: Sendable {
+            private let kept = Mutex<[(filter: String, recipients: [String])]>([])
+
+            var groups: [(filter: String, recipients: [String])] { kept.withLock(\.self) }
+
+            func note(_ filter: String, _ recipients: [String]) { kept.withLock { $0.append((filter, recipients)) } }
+        }
+
         var questions: [FilterQuestion] { asked.withLock(\.self) }
         var last: FilterQuestion? { questions.last }
     }
@@ -108,6 +117,57 @@ import Units
         let step = try #require(bench.observed.steps.first { $0.step == .filtered })
         #expect(step.reason == "no: because" && step.account == owner.publicKey && step.device != nil)
         #expect(bench.submit([event]).map(\.result) == [.duplicate])
+    }
+
+    @Test func allRecipientsOfAnEventGoTogether() throws {
+        let log = Probe.Groups()
+        let owners = Mutex<Set<String>>([])
+        let bench = try bench(
+            EventFilter(
+                name: "one",
+                decideTogether: { questions in
+                    log.note("one", questions.map(\.recipient))
+                    return questions.map { question in
+                        owners.withLock { $0.contains(question.recipient) } ? .drop(reason: "") : .pass
+                    }
+                }
+            ),
+            EventFilter(
+                name: "two",
+                decideTogether: { questions in
+                    log.note("two", questions.map(\.recipient))
+                    return questions.map { _ in .pass }
+                }
+            )
+        )
+        let accounts = try (0..<3).map { _ in try bench.account(["mention"]) }
+        let keys = accounts.map(\.publicKey.hex)
+        owners.withLock { _ = $0.insert(keys[1]) }
+        let event = try bench.event(.textNote, "hello", tags: keys.map { ["p", $0] }, by: alice)
+        bench.submit([event], from: .feed)
+        let order = log.groups.first?.recipients ?? []
+        #expect(Set(order) == Set(keys) && order.count == 3)
+        // The second is asked for those that the first has let pass, in the same order.
+        #expect(log.groups.map(\.filter) == ["one", "two"])
+        #expect(log.groups.last?.recipients == order.filter { $0 != keys[1] })
+        #expect(told(bench).count == 2 && bench.count(.filtered) == 1)
+    }
+
+    @Test func filterThatLeavesAnswersOutIsAskedAgain() throws {
+        let log = Probe.Groups()
+        let bench = try bench(
+            EventFilter(
+                name: "one",
+                decideTogether: { questions in
+                    log.note("one", questions.map(\.recipient))
+                    return [.pass]
+                }
+            )
+        )
+        let keys = try (0..<2).map { _ in try bench.account(["mention"]).publicKey.hex }
+        bench.submit([try bench.event(.textNote, "hello", tags: keys.map { ["p", $0] }, by: alice)], from: .feed)
+        #expect(log.groups.map(\.recipients.count) == [2, 1])
+        #expect(told(bench).count == 2)
     }
 
     @Test func theFirstThatDropsIsTheLastAsked() throws {

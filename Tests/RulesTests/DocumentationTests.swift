@@ -27,9 +27,10 @@ import YAMLReading
             .filter { block in !["carillon ", "#", "{"].contains { block.hasPrefix($0) } }
     }
 
-    /// A block is a list of rules, keys of a rule or keys of the file. One that shows a key in several ways stands for
-    /// as many.
+    /// A block is a file, a list of rules, keys of a rule or keys of the file. One that shows a key in several ways
+    /// stands for as many.
     private static func files(of block: String) -> [String] {
+        if block.hasPrefix("version:") { return [block] }
         if block.hasPrefix("- ") { return ["version: 1\nrules:\n" + block] }
         if block.hasPrefix("nudge:") || block.hasPrefix("summary:") { return ["version: 1\nrules: []\n" + block] }
         var rules: [[String]] = [[]]

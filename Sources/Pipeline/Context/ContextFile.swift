@@ -36,6 +36,11 @@ final class ContextFile: Sendable {
         state = Mutex(.open(try Self.open(file, logger: logger)))
     }
 
+    /// Whether there is no file yet.
+    var isAbsent: Bool {
+        if case .absent = state.withLock(\.self) { true } else { false }
+    }
+
     func read<Value>(_ body: (ContextRows) throws -> Value) -> Value? {
         guard case .open(let pool) = state.withLock(\.self) else { return nil }
         return attempt(pool) { try $0.unsafeRead { try body(ContextRows(db: $0)) } }

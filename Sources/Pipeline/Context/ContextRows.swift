@@ -34,6 +34,25 @@ struct ContextRows {
         }
     }
 
+    /// What has keys.
+    enum KeyTable {
+        case profiles
+        case notes
+    }
+
+    /// The keys of `table` that come after `last`, in order, `limit` at most.
+    func keys(of table: KeyTable, after last: Bytes32?, limit: Int) throws -> [Bytes32] {
+        // Only the index is read, not the texts.
+        let sql =
+            switch table {
+            case .profiles:
+                "SELECT author FROM profiles WHERE author > ? AND length(author) = 32 ORDER BY author LIMIT ?"
+            case .notes: "SELECT id FROM notes WHERE id > ? AND length(id) = 32 ORDER BY id LIMIT ?"
+            }
+        let arguments: StatementArguments = [Data(last?.array ?? []), limit]
+        return try Data.fetchAll(db.cachedStatement(sql: sql), arguments: arguments).compactMap { Bytes32(bytes: $0) }
+    }
+
     func write(_ profile: ContextProfile, of author: PublicKey) throws {
         let sql = "INSERT OR REPLACE INTO profiles (author, name, created_at, learned_at) VALUES (?, ?, ?, ?)"
         try db.cachedStatement(sql: sql).execute(arguments: [

@@ -39,12 +39,15 @@ package final class ContextStore: Sendable {
 
     /// How much may wait for a slow disk.
     private static let pendingLimit = 50_000
+    private static let keysPerRead = 5_000
     /// Rows written between two looks at what is beyond the limits.
     private static let pruneInterval = 5_000
 
     private let file: ContextFile
     private let limits: Limits
     private let pending = Mutex(Pending())
+    /// Nil while nothing is known of the file. Changed on the writing queue only.
+    private let stored: Mutex<StoredKeys?>
     private let unpruned = Mutex(pruneInterval)
     private let writing = DispatchQueue(label: "carillon context cache")
     private let logger: Logger
@@ -56,14 +59,18 @@ package final class ContextStore: Sendable {
         self.file = try ContextFile(path: path, logger: logger)
         self.limits = limits
         self.logger = logger
+        stored = Mutex(file.isAbsent ? StoredKeys(limit: limits.profiles + limits.notes) : nil)
+        writing.async { self.readStoredKeys() }
     }
 
     func profile(of author: PublicKey) -> ContextProfile? {
-        file.read { try $0.profile(of: author) } ?? nil
+        guard stored.withLock({ $0?.mayContain(author.bytes) ?? true }) else { return nil }
+        return file.read { try $0.profile(of: author) } ?? nil
     }
 
     func note(_ id: EventID) -> ContextNote? {
-        file.read { try $0.note(id) } ?? nil
+        guard stored.withLock({ $0?.mayContain(id.bytes) ?? true }) else { return nil }
+        return file.read { try $0.note(id) } ?? nil
     }
 
     /// Has these written soon. Never blocks.
@@ -125,13 +132,22 @@ package final class ContextStore: Sendable {
             defer { pending = Pending() }
             return pending
         }
-        if pending.mustErase { file.erase() }
+        if pending.mustErase {
+            file.erase()
+            stored.withLock { $0 = StoredKeys(limit: limits.profiles + limits.notes) }
+        }
         guard pending.count > 0 else { return }
         let mustPrune = unpruned.withLock { unpruned in
             unpruned += pending.count
             guard unpruned >= Self.pruneInterval else { return false }
             unpruned = 0
             return true
+        }
+        // Before they are there: a key that is missing here is not looked for on disk.
+        let mustRead = stored.withLock { stored in
+            for author in pending.profiles.keys { stored?.insert(author.bytes) }
+            for id in pending.notes.keys { stored?.insert(id.bytes) }
+            return stored?.isOutdated ?? true
         }
         file.write { rows in
             try rows.remove(
@@ -143,7 +159,43 @@ package final class ContextStore: Sendable {
             for (id, note) in pending.notes { try rows.write(note, id, at: pending.time) }
             if mustPrune { try rows.prune(limits, at: pending.time) }
         }
+        if mustRead { readStoredKeys() }
     }
+
+    /// Learns which keys there are, some thousands at a time, so that nobody who looks one up waits for long. On the
+    /// writing queue, so that nothing is written meanwhile.
+    private func readStoredKeys() {
+        var keys = StoredKeys(limit: limits.profiles + limits.notes)
+        for table in [ContextRows.KeyTable.profiles, .notes] {
+            var last: Bytes32?
+            repeat {
+                // What cannot be read now is tried again after the next write.
+                guard let page = file.read({ [last] in try $0.keys(of: table, after: last, limit: Self.keysPerRead) })
+                else { return }
+                for key in page { keys.insert(key) }
+                last = page.count == Self.keysPerRead ? page.last : nil
+            } while last != nil
+        }
+        stored.withLock { $0 = keys }
+    }
+}
+
+/// Which keys may be in a ``ContextStore``'s file, by their first eight bytes: most that events mention are not, and
+/// need no look at the disk. Removed ones stay until the file is read again.
+private struct StoredKeys {
+    private var words: Set<UInt64> = []
+    private let limit: Int
+
+    /// `limit` is how many there are at most, but for some.
+    init(limit: Int) { self.limit = limit }
+
+    /// Whether so many are removed ones that it is worth reading the file again.
+    var isOutdated: Bool { words.count > 2 * limit + 1_000 }
+
+    /// Returns false only if the key is not in the file.
+    func mayContain(_ key: Bytes32) -> Bool { words.contains(key.words.0) }
+
+    mutating func insert(_ key: Bytes32) { words.insert(key.words.0) }
 }
 
 /// Why there is no ``ContextStore``. Names the file.

@@ -18,9 +18,28 @@ package struct EventFilter: Sendable {
     package var need: FollowNeed
     /// Whether it is asked with the notification, once that is made.
     package var isAskedAfterRendering: Bool
-    /// Called on the pipeline's thread, which waits.
-    package var decide: @Sendable (FilterQuestion) -> FilterVerdict
+    /// Answers questions in their order, one verdict to each. Called on the pipeline's thread, which waits.
+    package var decide: @Sendable ([FilterQuestion]) -> [FilterVerdict]
 
+    package init(
+        name: String,
+        availability: FilterAvailability = .maySwitchOff,
+        onError: OnError = .pass,
+        wantedKinds: [Kind] = [],
+        need: FollowNeed = .nothing,
+        isAskedAfterRendering: Bool = false,
+        decideTogether decide: @escaping @Sendable ([FilterQuestion]) -> [FilterVerdict]
+    ) {
+        self.name = name
+        self.availability = availability
+        self.onError = onError
+        self.wantedKinds = wantedKinds
+        self.need = need
+        self.isAskedAfterRendering = isAskedAfterRendering
+        self.decide = decide
+    }
+
+    /// A filter that answers one question after the other.
     package init(
         name: String,
         availability: FilterAvailability = .maySwitchOff,
@@ -30,13 +49,15 @@ package struct EventFilter: Sendable {
         isAskedAfterRendering: Bool = false,
         decide: @escaping @Sendable (FilterQuestion) -> FilterVerdict
     ) {
-        self.name = name
-        self.availability = availability
-        self.onError = onError
-        self.wantedKinds = wantedKinds
-        self.need = need
-        self.isAskedAfterRendering = isAskedAfterRendering
-        self.decide = decide
+        self.init(
+            name: name,
+            availability: availability,
+            onError: onError,
+            wantedKinds: wantedKinds,
+            need: need,
+            isAskedAfterRendering: isAskedAfterRendering,
+            decideTogether: { questions in questions.map(decide) }
+        )
     }
 }
 

@@ -65,14 +65,37 @@ final class FilterSession {
         return .pass
     }
 
+    /// What the filter at `place` would be asked next for the device before anything is rendered, and under which
+    /// signal its verdict is kept. Nil: nothing, as it was asked, or is not for this device, or one before it drops the
+    /// event or was not asked yet.
+    func openQuestion(to place: Int, _ target: Plan.Target) -> (signal: Signal, question: FilterQuestion)? {
+        let selection = filters.selection(of: target)
+        guard selection.contains(at: place) else { return nil }
+        let signal = target.renderer.signal
+        for earlier in filters.beforeRendering(selection) {
+            let known = early.first { $0.place == earlier && $0.signal == signal }?.verdict
+            guard earlier != place else { return known == nil ? (signal, makeQuestion(place, signal)) : nil }
+            guard let known, drop(known, of: earlier) == nil else { return nil }
+        }
+        return nil
+    }
+
+    /// Takes the verdict to what ``openQuestion(to:_:)`` has given.
+    func keep(_ verdict: FilterVerdict, of place: Int, _ signal: Signal) { early.append((place, signal, verdict)) }
+
     private func ask(_ place: Int, _ signal: Signal, _ notification: Notification? = nil) -> FilterVerdict {
+        let question = makeQuestion(place, signal, notification)
+        return filters.all[place].decide([question]).first ?? .failed(reason: "no verdict")
+    }
+
+    private func makeQuestion(_ place: Int, _ signal: Signal, _ notification: Notification? = nil) -> FilterQuestion {
         let filter = filters.all[place]
         var question = question
         question.signal = signal
         question.recipientEvents = filter.wantedKinds.compactMap { lists[$0] }
         if filter.need == .nothing { question.followDistance = .unknown }
         question.notification = notification
-        return filter.decide(question)
+        return question
     }
 
     /// Why the event is dropped; nil: it is not.

@@ -55,6 +55,34 @@ struct Filters {
         return FilterSession(filters, question, lists: lists)
     }
 
+    /// Asks the filters about all plans of an event before the first is carried out. Each gets its questions together,
+    /// in the order in which the plans would ask them; a filter asks after those before it, as always.
+    ///
+    /// Plans of zaps are left out: whether the second is asked about at all depends on the first.
+    func askTogether(_ plans: [Plan], _ sessions: [FilterSession?]) {
+        let open = zip(plans, sessions).filter { $1 != nil && $0.relevance?.zap == nil }
+        guard open.count > 1 else { return }
+        for place in filters.all.indices where !filters.all[place].isAskedAfterRendering {
+            var asked: [(session: FilterSession, signal: Signal)] = []
+            var questions: [FilterQuestion] = []
+            for (plan, session) in open {
+                guard let session else { continue }
+                let first = asked.count
+                for target in plan.targets {
+                    guard let (signal, question) = session.openQuestion(to: place, target),
+                        !asked[first...].contains(where: { $0.signal == signal })
+                    else { continue }
+                    asked.append((session, signal))
+                    questions.append(question)
+                }
+            }
+            guard !questions.isEmpty else { continue }
+            for ((session, signal), verdict) in zip(asked, filters.all[place].decide(questions)) {
+                session.keep(verdict, of: place, signal)
+            }
+        }
+    }
+
     /// The plan without the devices for which filters drop the event, and these.
     func decide(_ plan: Plan, _ session: FilterSession?) -> (passing: Plan, dropped: [Drop]) {
         guard let session else { return (plan, []) }

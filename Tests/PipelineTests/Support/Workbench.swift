@@ -61,6 +61,7 @@ final class Workbench {
     private var settings: PipelineSettings
     private var dependencies: PipelineDependencies
     private let folder: URL
+    private let threads: Int
     /// Where a bench with pacing keeps everything.
     private(set) var outbox: Outbox?
     /// What is in it, in order.
@@ -76,8 +77,10 @@ final class Workbench {
         keepsContext: Bool = false,
         usesContext: Bool = true,
         pacing: PacingPolicy? = nil,
+        threads: Int = 2,
         dependencies: PipelineDependencies = PipelineDependencies()
     ) throws {
+        self.threads = threads
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "pipeline-" + Hex.encode(SecureRandom.bytes(8))
         )
@@ -116,6 +119,7 @@ final class Workbench {
             intake: intake,
             dependencies: dependencies,
             accepted: causes,
+            threads: threads,
             deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
             keep: { [weak self] deliveries, causes, pace in
                 guard let self, !self.diskIsFull else { throw DiskFull() }

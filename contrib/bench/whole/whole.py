@@ -1,102 +1,289 @@
-"""What the whole way costs: the router's CPU time for each push, from an event in a feed to the request at APNs. See `run`."""
+"""What the whole way costs: the router's CPU time for each push, from an event in a feed to the answer of APNs. See `run`."""
 
 import argparse
 import json
 import os
+import random
+import secrets
+import shlex
+import shutil
+import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(REPOSITORY / "Tests/Interop"))
 
 import programs  # noqa: E402
-from lab import Lab  # noqa: E402
 from nostr import Person, Socket, device_token, ios  # noqa: E402
 from router import Router  # noqa: E402
 
 TICK = os.sysconf("SC_CLK_TCK")
+CROWD = 1_000
+"""How many accounts an event of the scenario `crowd` names."""
 
 
-class QuietRouter(Router):
+class Server:
+    """nghttpd as APNs: it answers 200 to each device that it has a file for."""
+
+    android: dict = {}
+    web: dict = {}
+
+    def __init__(self, folder: Path, tokens: list[str]):
+        devices = folder / "htdocs/3/device"
+        devices.mkdir(parents=True)
+        for token in tokens:
+            (devices / token).touch()
+        self.ca_file = folder / "cert.pem"
+        new_key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem"
+        names = "-subj /CN=localhost -addext subjectAltName=DNS:localhost"
+        for command in [
+            f"openssl req -x509 {new_key} {names} -days 2 -out cert.pem",
+            "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:prime256v1 -out AuthKey.p8",
+        ]:
+            subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
+        self.key_file = folder / "AuthKey.p8"
+        self.key_file.chmod(0o600)
+        self.port = programs.free_port()
+        arguments = ["-n1", "-m", "1000", "-a", "127.0.0.1", "-d", "htdocs", str(self.port), "key.pem", "cert.pem"]
+        self.process = subprocess.Popen(["nghttpd", *arguments], cwd=folder, stdout=subprocess.DEVNULL)
+
+    @property
+    def ios(self) -> dict:
+        return {
+            "topic": "com.example.app",
+            "team_id": "TEAMID1234",
+            "key_id": "ABCDEFGHIJ",
+            "key_file": str(self.key_file),
+            "environment": f"https://localhost:{self.port}",
+        }
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class MeasuredRouter(Router):
     log_level = "info"
+    plugin_names = ["libCarillonAPNs.so"]
 
-    def cpu(self) -> float:
-        """Seconds of user and system time so far, of the router and of the processes that its plugins run in."""
+    def __init__(self, folder: Path, server: Server, isolation: str | None, wrapper: list[str]):
+        super().__init__(folder, server)
+        self.wrapper = wrapper
+        self.configuration["apps"] = {"default": {"ios": server.ios}}
+        self.configuration["api"] = {"listen": "127.0.0.1:0", "token_file": "api.token"}
+        if isolation:
+            self.configuration["plugins"]["isolation"] = isolation
+
+    def begin(self, feed: Path | None):
+        """Starts it; under the wrapper only where there is a feed."""
+        port = self.folder / "api-port"
+        port.unlink(missing_ok=True)
+        self.process = None
+        command = [*(self.wrapper if feed else []), programs.built("carillon"), "serve", "--log-level", self.log_level]
+        command += ["--config", self.configuration_file, "--port-file", self._port_file, "--api-port-file", port]
+        self._port_file.unlink(missing_ok=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command + (["--feed", feed] if feed else []), stdout=log, stderr=log)
+        self.wait_for_port()
+        programs.wait_until(port.exists, "the router writes the API's port", self.process)
+        self.api = int(port.read_text())
+
+    @property
+    def _processes(self) -> list[str]:
+        """The router and the processes that its plugins run in."""
         tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
-        children = [child for task in tasks for child in (task / "children").read_text().split()]
-        total = 0.0
-        for process in [str(self.process.pid), *children]:
+        return [str(self.process.pid)] + [pid for task in tasks for pid in (task / "children").read_text().split()]
+
+    def end(self):
+        """Lets it end in an orderly way beneath its wrapper, which then has time to write what it found."""
+        os.kill(int(self._processes[1]), signal.SIGTERM)
+        self.process.wait(timeout=120)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of user and system time so far."""
+        total = 0
+        for process in self._processes:
             fields = Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()
-            total += (int(fields[11]) + int(fields[12])) / TICK
-        return total
+            total += int(fields[11]) + int(fields[12])
+        return total / TICK
+
+    @property
+    def memory(self) -> float:
+        """Resident MiB."""
+        pages = sum(int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in self._processes)
+        return pages * os.sysconf("SC_PAGESIZE") / (1 << 20)
+
+    def metric(self, name: str, label: str = "") -> int:
+        """The sum of a metric's values whose labels hold `label`."""
+        token = (self.folder / "api.token").read_text().strip()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.api}/metrics", headers={"authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        return int(sum(float(line.split()[-1]) for line in lines if line.startswith(name + "{") and label in line))
+
+    def wait_for(self, name: str, label: str, count: int, seconds: float = 600):
+        """Looks seldom: answering costs the router something as well."""
+        deadline = time.monotonic() + seconds
+        while (reached := self.metric(name, label)) < count:
+            assert time.monotonic() < deadline, f"{name} {label}: {reached} of {count}"
+            assert self.process.poll() is None, "the router ended"
+            time.sleep(0.1)
 
 
-def measure(build: Path, people: list[Person], warm: Path, feed: Path, count: int, folder: Path) -> tuple[float, float]:
-    """Microseconds of CPU for each push, and pushes a second. The first `len(people)` events warm everything up."""
-    programs.BUILD = build
-    folder.mkdir()
-    lab = Lab(folder / "lab")
-    router = QuietRouter(folder / "router", lab)
-    try:
-        router.start()
-        for first in range(0, len(people), 100):
-            with Socket(router) as socket:
-                for person in people[first : first + 100]:
-                    socket.publish(person.registration(router, ios(device_token(), mode="alert")))
-        router.stop()
-        pipe = folder / "feed"
-        os.mkfifo(pipe)
-        router.start(pipe)
-        with pipe.open("wb") as writer:
-            writer.write(warm.read_bytes())
-            writer.flush()
-            lab.accepted(len(people), timeout=60)
-            lab.forget()
-            before, begin = router.cpu(), time.monotonic()
-            writer.write(feed.read_bytes())
-        lab.accepted(count, timeout=300)
-        took = time.monotonic() - begin
-        return (router.cpu() - before) * 1e6 / count, count / took
-    finally:
-        router.kill()
-        lab.stop()
+DELIVERED = ("carillon_deliveries_total", 'kind="delivered"')
+UNADDRESSED = ("carillon_events_total", 'step="unaddressed"')
+
+
+class Load:
+    """Events that were made beforehand, and what they come to."""
+
+    def __init__(self, lines: list[str], pushes: int):
+        self.bytes = "".join(line + "\n" for line in lines).encode()
+        self.events = len(lines)
+        self.pushes = pushes
+
+
+def reactions(count: int, authors: list[Person], people: list[Person]) -> Load:
+    """Each to another note that nobody knows, so that context is sought for each."""
+
+    def event(number: int) -> dict:
+        person = people[number % len(people)]
+        tags = [["e", secrets.token_hex(32), "", person.hex], ["p", person.hex], ["k", "1"]]
+        return authors[number % len(authors)].event(7, random.choice("+🤙🔥❤"), tags)
+
+    return Load([json.dumps(event(number), ensure_ascii=False) for number in range(count)], count)
+
+
+def crowd(count: int, authors: list[Person], people: list[Person]) -> Load:
+    named = people[:CROWD]
+    events = [authors[number % len(authors)].note(f"to all {number} {secrets.token_hex(4)}", *named) for number in range(count)]
+    return Load([json.dumps(event) for event in events], count * len(named))
+
+
+def nobody(count: int, authors: list[Person]) -> Load:
+    """Nothing verifies them, so the ids are made up: a few kinds, as relays have them."""
+    likeness = [authors[n % len(authors)].note("a note of a usual length, which speaks of this and that " * (n % 7 + 1)) for n in range(50)]
+
+    def line(number: int) -> str:
+        event = dict(likeness[number % len(likeness)])
+        event["id"] = secrets.token_hex(32)
+        event["tags"] = [["e", secrets.token_hex(32)], ["p", secrets.token_hex(32)], ["p", secrets.token_hex(32)]]
+        return json.dumps(event, separators=(",", ":"))
+
+    return Load([line(number) for number in range(count)], 0)
+
+
+def bare_verify(program: Path) -> float:
+    """Microseconds of CPU."""
+    return float(subprocess.run([program], check=True, capture_output=True, text=True).stdout) / 1000
+
+
+class Bench:
+    def __init__(self, options: argparse.Namespace, folder: Path):
+        self.options = options
+        self.folder = folder
+        self.people = [Person() for _ in range(options.devices)]
+        self.tokens = [device_token() for _ in self.people]
+        authors = [Person() for _ in range(20)]
+        self.warm = reactions(len(self.people), authors, self.people)
+        self.loads: dict[str, Load] = {}
+        for name in options.only.split(","):
+            match name:
+                case "reactions": self.loads[name] = reactions(options.events, authors, self.people)
+                case "crowd": self.loads[name] = crowd(max(1, options.events // CROWD), authors, self.people)
+                case "nobody": self.loads[name] = nobody(options.events * 10, authors)
+                case _: sys.exit(f"run: --only: expected some of reactions,crowd,nobody; not {name}")
+
+    def measure(self, build: Path, name: str) -> dict[str, float]:
+        """Microseconds of CPU for each push (or event), pushes (or events) a second, and the growth of memory in MiB. The
+        first events warm everything up."""
+        programs.BUILD = build
+        load = self.loads[name]
+        folder = self.folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "server").mkdir(parents=True)
+        server = Server(folder / "server", self.tokens)
+        wrapper = shlex.split(self.options.wrapper.replace("SCENARIO", name))
+        router = MeasuredRouter(folder / "router", server, self.options.isolation, wrapper)
+        try:
+            router.begin(None)
+            for first in range(0, len(self.people), 100):
+                with Socket(router) as socket:
+                    for person, token in list(zip(self.people, self.tokens))[first : first + 100]:
+                        socket.publish(person.registration(router, ios(token, mode="alert")))
+            router.stop()
+            pipe = folder / "feed"
+            os.mkfifo(pipe)
+            router.begin(pipe)
+            with pipe.open("wb") as writer:
+                writer.write(self.warm.bytes)
+                writer.flush()
+                router.wait_for(*DELIVERED, self.warm.pushes)
+                cpu, memory, begin = router.cpu, router.memory, time.monotonic()
+                writer.write(load.bytes)
+            if load.pushes:
+                router.wait_for(*DELIVERED, self.warm.pushes + load.pushes)
+            else:
+                router.wait_for(*UNADDRESSED, load.events)
+            took = time.monotonic() - begin
+            count = load.pushes or load.events
+            figures = {
+                "cpu": (router.cpu - cpu) * 1e6 / count, "rate": count / took,
+                "memory": router.memory, "growth": router.memory - memory,
+            }
+            if wrapper:
+                router.end()
+            return figures
+        finally:
+            router.kill()
+            server.stop()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("builds", nargs="+", type=Path, metavar="BUILD", help="folders with built programs, compared in turn")
+    parser.add_argument("--verify", type=Path, required=True, help="the program that verify.c makes")
     parser.add_argument("--events", type=int, default=20_000)
-    parser.add_argument("--devices", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--devices", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--isolation", choices=["none", "shared", "process"], help="plugins.isolation; its default when left out")
+    parser.add_argument("--only", default="reactions,crowd,nobody")
+    parser.add_argument("--wrapper", default="", help="a command to run the router under, such as a profiler")
     options = parser.parse_args()
-    people = [Person() for _ in range(options.devices)]
-    authors = [Person() for _ in range(20)]
-
-    def lines(count: int, text: str) -> bytes:
-        notes = (authors[n % 20].note(f"{text} {n}", people[n % len(people)]) for n in range(count))
-        return "".join(json.dumps(note) + "\n" for note in notes).encode()
-
-    figures: dict[Path, list[tuple[float, float]]] = {build: [] for build in options.builds}
+    figures: dict[tuple[str, Path], list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as temporary:
-        scratch = Path(temporary)
-        warm, feed = scratch / "warm.jsonl", scratch / "feed.jsonl"
-        warm.write_bytes(lines(options.devices, "warm"))
-        feed.write_bytes(lines(options.events, "note"))
+        bench = Bench(options, Path(temporary))
         for round in range(options.rounds):
-            for number, build in enumerate(options.builds):
-                figure = measure(build, people, warm, feed, options.events, scratch / f"{round}-{number}")
-                figures[build].append(figure)
-                print(f"round {round + 1}  {build}: {figure[0]:.0f} µs CPU per push, {figure[1]:.0f} pushes/s", flush=True)
-    first = None
-    for build, values in figures.items():
-        cpu = statistics.median(value[0] for value in values)
-        rate = statistics.median(value[1] for value in values)
-        first = first or cpu
-        print(f"median   {build}: {cpu:.0f} µs CPU per push ({cpu / first:.3f} of the first), {rate:.0f} pushes/s")
+            for name in bench.loads:
+                for build in options.builds:
+                    before = bare_verify(options.verify)
+                    figure = bench.measure(build, name)
+                    figure["verify"] = (before + bare_verify(options.verify)) / 2
+                    figures.setdefault((name, build), []).append(figure)
+                    print(f"round {round + 1}  {name}  {build}: " + words(figure), flush=True)
+    print("medians")
+    for (name, build), values in figures.items():
+        middle = {key: statistics.median(value[key] for value in values) for key in values[0]}
+        middle["ratio"] = statistics.median(value["cpu"] / value["verify"] for value in values)
+        middle["of"] = statistics.median(value["rate"] * value["verify"] / 2e6 for value in values)
+        print(f"{name:10} {build}: " + words(middle) + f"; {middle['ratio']:.2f} of a verify; {middle['of']:.3f} of what two cores could verify")
     return 0
+
+
+def words(figure: dict[str, float]) -> str:
+    return (
+        f"{figure['cpu']:.1f} µs CPU each, {figure['rate']:.0f}/s, verify {figure['verify']:.1f} µs,"
+        f" memory {figure['memory']:.0f} MiB after {figure['growth']:+.0f}"
+    )
 
 
 if __name__ == "__main__":

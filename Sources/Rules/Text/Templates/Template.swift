@@ -7,6 +7,7 @@ import YAMLReading
 struct Template: Sendable {
     private enum Body: Sendable {
         case literal(String)
+        case segments(TemplateSegments)
         case mustache(MustacheTemplate)
     }
 
@@ -50,7 +51,8 @@ struct Template: Sendable {
                     + (place.map { " in its line \($0.lineNumber), at column \($0.columnNumber)" } ?? "")
             )
         }
-        self.body = .mustache(template)
+        // Mustache has read it in any case: it says what is broken.
+        self.body = TemplateSegments(text).map(Body.segments) ?? .mustache(template)
         self.place = place == .url && tags.literals.allSatisfy(\.isEmpty) ? .wholeURL : place
     }
 
@@ -68,6 +70,7 @@ struct Template: Sendable {
     func render(_ values: TemplateValues) -> String {
         switch body {
         case .literal(let text): text
+        case .segments(let segments): finished(segments.render(values, in: place))
         case .mustache(let template): finished(template.render(values.going(to: place)))
         }
     }

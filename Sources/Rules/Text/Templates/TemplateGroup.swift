@@ -28,12 +28,20 @@ struct TemplateGroup: MustacheParent {
         case (.referenced, "author"): TemplateGroup(name: .referencedAuthor, input: input, scope: scope)
         case (.tag, _): tag(member)
         case (.tags, _): TemplateList(texts: input.event.values(of: member), scope: scope)
-        default: content(of: member).map { TemplateText(content: $0, scope: scope) }
+        default:
+            Self.content(of: member, in: name, input, scope).map { TemplateText(content: $0, scope: scope) }
         }
     }
 
-    private func content(of member: String) -> TemplateText.Content? {
+    /// The value of a variable behind the dot; nil where there is none.
+    static func content(
+        of member: String,
+        in name: Name,
+        _ input: RuleInput,
+        _ scope: TemplateScope
+    ) -> TemplateText.Content? {
         let event = input.event
+        func written(_ text: String) -> String { Self.written(text, input, scope) }
         return switch (name, member) {
         case (.event, "id"): .eventID(event.id, author: event.pubkey, kind: event.kind)
         case (.event, "address"): event.publicAddress.map(TemplateText.Content.address)
@@ -50,8 +58,9 @@ struct TemplateGroup: MustacheParent {
         case (.referenced, "id"): input.referenced.map { .eventID($0.id, author: $0.author, kind: $0.kind) }
         case (.referenced, "kind"): input.referenced?.kind.map { .words(String($0.rawValue)) }
         case (.referenced, "content"): input.referenced?.content.map { .untrusted(written($0)) }
-        case (.referencedAuthor, "name"): referencedAuthor.map { .name(input.referenced?.authorName ?? "", of: $0) }
-        case (.referencedAuthor, "pubkey"): referencedAuthor.map { .publicKey($0) }
+        case (.referencedAuthor, "name"):
+            input.referenced?.author.map { .name(input.referenced?.authorName ?? "", of: $0) }
+        case (.referencedAuthor, "pubkey"): input.referenced?.author.map { .publicKey($0) }
         case (.zap, "amount"): input.zap.map { .words(DecimalNumber($0.millisats).thousandths.text) }
         case (.zap, "comment"): input.zap.map { .untrusted(written($0.comment)) }
         case (.zap, "anonymous"): input.zap.map { .words($0.isAnonymous ? "anonymous" : "") }
@@ -63,12 +72,12 @@ struct TemplateGroup: MustacheParent {
 
     /// The first value, which has the others as its parts.
     private func tag(_ name: String) -> TemplateText? {
-        guard let tag = input.event.tags.first(where: { $0.count > 1 && $0[0] == name }) else { return nil }
+        guard let tag = input.event.firstTag(name) else { return nil }
         return TemplateText(content: .untrusted(tag[1]), scope: scope, parts: tag)
     }
 
     /// What somebody wrote for people, as people read it.
-    private func written(_ text: String) -> String {
+    private static func written(_ text: String, _ input: RuleInput, _ scope: TemplateScope) -> String {
         guard scope.mentions == .names, scope.place.isForPeople else { return text }
         return Mentions.spelled(text, known: input.mentioned)
     }
@@ -130,6 +139,9 @@ struct TemplateJSON: MustacheParent, MustacheCustomRenderable {
 }
 
 extension Event {
+    /// The first tag of that name that has a value.
+    func firstTag(_ name: String) -> [String]? { tags.first { $0.count > 1 && $0[0] == name } }
+
     /// The address of the newest version; nil if it has none.
     fileprivate var publicAddress: EventAddress? {
         switch kind.retention {

@@ -45,7 +45,12 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
     }
 
     func transform(_ name: String) -> Any? {
-        TemplateFunction(name).flatMap(apply).map { TemplateText(content: $0, scope: scope) }
+        TemplateFunction(name).flatMap(applying)
+    }
+
+    /// The result of `function`; nil where it makes nothing of this value.
+    func applying(_ function: TemplateFunction) -> TemplateText? {
+        apply(function).map { TemplateText(content: $0, scope: scope) }
     }
 
     private func apply(_ function: TemplateFunction) -> Content? {

@@ -5,19 +5,26 @@ import Units
 
 /// The values of variables, by name.
 struct TemplateValues: MustacheParent {
-    private let input: RuleInput?
+    /// Shared, since values are passed on and changed for each text, and an input is many strings.
+    private final class Source: Sendable {
+        let input: RuleInput
+
+        init(_ input: RuleInput) { self.input = input }
+    }
+
+    private let source: Source?
     private let count: UInt32
     private var scope: TemplateScope
 
     init(_ input: RuleInput, now: Timestamp = .epoch, mentions: MentionStyle = .raw) {
-        self.input = input
+        self.source = Source(input)
         self.count = 1
         self.scope = TemplateScope(now: now, mentions: mentions)
     }
 
     /// For texts that are about no event in particular.
     init(count: UInt32) {
-        self.input = nil
+        self.source = nil
         self.count = count
         self.scope = TemplateScope()
     }
@@ -41,21 +48,41 @@ struct TemplateValues: MustacheParent {
         case "event": group(.event)
         case "author": group(.author)
         case "recipient": group(.recipient)
-        case "referenced": input?.referenced == nil ? nil : group(.referenced)
-        case "zap": input?.zap == nil ? nil : group(.zap)
-        case "signal": word(input?.signal?.rawValue)
-        case "relation": word(input?.relation?.rawValue)
-        case "count": word(String(count))
-        case "batch": word(count > 1 ? "batch" : nil)
-        default: nil
+        case "referenced": source?.input.referenced == nil ? nil : group(.referenced)
+        case "zap": source?.input.zap == nil ? nil : group(.zap)
+        default: word(name, scope)
         }
     }
 
-    private func group(_ group: TemplateGroup.Name) -> TemplateGroup? {
-        input.map { TemplateGroup(name: group, input: $0, scope: scope) }
+    /// The value of a variable for a text that goes to `place`; nil where there is none.
+    func text(_ path: TemplatePath, in place: TextPlace) -> TemplateText? {
+        var scope = scope
+        scope.place = place
+        switch path {
+        case .word(let name): return word(name, scope)
+        case .member(let group, let member):
+            guard let source else { return nil }
+            return TemplateGroup.content(of: member, in: group, source.input, scope)
+                .map { TemplateText(content: $0, scope: scope) }
+        case .tag(let name, let place):
+            guard let tag = source?.input.event.firstTag(name), tag.indices.contains(place) else { return nil }
+            return TemplateText(content: .untrusted(tag[place]), scope: scope)
+        }
     }
 
-    private func word(_ word: String?) -> TemplateText {
-        TemplateText(content: .words(word ?? ""), scope: scope)
+    private func word(_ name: String, _ scope: TemplateScope) -> TemplateText? {
+        let word: String?
+        switch name {
+        case "signal": word = source?.input.signal?.rawValue
+        case "relation": word = source?.input.relation?.rawValue
+        case "count": word = String(count)
+        case "batch": word = count > 1 ? "batch" : nil
+        default: return nil
+        }
+        return TemplateText(content: .words(word ?? ""), scope: scope)
+    }
+
+    private func group(_ group: TemplateGroup.Name) -> TemplateGroup? {
+        source.map { TemplateGroup(name: group, input: $0.input, scope: scope) }
     }
 }

@@ -66,28 +66,39 @@ final class Load: @unchecked Sendable {
         deliver = { IsolatedInstance.deliver($0, $1, $2, $3) }
     }
 
-    func createHere(_ path: String) {
+    /// What the library at `path` offers in this process.
+    static func plugin(_ path: String) -> UnsafePointer<carillon_plugin>? {
         typealias Entry = @convention(c) () -> UnsafePointer<carillon_plugin>?
-        guard let library = dlopen(path, RTLD_NOW), let symbol = dlsym(library, "carillon_plugin_entry_v1"),
-            let transport = unsafeBitCast(symbol, to: Entry.self)()?.pointee.transports[0]?.pointee,
+        guard let library = dlopen(path, RTLD_NOW), let symbol = dlsym(library, "carillon_plugin_entry_v1") else {
+            return nil
+        }
+        return unsafeBitCast(symbol, to: Entry.self)()
+    }
+
+    func createHere(_ path: String) {
+        guard let transport = Self.plugin(path)?.pointee.transports[0]?.pointee,
             let create = transport.create, let deliver = transport.deliver
         else { preconditionFailure("no plugin") }
         self.create { create($0, $1, $2, $3) }
         self.deliver = { deliver($0, $1, $2, $3) }
     }
 
-    private func create(
+    /// Has a plugin make an instance that this is the host of, for ever.
+    @discardableResult
+    func create(
         _ function: (
             UnsafePointer<carillon_host>?, carillon_str, UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
             UnsafeMutablePointer<carillon_error>?
         ) -> carillon_status
-    ) {
+    ) -> UnsafeMutableRawPointer? {
         var error = carillon_error()
         var configuration = #"{"do":"request"}"#
         let status = configuration.withUTF8 { text in
             function(host, carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count), &instance, &error)
         }
         precondition(status == .CARILLON_OK)
+        _ = Unmanaged.passRetained(self)
+        return instance
     }
 
     /// Delivers `rate` a second at random, and waits for the last to end.

@@ -11,8 +11,11 @@ import Units
 enum Main {
     static func main() throws {
         let arguments = CommandLine.arguments
+        if arguments.count == 5, arguments[3] == "decide", let seconds = Double(arguments[4]) {
+            return try Decisions(program: arguments[1], plugin: arguments[2]).run(seconds: seconds)
+        }
         guard arguments.count == 6, let rate = Double(arguments[4]), let seconds = Double(arguments[5]) else {
-            print("isolation-bench PROGRAM PLUGIN router|process RATE SECONDS")
+            print("isolation-bench PROGRAM PLUGIN router|process RATE SECONDS, or PROGRAM PLUGIN decide SECONDS")
             exit(64)
         }
         let load = Load()
@@ -45,7 +48,7 @@ enum Main {
             "rate \(Int(rate))",
             "deliveries \(sorted.count)",
             "refused \(load.refused)",
-            "cpu us/delivery \(Int(microseconds / Double(sorted.count) * 10))e-1",
+            "cpu us/delivery \((microseconds / Double(sorted.count) * 10).rounded() / 10)",
             "p50 \(sorted[sorted.count / 2]) us",
             "p99 \(sorted[sorted.count * 99 / 100]) us"
         )

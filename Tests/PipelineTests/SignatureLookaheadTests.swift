@@ -1,0 +1,94 @@
+import Cipher
+import Nostr
+import Testing
+import TimeTestSupport
+
+@testable import Pipeline
+
+/// Several threads must come to what one comes to: with a single thread nothing is verified ahead.
+@Suite struct SignatureLookaheadTests {
+    private let alice: KeyPair
+
+    init() throws {
+        alice = try KeyPair(random: SecureRandom.bytes)
+    }
+
+    private func forged(_ event: Event) -> Event {
+        var forged = event
+        forged.signature.first = Bytes32(words: (1, 2, 3, 4))
+        return forged
+    }
+
+    private func verdicts(threads: Int, from source: EventSource) throws -> [EventVerdict.Result] {
+        let bench = try Workbench(threads: threads)
+        let owner = try bench.account()
+        let late = try KeyPair(random: SecureRandom.bytes)
+        func note(_ text: String, to keys: KeyPair, at moment: Int64 = Workbench.time) throws -> Event {
+            try bench.event(.textNote, text, tags: [["p", keys.publicKey.hex]], by: alice, at: moment)
+        }
+        var events: [Event] = []
+        for number in 0..<2 * SignatureLookahead.window {
+            let real = try note("\(number)", to: owner)
+            switch number % 8 {
+            case 0: events += [forged(real), real, real, forged(real)]
+            case 1: events.append(forged(real))
+            case 2: events.append(try note("ahead \(number)", to: owner, at: Workbench.time + 1000))
+            case 3: events.append(try note("stranger \(number)", to: alice))
+            case 4:
+                var other = real
+                other.content += "!"
+                events.append(other)
+            default: events.append(real)
+            }
+        }
+        // It counts for the events behind it, which were looked at before it did.
+        let token = String(repeating: "ab", count: 32)
+        let content = "{\"token\":\"\(token)\",\"platform\":\"ios\",\"filters\":{\"mention\":true}}"
+        events.insert(try bench.registration(of: late, content), at: 40)
+        events.insert(try note("to the late one", to: late), at: 45)
+        let results = bench.submit(events, from: source).map(\.result)
+        // Half of them, and the late one's.
+        #expect(bench.kept.count == SignatureLookahead.window + 1)
+        return results
+    }
+
+    @Test(arguments: [EventSource.socket(authenticated: []), .feed])
+    func severalThreadsComeToTheSame(_ source: EventSource) throws {
+        let alone = try verdicts(threads: 1, from: source)
+        #expect(try verdicts(threads: 4, from: source) == alone)
+        #expect(Set(alone.map { "\($0)" }).count > 3)
+    }
+
+    @Test func looksAheadOnlyWhereItSavesWork() {
+        let alone = SignatureLookahead(threads: 1)
+        #expect(!alone.isWorthwhile)
+        let several = SignatureLookahead(threads: 2)
+        #expect(several.isWorthwhile)
+        for _ in 0..<SignatureLookahead.window { several.note(isChecked: false) }
+        #expect(!several.isWorthwhile)
+        for number in 0..<SignatureLookahead.window { several.note(isChecked: number % 8 == 0) }
+        #expect(several.isWorthwhile)
+    }
+
+    @Test func everyVerdictStandsInItsPlace() throws {
+        let bench = try Workbench()
+        var scanner = EventScanner()
+        var expected: [Verification?] = []
+        var candidates: [SignatureLookahead.Candidate] = []
+        for number in 0..<50 {
+            let real = try bench.event(.textNote, "\(number)", by: alice)
+            let isForged = number % 3 == 0
+            let json = (isForged ? forged(real) : real).json
+            let event = try json.withUnsafeBytes { try scanner.scan($0) }
+            guard number % 5 > 0 else {
+                expected.append(nil)
+                continue
+            }
+            expected.append(isForged ? .wrongSignature : .valid)
+            candidates.append(SignatureLookahead.Candidate(place: number, event: event, json: json))
+        }
+        var verdicts = [Verification?](repeating: nil, count: 50)
+        SignatureLookahead(threads: 3).verify(candidates, into: &verdicts)
+        #expect(verdicts == expected)
+    }
+}

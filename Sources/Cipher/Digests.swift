@@ -55,6 +55,38 @@ package final class SHA256Hasher {
     }
 }
 
+/// The SHA-256 digest of bytes that come in parts. For one thread at a time.
+package final class SHA256Stream {
+    private let context: OpaquePointer
+
+    package init() {
+        let context = EVP_MD_CTX_new()
+        Library.require(context != nil, "EVP_MD_CTX_new")
+        self.context = context.unsafelyUnwrapped
+        Library.require(EVP_DigestInit_ex2(self.context, SHA256.implementation, nil) == 1, "EVP_DigestInit_ex2")
+    }
+
+    deinit {
+        EVP_MD_CTX_free(self.context)
+    }
+
+    package func update(_ bytes: some Collection<UInt8>) {
+        let status =
+            bytes.withContiguousStorageIfAvailable { EVP_DigestUpdate(self.context, $0.baseAddress, $0.count) }
+            ?? Array(bytes).withUnsafeBytes { EVP_DigestUpdate(self.context, $0.baseAddress, $0.count) }
+        Library.require(status == 1, "EVP_DigestUpdate")
+    }
+
+    /// The 32 bytes of the digest. To be called once, after the last part.
+    package func finish() -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: SHA256.byteCount) { buffer, initialized in
+            let status = EVP_DigestFinal_ex(self.context, buffer.baseAddress, nil)
+            Library.require(status == 1, "EVP_DigestFinal_ex")
+            initialized = SHA256.byteCount
+        }
+    }
+}
+
 /// HMAC with SHA-256 (RFC 2104).
 package enum HMACSHA256 {
     /// The length of a code in bytes.

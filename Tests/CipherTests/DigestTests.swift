@@ -17,6 +17,23 @@ import Testing
         #expect(Hex.encode(SHA256.hash(Array(message.utf8))) == digest)
     }
 
+    @Test(arguments: digests)
+    func hashesParts(message: String, digest: String) {
+        let stream = SHA256Stream()
+        for byte in message.utf8 { stream.update([byte]) }
+        #expect(Hex.encode(stream.finish()) == digest)
+    }
+
+    /// RFC 7914 section 12, the vector with r = 8 and p = 1.
+    @Test func derivesKeysAsRFC7914Does() throws {
+        let key = try Scrypt.key(passphrase: Array("pleaseletmein".utf8), salt: Array("SodiumChloride".utf8), logN: 14)
+        #expect(Hex.encode(key) == "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2")
+    }
+
+    @Test(arguments: [0, 9, 21, 63, 255] as [UInt8]) func refusesCostsThatTakeTooLittleOrTooMuch(logN: UInt8) {
+        #expect(throws: CipherError.self) { try Scrypt.key(passphrase: [1], salt: [2], logN: logN) }
+    }
+
     @Test func oneHasherHashesOneMessageAfterTheOther() {
         let hasher = SHA256Hasher()
         var output = [UInt8](repeating: 0, count: 32)

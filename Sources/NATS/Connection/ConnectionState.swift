@@ -1,0 +1,293 @@
+import Units
+
+/// One connection to one of several servers, made anew whenever it is lost. Pure: its owner carries the actions out.
+///
+/// A connection is tried for a few seconds, one server after the other; after a round without success there is a pause,
+/// longer each time. On a connection that works a ping goes out every interval, and two without an answer end it.
+package struct ConnectionState: Sendable {
+    package enum Action: Sendable {
+        /// Connect. Every event of the connection carries the number of the attempt.
+        case dial(NATSServer, attempt: Int)
+        case startTLS(NATSServer)
+        /// Send on the connection of this attempt, if it is still there.
+        case send([UInt8], attempt: Int)
+        /// Close the connection, if there is one.
+        case hangUp
+        case deliver(NATSMessage, subscription: Int)
+        /// Commands may be sent from now on.
+        case connected(ServerInfo)
+        /// There is no connection any more.
+        case disconnected(String)
+        /// The server complains about something, and goes on.
+        case complaint(String)
+    }
+
+    private enum Phase {
+        case resting
+        /// Nothing is tried before this moment.
+        case waiting(until: Deadline)
+        /// Being connected, greeted, secured or let in, until this moment at most.
+        case dialing(until: Deadline)
+        case greeting(until: Deadline)
+        case securing(until: Deadline)
+        case introducing(until: Deadline)
+        case ready
+    }
+
+    private struct Subscription {
+        let subject: String
+        let queue: String?
+    }
+
+    private static let patience: Duration = .seconds(4)
+    private static let firstPause: Duration = .milliseconds(100)
+    private static let longestPause: Duration = .seconds(2)
+    private static let pingInterval: Duration = .seconds(2)
+    private static let mostServers = 64
+
+    private let settings: NATSSettings
+    private var servers: [NATSServer]
+    /// The index of the server that is tried or used.
+    private var current = 0
+    /// Servers that were tried since one worked.
+    private var failures = 0
+    private var pause = Self.firstPause
+    private var attempt = 0
+    private var phase = Phase.resting
+    private var info: ServerInfo?
+    private var subscriptions: [Int: Subscription] = [:]
+    private var lastSubscription = 0
+    private var parser = MessageParser()
+    private var pingAt = Deadline.distantFuture
+    private var unanswered = 0
+
+    /// The order of the servers is shuffled once, so that clients spread.
+    package init(_ settings: NATSSettings, random: inout some RandomNumberGenerator) {
+        self.settings = settings
+        servers = settings.servers.shuffled(using: &random)
+    }
+
+    package var isReady: Bool { if case .ready = phase { true } else { false } }
+
+    /// When ``tick(now:)`` has something to do.
+    package var nextDeadline: Deadline? {
+        switch phase {
+        case .resting: nil
+        case .waiting(let until), .dialing(let until), .greeting(let until), .securing(let until),
+            .introducing(let until):
+            until
+        case .ready: pingAt
+        }
+    }
+
+    /// Whether the connection of `attempt` is being waited for.
+    package func isAwaiting(_ attempt: Int) -> Bool {
+        if case .dialing = phase { attempt == self.attempt } else { false }
+    }
+
+    private func send(_ bytes: [UInt8]) -> Action { .send(bytes, attempt: attempt) }
+
+    // MARK: Commands
+
+    package mutating func start(now: Deadline) -> [Action] {
+        guard case .resting = phase, !servers.isEmpty else { return [] }
+        return dial(now: now)
+    }
+
+    package mutating func stop() -> [Action] {
+        phase = .resting
+        attempt += 1
+        return [.hangUp]
+    }
+
+    /// The number of a new subscription. It lasts over all connections.
+    package mutating func subscribe(_ subject: String, queue: String?) -> (number: Int, actions: [Action]) {
+        lastSubscription += 1
+        subscriptions[lastSubscription] = Subscription(subject: subject, queue: queue)
+        guard isReady else { return (lastSubscription, []) }
+        return (lastSubscription, [send(ClientCommand.subscribe(subject, queue: queue, number: lastSubscription))])
+    }
+
+    package mutating func unsubscribe(_ number: Int) -> [Action] {
+        guard subscriptions.removeValue(forKey: number) != nil, isReady else { return [] }
+        return [send(ClientCommand.unsubscribe(number))]
+    }
+
+    package func publish(
+        _ subject: String,
+        replyTo: String?,
+        headers: NATSHeaders,
+        _ payload: [UInt8]
+    ) throws(NATSError) -> [Action] {
+        guard isReady, let info else { throw .disconnected }
+        guard ClientCommand.isSubject(subject) else { throw .invalidSubject }
+        guard payload.count <= info.maxPayload else { throw .tooLong(payload.count, limit: info.maxPayload) }
+        return [send(try ClientCommand.publish(subject, replyTo: replyTo, headers: headers, payload))]
+    }
+
+    // MARK: Events
+
+    package mutating func connected(attempt: Int, now: Deadline) -> [Action] {
+        guard attempt == self.attempt, case .dialing = phase else { return [] }
+        guard servers[current].securesFirst else {
+            phase = .greeting(until: now + Self.patience)
+            return []
+        }
+        phase = .securing(until: now + Self.patience)
+        return [.startTLS(servers[current])]
+    }
+
+    package mutating func secured(attempt: Int, now: Deadline) -> [Action] {
+        guard attempt == self.attempt, case .securing = phase else { return [] }
+        guard let info else {
+            phase = .greeting(until: now + Self.patience)
+            return []
+        }
+        return introduce(to: info, isSecured: true, now: now)
+    }
+
+    package mutating func received(_ bytes: some Sequence<UInt8>, attempt: Int, now: Deadline) -> [Action] {
+        guard attempt == self.attempt else { return [] }
+        parser.append(bytes)
+        var actions: [Action] = []
+        do throws(NATSError) {
+            while attempt == self.attempt, let message = try parser.next() {
+                actions += handle(message, now: now)
+            }
+        } catch {
+            actions += fail("\(error)", now: now)
+        }
+        return actions
+    }
+
+    /// The connection could not be made, or is gone.
+    package mutating func closed(attempt: Int, _ reason: String, now: Deadline) -> [Action] {
+        guard attempt == self.attempt else { return [] }
+        return fail(reason, now: now)
+    }
+
+    package mutating func tick(now: Deadline) -> [Action] {
+        guard let deadline = nextDeadline, now >= deadline else { return [] }
+        switch phase {
+        case .resting: return []
+        case .waiting: return dial(now: now)
+        case .dialing, .greeting, .securing, .introducing: return fail("did not answer in time", now: now)
+        case .ready:
+            guard unanswered < 2 else { return fail("does not answer any more", now: now) }
+            unanswered += 1
+            pingAt = now + Self.pingInterval
+            return [send(ClientCommand.ping)]
+        }
+    }
+
+    // MARK: Connecting
+
+    private mutating func dial(now: Deadline) -> [Action] {
+        attempt += 1
+        parser = MessageParser()
+        info = nil
+        phase = .dialing(until: now + Self.patience)
+        return [.dial(servers[current], attempt: attempt)]
+    }
+
+    private mutating func introduce(to info: ServerInfo, isSecured: Bool, now: Deadline) -> [Action] {
+        if let oldest = settings.oldestVersion, !info.isAtLeast(oldest.major, oldest.minor) {
+            let needed = "\(oldest.major).\(oldest.minor)"
+            return fail("is version \(info.version), and \(needed) or newer is needed", now: now)
+        }
+        guard info.headers == true else { return fail("does not know headers", now: now) }
+        var connect = ClientCommand.Connect(tlsRequired: isSecured, name: settings.name)
+        do throws(NATSError) {
+            try settings.credentials.fill(&connect, nonce: info.nonce)
+            phase = .introducing(until: now + Self.patience)
+            return [send(try ClientCommand.connect(connect) + ClientCommand.ping)]
+        } catch {
+            return fail("\(error)", now: now)
+        }
+    }
+
+    private mutating func handle(_ message: ServerMessage, now: Deadline) -> [Action] {
+        switch message {
+        case .info(let info): greeted(info, now: now)
+        case .ping: [send(ClientCommand.pong)]
+        case .pong: answered(now: now)
+        case .ok: []
+        case .message(let message, let subscription):
+            subscriptions[subscription] == nil ? [] : [.deliver(message, subscription: subscription)]
+        case .error(let words): complained(words, now: now)
+        }
+    }
+
+    private mutating func greeted(_ info: ServerInfo, now: Deadline) -> [Action] {
+        self.info = info
+        learn(info.connectURLs ?? [])
+        guard case .greeting = phase else {
+            // It is about to stop. The others are known by now.
+            guard isReady, info.lameDuckMode == true, servers.count > 1 else { return [] }
+            return fail("is about to stop", now: now)
+        }
+        let server = servers[current]
+        guard server.wantsTLS || info.tlsRequired == true, !server.securesFirst else {
+            return introduce(to: info, isSecured: server.securesFirst, now: now)
+        }
+        guard info.tlsRequired == true || info.tlsAvailable == true else {
+            return fail("does not offer TLS", now: now)
+        }
+        phase = .securing(until: now + Self.patience)
+        return [.startTLS(server)]
+    }
+
+    private mutating func answered(now: Deadline) -> [Action] {
+        unanswered = 0
+        guard case .introducing = phase, let info else { return [] }
+        phase = .ready
+        failures = 0
+        pause = Self.firstPause
+        pingAt = now + Self.pingInterval
+        let resumed = subscriptions.sorted { $0.key < $1.key }.flatMap {
+            ClientCommand.subscribe($0.value.subject, queue: $0.value.queue, number: $0.key)
+        }
+        return (resumed.isEmpty ? [] : [send(resumed)]) + [.connected(info)]
+    }
+
+    private mutating func complained(_ words: String, now: Deadline) -> [Action] {
+        // What follows names subjects.
+        let short = words.prefix { $0 != "\"" }.trimmingSpace
+        guard isReady, short.lowercased().hasPrefix("permissions violation") else { return fail(short, now: now) }
+        return [.complaint(short)]
+    }
+
+    /// Adds servers that a server knows of, if they may be used.
+    private mutating func learn(_ addresses: [String]) {
+        guard settings.followsDiscoveredServers else { return }
+        for address in addresses where servers.count < Self.mostServers {
+            guard var server = NATSServer(address) else { continue }
+            server.inheritSecurity(of: servers[current])
+            if !servers.contains(where: { $0.host == server.host && $0.port == server.port }) { servers.append(server) }
+        }
+    }
+
+    private mutating func fail(_ reason: String, now: Deadline) -> [Action] {
+        let wasReady = isReady
+        attempt += 1
+        unanswered = 0
+        current = (current + 1) % servers.count
+        failures += 1
+        var actions: [Action] = [.hangUp, .disconnected(reason)]
+        if wasReady || failures % servers.count != 0 {
+            actions += dial(now: now)
+        } else {
+            phase = .waiting(until: now + pause)
+            pause = min(pause * 2, Self.longestPause)
+        }
+        return actions
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingSpace: String {
+        var text = self
+        while text.last == " " { text.removeLast() }
+        return String(text)
+    }
+}

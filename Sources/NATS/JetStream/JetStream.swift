@@ -1,0 +1,269 @@
+import Foundation
+import Units
+
+/// JetStream over a client: streams that keep messages, and appends that expect something (NATS JetStream API).
+package struct JetStream: Sendable {
+    /// What an append expects, and how a repetition of it is known.
+    package struct Expectation: Sendable {
+        /// The append is refused unless this is the last sequence of its subject; 0: there is none.
+        package var lastOfSubject: UInt64?
+        /// Within the stream's window, a second append with the same id is none: it gets the answer of the first.
+        package var messageID: String?
+
+        package init(lastOfSubject: UInt64? = nil, messageID: String? = nil) {
+            self.lastOfSubject = lastOfSubject
+            self.messageID = messageID
+        }
+    }
+
+    /// That a message is kept.
+    package struct Appended: Decodable, Hashable, Sendable {
+        /// Its sequence in the stream.
+        package let seq: UInt64
+        /// It had been there already.
+        package let duplicate: Bool?
+    }
+
+    /// A message of a stream.
+    package struct StoredMessage: Sendable {
+        package let subject: String
+        package let sequence: UInt64
+        package let headers: NATSHeaders
+        package let payload: [UInt8]
+    }
+
+    /// Codes of refusals that callers tell apart.
+    package enum Code {
+        package static let streamNotFound = 10_059
+        package static let messageNotFound = 10_037
+        package static let consumerNotFound = 10_014
+        /// Something else was appended since.
+        package static let wrongLastSequence = 10_071
+        /// Another append to the subject is under way: look again.
+        package static let appendUnderWay = 10_164
+    }
+
+    private struct Refusal: Decodable {
+        struct Flaw: Decodable {
+            let errCode: Int?
+            let code: Int?
+            let description: String?
+
+            enum CodingKeys: String, CodingKey {
+                case errCode = "err_code"
+                case code, description
+            }
+        }
+
+        let error: Flaw?
+    }
+
+    let client: NATSClient
+    /// How long an answer may take.
+    package let patience: Duration
+
+    package init(_ client: NATSClient, patience: Duration = .seconds(5)) {
+        self.client = client
+        self.patience = patience
+    }
+
+    // MARK: Appending
+
+    /// Appends a message to the stream that its subject belongs to.
+    package func append(
+        _ subject: String,
+        _ payload: [UInt8],
+        expecting expectation: Expectation = Expectation(),
+        headers: NATSHeaders = [:],
+        then completion: @escaping @Sendable (Result<Appended, NATSError>) -> Void
+    ) {
+        var headers = headers
+        headers["Nats-Expected-Last-Subject-Sequence"] = expectation.lastOfSubject.map { "\($0)" }
+        headers["Nats-Msg-Id"] = expectation.messageID
+        client.request(subject, payload, headers: headers, within: patience) { result in
+            completion(
+                result.flatMap { message in Result { () throws(NATSError) in try Self.decode(message.payload) } }
+            )
+        }
+    }
+
+    /// The same, waiting for the answer.
+    package func append(
+        _ subject: String,
+        _ payload: [UInt8],
+        expecting expectation: Expectation = Expectation(),
+        headers: NATSHeaders = [:]
+    ) async throws(NATSError) -> Appended {
+        try await withCheckedContinuation { continuation in
+            append(subject, payload, expecting: expectation, headers: headers) { continuation.resume(returning: $0) }
+        }.get()
+    }
+
+    // MARK: Streams
+
+    /// Makes a stream, or changes it to what is wanted.
+    package func ensure(_ stream: StreamConfiguration) async throws(NATSError) {
+        do throws(NATSError) {
+            let _: StreamDescription = try await ask("STREAM.UPDATE.\(stream.name)", stream)
+        } catch .refused(code: Code.streamNotFound, _) {
+            let _: StreamDescription = try await ask("STREAM.CREATE.\(stream.name)", stream)
+        }
+    }
+
+    package func describe(_ stream: String) async throws(NATSError) -> StreamDescription {
+        try await ask("STREAM.INFO.\(stream)", Nothing())
+    }
+
+    package func delete(stream: String) async throws(NATSError) {
+        let _: Nothing = try await ask("STREAM.DELETE.\(stream)", Nothing())
+    }
+
+    /// Removes the messages of a subject before `sequence`. The last one of a subject must stay: once there is none, an
+    /// append has to expect 0, whatever came before.
+    package func purge(_ stream: String, subject: String, before sequence: UInt64) async throws(NATSError) {
+        struct Purge: Encodable {
+            let filter: String
+            let seq: UInt64
+        }
+        let _: Nothing = try await ask("STREAM.PURGE.\(stream)", Purge(filter: subject, seq: sequence))
+    }
+
+    // MARK: Reading
+
+    private struct Get: Encodable {
+        var seq: UInt64?
+        var lastBySubject: String?
+        var nextBySubject: String?
+
+        enum CodingKeys: String, CodingKey {
+            case seq
+            case lastBySubject = "last_by_subj"
+            case nextBySubject = "next_by_subj"
+        }
+    }
+
+    /// The last message of a subject, as the leader has it. Nil: there is none.
+    package func last(of subject: String, in stream: String) async throws(NATSError) -> StoredMessage? {
+        try await get(Get(lastBySubject: subject), stream)
+    }
+
+    /// The first message of a subject at `sequence` or after it, as the leader has it. Nil: there is none.
+    package func next(
+        of subject: String,
+        from sequence: UInt64,
+        in stream: String
+    ) async throws(NATSError)
+        -> StoredMessage?
+    {
+        try await get(Get(seq: sequence, nextBySubject: subject), stream)
+    }
+
+    private func get(_ get: Get, _ stream: String) async throws(NATSError) -> StoredMessage? {
+        struct Answer: Decodable {
+            struct Message: Decodable {
+                let subject: String
+                let seq: UInt64
+                let hdrs: Data?
+                let data: Data?
+            }
+
+            let message: Message
+        }
+        do throws(NATSError) {
+            let answer: Answer = try await ask("STREAM.MSG.GET.\(stream)", get)
+            return StoredMessage(
+                subject: answer.message.subject,
+                sequence: answer.message.seq,
+                headers: try answer.message.hdrs.map { data throws(NATSError) in try NATSHeaders(reading: data) }
+                    ?? [:],
+                payload: Array(answer.message.data ?? Data())
+            )
+        } catch .refused(code: Code.messageNotFound, _) {
+            return nil
+        }
+    }
+
+    // MARK: Asking
+
+    struct Nothing: Codable {}
+
+    func ask<Answer: Decodable & Sendable>(
+        _ path: String,
+        _ question: some Encodable
+    ) async throws(NATSError)
+        -> Answer
+    {
+        guard let body = try? JSONEncoder().encode(question) else { throw .badAnswer }
+        let payload = question is Nothing ? [] : Array(body)
+        return try Self.decode(try await client.request("$JS.API.\(path)", payload, within: patience).payload)
+    }
+
+    private static func decode<Answer: Decodable>(_ payload: [UInt8]) throws(NATSError) -> Answer {
+        let (decoder, data) = (JSONDecoder(), Data(payload))
+        if let flaw = (try? decoder.decode(Refusal.self, from: data))?.error {
+            throw .refused(code: flaw.errCode ?? flaw.code ?? 0, flaw.description ?? "without a word")
+        }
+        guard let answer = try? decoder.decode(Answer.self, from: data) else { throw .badAnswer }
+        return answer
+    }
+}
+
+/// What a stream is to be like.
+package struct StreamConfiguration: Codable, Sendable {
+    package var name: String
+    package var subjects: [String]
+    package var replicas = 1
+    /// Bytes, at most; -1: as many as the disk takes.
+    package var maxBytes: Int64 = -1
+    /// Messages of one subject, at most; -1: as many as there are.
+    package var maxMessagesPerSubject: Int64 = -1
+    /// How long an append is known by its id, in nanoseconds.
+    package var duplicateWindow: Int64 = 120_000_000_000
+    package var retention = "limits"
+    package var storage = "file"
+    /// What happens to appends that do not fit: they are refused.
+    package var discard = "new"
+    package var allowDirect = false
+    package var deniesDeletion = false
+    package var allowsRollup = false
+
+    package init(name: String, subjects: [String]) {
+        self.name = name
+        self.subjects = subjects
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case name, subjects, retention, storage, discard
+        case replicas = "num_replicas"
+        case maxBytes = "max_bytes"
+        case maxMessagesPerSubject = "max_msgs_per_subject"
+        case duplicateWindow = "duplicate_window"
+        case allowDirect = "allow_direct"
+        case deniesDeletion = "deny_delete"
+        case allowsRollup = "allow_rollup_hdrs"
+    }
+}
+
+/// How a stream is.
+package struct StreamDescription: Decodable, Sendable {
+    package struct State: Decodable, Sendable {
+        package let messages: UInt64
+        package let bytes: UInt64
+        package let first: UInt64
+        package let last: UInt64
+
+        private enum CodingKeys: String, CodingKey {
+            case messages, bytes
+            case first = "first_seq"
+            case last = "last_seq"
+        }
+    }
+
+    package struct Cluster: Decodable, Sendable {
+        package let leader: String?
+    }
+
+    package let config: StreamConfiguration
+    package let state: State
+    package let cluster: Cluster?
+}

@@ -1,0 +1,75 @@
+import Foundation
+import Units
+
+/// A bucket of keys and values: a stream that keeps the last values of each subject (NATS ADR-8).
+package struct KeyValueBucket: Sendable {
+    /// A value and when it was put, in revisions: the sequences of the bucket's stream.
+    package struct Entry: Hashable, Sendable {
+        package let key: String
+        /// Nil: the key was deleted.
+        package let value: [UInt8]?
+        package let revision: UInt64
+
+        package init(key: String, value: [UInt8]?, revision: UInt64) {
+            self.key = key
+            self.value = value
+            self.revision = revision
+        }
+    }
+
+    package let name: String
+    let stream: JetStream
+
+    package init(_ name: String, in stream: JetStream) {
+        self.name = name
+        self.stream = stream
+    }
+
+    /// The name of the stream underneath.
+    package var streamName: String { "KV_\(name)" }
+
+    func subject(_ key: String) -> String { "$KV.\(name).\(key)" }
+
+    /// Makes the bucket, or changes it. `history`: values kept of each key, 1 to 64.
+    package func ensure(replicas: Int, history: Int64 = 1) async throws(NATSError) {
+        var configuration = StreamConfiguration(name: streamName, subjects: [subject(">")])
+        configuration.replicas = replicas
+        configuration.maxMessagesPerSubject = history
+        configuration.allowDirect = true
+        configuration.deniesDeletion = true
+        configuration.allowsRollup = true
+        try await stream.ensure(configuration)
+    }
+
+    /// The entry of a key, as the leader has it; nil: there never was one.
+    package func entry(_ key: String) async throws(NATSError) -> Entry? {
+        try await stream.last(of: subject(key), in: streamName).map(entry)
+    }
+
+    /// Puts a value. With `revision`, only if that is the present one of the key, a deletion's included; 0: only if
+    /// there never was one. Returns the new revision.
+    @discardableResult
+    package func put(_ key: String, _ value: [UInt8], over revision: UInt64? = nil) async throws(NATSError) -> UInt64 {
+        try await stream.append(subject(key), value, expecting: JetStream.Expectation(lastOfSubject: revision)).seq
+    }
+
+    /// Deletes a key, with the same condition. Returns the revision of the deletion.
+    @discardableResult
+    package func delete(_ key: String, over revision: UInt64? = nil) async throws(NATSError) -> UInt64 {
+        try await stream.append(
+            subject(key),
+            [],
+            expecting: JetStream.Expectation(lastOfSubject: revision),
+            headers: ["KV-Operation": "DEL"]
+        ).seq
+    }
+
+    func entry(_ message: JetStream.StoredMessage) -> Entry {
+        let isGone = message.headers["KV-Operation"] != nil || message.headers["Nats-Marker-Reason"] != nil
+        return Entry(
+            key: String(message.subject.dropFirst(subject("").count)),
+            value: isGone ? nil : message.payload,
+            revision: message.sequence
+        )
+    }
+}

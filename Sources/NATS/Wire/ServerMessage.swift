@@ -1,0 +1,177 @@
+import Foundation
+
+/// What a server sends (NATS client protocol).
+package enum ServerMessage: Sendable {
+    case info(ServerInfo)
+    case message(NATSMessage, subscription: Int)
+    case ping
+    case pong
+    case ok
+    case error(String)
+}
+
+/// A message that came for a subscription.
+package struct NATSMessage: Sendable {
+    package let subject: String
+    /// Where an answer is to go.
+    package let replyTo: String?
+    package let headers: NATSHeaders
+    package let payload: [UInt8]
+}
+
+/// What a server says about itself when it greets, and whenever that changes.
+package struct ServerInfo: Decodable, Sendable {
+    package let name: String?
+    /// Such as `2.15.1`.
+    package let version: String
+    /// The longest payload with headers, in bytes.
+    package let maxPayload: Int
+    package let headers: Bool?
+    /// To be signed by clients that have a key.
+    package let nonce: String?
+    package let tlsRequired: Bool?
+    package let tlsAvailable: Bool?
+    /// Further servers of its cluster, as `host:port`.
+    package let connectURLs: [String]?
+    /// It is about to stop: clients should go elsewhere.
+    package let lameDuckMode: Bool?
+
+    private enum CodingKeys: String, CodingKey {
+        case name = "server_name"
+        case version
+        case maxPayload = "max_payload"
+        case headers
+        case nonce
+        case tlsRequired = "tls_required"
+        case tlsAvailable = "tls_available"
+        case connectURLs = "connect_urls"
+        case lameDuckMode = "ldm"
+    }
+
+    /// Whether the version is at least `major.minor`.
+    package func isAtLeast(_ major: Int, _ minor: Int) -> Bool {
+        let parts = version.split(separator: ".").prefix(2).map { Int($0) ?? 0 }
+        guard parts.count == 2 else { return false }
+        return (parts[0], parts[1]) >= (major, minor)
+    }
+}
+
+/// Cuts what a server sends into messages, however it is split. Bounded by what the server says is its longest payload.
+package struct MessageParser: Sendable {
+    private struct Announced {
+        let subject: String
+        let subscription: Int
+        let replyTo: String?
+        let headerCount: Int
+        let byteCount: Int
+    }
+
+    /// Longer than any greeting of a large cluster.
+    private static let longestLine = 1 << 20
+    /// What a payload may be at most, whatever the server says.
+    private static let longestPayload = 64 << 20
+    private static let lineFeed = UInt8(ascii: "\n")
+
+    private var bytes: [UInt8] = []
+    /// How far `bytes` are read.
+    private var start = 0
+    /// From here on nobody has looked for the end of a line.
+    private var scanned = 0
+    private var announced: Announced?
+
+    package init() {}
+
+    package mutating func append(_ more: some Sequence<UInt8>) {
+        if start > 64 << 10 || start == bytes.count {
+            bytes.removeFirst(start)
+            scanned -= start
+            start = 0
+        }
+        bytes.append(contentsOf: more)
+    }
+
+    /// The next message; nil: it has not come as a whole.
+    package mutating func next() throws(NATSError) -> ServerMessage? {
+        while true {
+            if let announced { return try payload(of: announced) }
+            guard let line = try line() else { return nil }
+            if let message = try message(line) { return message }
+        }
+    }
+
+    private mutating func line() throws(NATSError) -> Substring? {
+        guard let end = bytes[max(scanned, start)...].firstIndex(of: Self.lineFeed) else {
+            scanned = bytes.count
+            guard bytes.count - start <= Self.longestLine else { throw .protocolViolation("a line without end") }
+            return nil
+        }
+        defer { (start, scanned) = (end + 1, end + 1) }
+        let text = String(decoding: bytes[start..<end], as: UTF8.self)
+        return text.hasSuffix("\r") ? text.dropLast() : text[...]
+    }
+
+    /// The message that is a line; nil: its payload follows.
+    private mutating func message(_ line: Substring) throws(NATSError) -> ServerMessage? {
+        let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
+        switch words.first?.uppercased() {
+        case "MSG": announced = try Self.announcement(words.dropFirst(), hasHeaders: false)
+        case "HMSG": announced = try Self.announcement(words.dropFirst(), hasHeaders: true)
+        case "INFO": return .info(try Self.info(line.dropFirst(4)))
+        case "PING": return .ping
+        case "PONG": return .pong
+        case "+OK": return .ok
+        case "-ERR": return .error(line.dropFirst(4).trimmingCharacters(in: CharacterSet(charactersIn: " '")))
+        default: throw .protocolViolation("an unknown message")
+        }
+        return nil
+    }
+
+    private static func announcement(
+        _ words: ArraySlice<Substring>,
+        hasHeaders: Bool
+    ) throws(NATSError) -> Announced {
+        let words = Array(words)
+        // The subject, the subscription, perhaps where the answer goes, and the counts of bytes.
+        let counts = hasHeaders ? 2 : 1
+        let hasReply = words.count == 3 + counts
+        guard hasReply || words.count == 2 + counts, let subscription = Int(words[1]),
+            let byteCount = words.last.flatMap({ Int($0) }), (0...longestPayload).contains(byteCount),
+            let headerCount = hasHeaders ? Int(words[words.count - 2]) : 0, (0...byteCount).contains(headerCount)
+        else { throw .protocolViolation("a message that is announced in another way than expected") }
+        return Announced(
+            subject: String(words[0]),
+            subscription: subscription,
+            replyTo: hasReply ? String(words[2]) : nil,
+            headerCount: headerCount,
+            byteCount: byteCount
+        )
+    }
+
+    private static func info(_ text: Substring) throws(NATSError) -> ServerInfo {
+        do {
+            return try JSONDecoder().decode(ServerInfo.self, from: Data(text.utf8))
+        } catch {
+            throw .protocolViolation("a greeting that is not understood")
+        }
+    }
+
+    private mutating func payload(of announced: Announced) throws(NATSError) -> ServerMessage? {
+        let end = start + announced.byteCount
+        guard bytes.count >= end + 2 else { return nil }
+        guard bytes[end] == UInt8(ascii: "\r"), bytes[end + 1] == Self.lineFeed else {
+            throw .protocolViolation("a payload of another length than announced")
+        }
+        let body = start + announced.headerCount
+        let headers: NATSHeaders =
+            announced.headerCount > 0 ? try NATSHeaders(reading: bytes[start..<body]) : [:]
+        let message = NATSMessage(
+            subject: announced.subject,
+            replyTo: announced.replyTo,
+            headers: headers,
+            payload: Array(bytes[body..<end])
+        )
+        self.announced = nil
+        (start, scanned) = (end + 2, end + 2)
+        return .message(message, subscription: announced.subscription)
+    }
+}

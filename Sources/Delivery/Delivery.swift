@@ -66,4 +66,36 @@ package protocol Transport: Sendable {
     /// Attempts `delivery` and calls `completion` exactly once, from any thread, perhaps before this returns: the host
     /// behind it keeps a deadline, so a plugin that never answers ends as a retry.
     func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void)
+
+    /// Whether ``deliver(_:)`` is worth the collecting. The default is false.
+    var takesMany: Bool { get }
+
+    /// Attempts several that are due at the same moment. The default attempts each by itself.
+    func deliver(_ attempts: [DeliveryAttempt])
+}
+
+extension Transport {
+    package var takesMany: Bool { false }
+
+    package func deliver(_ attempts: [DeliveryAttempt]) {
+        for attempt in attempts { deliver(attempt.delivery, to: attempt.address, completion: attempt.completion) }
+    }
+}
+
+/// An attempt as a transport is asked to make it.
+package struct DeliveryAttempt: Sendable {
+    package let delivery: Delivery
+    package let address: DeviceAddress
+    /// Called exactly once, from any thread.
+    package let completion: @Sendable (Outcome) -> Void
+
+    package init(
+        _ delivery: Delivery,
+        to address: DeviceAddress,
+        completion: @escaping @Sendable (Outcome) -> Void
+    ) {
+        self.delivery = delivery
+        self.address = address
+        self.completion = completion
+    }
 }

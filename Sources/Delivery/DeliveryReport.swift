@@ -20,6 +20,8 @@ package struct DeliveryReport: Sendable, Hashable {
         case misconfigured
         /// Its turn came, but its host or its endpoint is paused until `nextDue`.
         case postponed
+        /// An operator had it tried again: it had failed for good, or waited for a later time.
+        case requeued
         /// Final: its lifetime or the notification's `expiresAt` ended before it was delivered.
         case expired
         /// Final: the device is no longer registered.
@@ -29,12 +31,14 @@ package struct DeliveryReport: Sendable, Hashable {
         case moved
         /// Final: its row cannot be read; a newer version wrote it, or it is damaged.
         case unreadable
+        /// Final: an operator dropped it.
+        case discarded
 
         /// Whether the delivery has left the outbox.
         package var isFinal: Bool {
             switch self {
-            case .retry, .misconfigured, .reduced, .postponed: false
-            case .delivered, .gone, .rejected, .expired, .unregistered, .moved, .unreadable: true
+            case .retry, .misconfigured, .reduced, .postponed, .requeued: false
+            case .delivered, .gone, .rejected, .expired, .unregistered, .moved, .unreadable, .discarded: true
             }
         }
 
@@ -60,6 +64,8 @@ package struct DeliveryReport: Sendable, Hashable {
     package var standsAside: Bool
     /// When the delivery was accepted; nil for an unreadable row.
     package var acceptedAt: Timestamp?
+    /// What the push service could see of it; nil for an unreadable row.
+    package var mode: Mode?
 
     package init(
         delivery: String,
@@ -71,7 +77,8 @@ package struct DeliveryReport: Sendable, Hashable {
         attempt: Int,
         nextDue: Timestamp? = nil,
         standsAside: Bool = false,
-        acceptedAt: Timestamp? = nil
+        acceptedAt: Timestamp? = nil,
+        mode: Mode? = nil
     ) {
         self.delivery = delivery
         self.device = device
@@ -83,18 +90,22 @@ package struct DeliveryReport: Sendable, Hashable {
         self.nextDue = nextDue
         self.standsAside = standsAside
         self.acceptedAt = acceptedAt
+        self.mode = mode
     }
 }
 
 /// The beginning of an attempt, for metrics.
 package struct AttemptStart: Sendable, Hashable {
+    /// The delivery's id.
+    package var delivery: String
     package var queue: QueueName
     /// Counted from 1.
     package var attempt: Int
     /// How long ago the delivery was accepted.
     package var age: Duration
 
-    package init(queue: QueueName, attempt: Int, age: Duration) {
+    package init(delivery: String, queue: QueueName, attempt: Int, age: Duration) {
+        self.delivery = delivery
         self.queue = queue
         self.attempt = attempt
         self.age = age

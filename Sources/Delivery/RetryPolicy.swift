@@ -28,6 +28,12 @@ package struct RetryPolicy: Sendable, Equatable {
         return expiresAt > .epoch ? min(expiresAt, lifetimeEnd) : lifetimeEnd
     }
 
+    /// Whether `delivery` is still worth something when it is given up: its own end comes later, or never.
+    package func outlives(_ delivery: Delivery) -> Bool {
+        let expiresAt = delivery.notification.expiresAt
+        return expiresAt <= .epoch || expiresAt > delivery.acceptedAt + lifetime
+    }
+
     /// The longest wait after `attempts` failed ones.
     package func ceiling(attempts: Int) -> Duration {
         let doublings = max(0, attempts - 1)

@@ -18,8 +18,10 @@ package final class Registry: Sendable {
     package let ourKey: PublicKey
     /// Not private, because extensions beside the rows that they read need it.
     let now: @Sendable () -> Timestamp
-    private let secrets: DeviceSecrets
-    private let writer: RegistryWriter
+    let accessControl: AccessControl
+    // Not private either: rules of access are beside their rows.
+    let secrets: DeviceSecrets
+    let writer: RegistryWriter
     private let registrations: Registrations
     private let identityLists: IdentityLists
     private let accountLists: AccountLists
@@ -35,9 +37,9 @@ package final class Registry: Sendable {
     /// transports say about theirs. `check` and `checkSignal` judge new registrations.
     ///
     /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
-    /// ``rootsOfInterest()`` changed; `pushCode` receives codes to push to targets that belong to another account. Both
-    /// are called on the thread of the change and must be quick. Throws a ``RegistryStoreError`` when the store belongs
-    /// to another identity.
+    /// ``rootsOfInterest()`` changed; `accessChanged` the rules of access, at once and after each change; `pushCode`
+    /// receives codes to push to targets that belong to another account. Both are called on the thread of the change
+    /// and must be quick. Throws a ``RegistryStoreError`` when the store belongs to another identity.
     package init(
         store: RegistryStore,
         identity: KeyPair,
@@ -46,6 +48,9 @@ package final class Registry: Sendable {
         random: @escaping RandomBytes = SecureRandom.bytes,
         zones: TimeZones = .system,
         platforms: PlatformCatalog = PlatformCatalog(),
+        accessMode: AccessMode = .open,
+        accessRules: [AccessRule] = [],
+        accessChanged: @escaping @Sendable (AccessList) -> Void = { _ in },
         changed: @escaping @Sendable (Set<PublicKey>) -> Void = { _ in },
         check: @escaping PlatformCheck,
         checkSignal: @escaping SignalCheck = { _ in nil },
@@ -58,7 +63,15 @@ package final class Registry: Sendable {
         let policy = RegistrationPolicy(ourKey: identity.publicKey, limits: limits)
         let current = CurrentPlatforms(platforms)
         self.platforms = current
-        let admission = DeviceAdmission(vault: vault, platforms: current, policy: policy)
+        let access = AccessControl(
+            store: store,
+            mode: accessMode,
+            configured: accessRules,
+            changed: accessChanged,
+            now: now
+        )
+        accessControl = access
+        let admission = DeviceAdmission(vault: vault, platforms: current, policy: policy, access: access)
         let reader = RegistrationReader(
             policy: policy,
             identity: identity,
@@ -67,7 +80,9 @@ package final class Registry: Sendable {
             check: check,
             checkSignal: checkSignal
         )
-        secrets = DeviceSecrets(store: store, vault: vault, platforms: current, zones: zones)
+        secrets = DeviceSecrets(store: store, vault: vault, platforms: current, zones: zones) {
+            access.list.isBlocked($0, for: $1)
+        }
         accountLists = AccountLists(store: store, hash: vault.followedHash) {
             policy.isPlausible($0, now: now())
         }
@@ -79,7 +94,14 @@ package final class Registry: Sendable {
             changed: changed,
             pushCode: pushCode
         )
-        registrations = Registrations(store: store, writer: writer, reader: reader, admission: admission, now: now)
+        registrations = Registrations(
+            store: store,
+            writer: writer,
+            reader: reader,
+            admission: admission,
+            access: access,
+            now: now
+        )
         identityLists = IdentityLists(store: store, writer: writer, reader: reader, admission: admission, now: now)
         ingressDevices = IngressDevices(
             store: store,
@@ -89,10 +111,8 @@ package final class Registry: Sendable {
             check: check,
             now: now
         )
-        let owner =
-            store.isForReading
-            ? try store.readOnce { try $0.owner() } : try store.write { try $0.claim(for: identity.publicKey.hex) }
-        guard owner == identity.publicKey.hex else { throw RegistryStoreError.anotherIdentity(path: store.path) }
+        try store.claim(for: identity.publicKey)
+        try access.load()
         upgrade = RegistryUpgrade(store: store, vault: vault)
         if !store.isForReading { try upgrade.run(platforms) }
     }
@@ -259,7 +279,8 @@ package final class Registry: Sendable {
         var index = MatchIndex(signals: names)
         try store.write { rows in
             index = MatchIndex(signals: names, languages: languages, capacity: try rows.deviceCount())
-            try rows.fill(&index) { try secrets.open(preferences: Array($1), of: $0) }
+            let access = access
+            try rows.fill(&index, without: access.isBlocked) { try secrets.open(preferences: Array($1), of: $0) }
             let now = now()
             try rows.forgetLists(unneededSince: now - Self.listMemory)
             for (account, keys) in try rows.allMessageKeys(now: now) {

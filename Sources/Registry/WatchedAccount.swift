@@ -25,12 +25,12 @@ package struct WatchedAccount: Hashable, Sendable {
 }
 
 extension Registry {
-    /// What is to be watched of an account; nil when it has no device.
+    /// What is to be watched of an account; nil when it has no device, or only such as are out of use.
     package func watchedAccount(_ key: PublicKey) throws -> WatchedAccount? {
-        let now = now()
+        let (now, access) = (now(), access)
         var account: WatchedAccount?
         try store.read { rows in
-            try rows.forEachWatchedAccount(key, now: now) { account = $0 }
+            try rows.forEachWatchedAccount(key, without: access.isBlocked, now: now) { account = $0 }
         }
         return account
     }
@@ -38,9 +38,9 @@ extension Registry {
     /// Calls `body` with every account that has a device, on one consistent state and beside writers. It must not call
     /// the registry.
     package func forEachWatchedAccount(_ body: (WatchedAccount) throws -> Void) throws {
-        let now = now()
+        let (now, access) = (now(), access)
         try store.read { rows in
-            try rows.forEachWatchedAccount(now: now, body)
+            try rows.forEachWatchedAccount(without: access.isBlocked, now: now, body)
         }
     }
 }
@@ -49,9 +49,11 @@ extension RegistryRows {
     /// How many relays of an account's registrations are passed on.
     private static let relaysPerAccount = 32
 
-    /// Calls `body` with every account that has a device, or with `account` alone.
+    /// Calls `body` with every account that has a device, or with `account` alone. Devices of which `isBlocked` says so
+    /// do not count.
     func forEachWatchedAccount(
         _ account: PublicKey? = nil,
+        without isBlocked: (_ author: PublicKey, _ account: PublicKey) -> Bool,
         now: Timestamp,
         _ body: (WatchedAccount) throws -> Void
     ) throws {
@@ -61,7 +63,7 @@ extension RegistryRows {
             db.cachedStatement(
                 sql: """
                     SELECT devices.account, first_registered_at, id, wished_relays.relays, read_list.relays, message_list.relays,
-                        EXISTS (SELECT 1 FROM partners WHERE device = id)
+                        EXISTS (SELECT 1 FROM partners WHERE device = id), devices.author
                     FROM devices
                     LEFT JOIN wished_relays ON wished_relays.device = id
                     LEFT JOIN lists AS read_list ON read_list.author = devices.account AND read_list.kind = 10002
@@ -76,6 +78,7 @@ extension RegistryRows {
         var current: WatchedAccount?
         while let row = try rows.next() {
             let key = PublicKey(try bytes(row, at: 0))
+            if isBlocked(PublicKey(try bytes(row, at: 7)), key) { continue }
             if let done = current, done.key != key {
                 try body(done)
                 current = nil

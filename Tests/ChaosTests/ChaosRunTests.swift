@@ -1,4 +1,5 @@
 import ChaosKit
+import CostTestSupport
 import Testing
 
 /// The short form of `contrib/bench/chaos`: what is proved depends on no speed.
@@ -8,7 +9,7 @@ struct ChaosRunTests {
 
     @Test(arguments: [1, 20_260_301] as [UInt64])
     func everyDeliveryEndsOnceAndNoneIsLost(_ seed: UInt64) async throws {
-        let plan = Self.plan(seed, deliveries: 500, .chaos)
+        let plan = Self.plan(seed, deliveries: TestLength.rounds(200, long: 500), .chaos)
         let record = try await ChaosRun(plan, plugins: Self.plugins.get()).run()
         let verdict = Judge.judge(record)
         let summary = Summary(record, verdict)

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 REPOSITORY = Path(__file__).resolve().parents[2]
 REGISTRY_COMMITS = [
     "8dac3df", "b384fe2", "cf4c5e3", "607f2d4", "e12fc9a", "b526a6a", "84b4278", "a988ed7", "0e0acaf", "2593657",
-    "f8fc9a3",
+    "f8fc9a3", "859c97b", "0fae4be",
 ]
 OUTBOX_COMMITS = ["be26520", "38a6135", "e82ac72", "4bbf1a9"]
 IDENTITY = "11" * 32
@@ -162,7 +162,7 @@ def fill_registry(database: sqlite3.Connection, version: int):
             "INSERT INTO lists VALUES (?, 10050, ?, ?, ?, 'wss://messages.example')",
             [alice.key, START, bytes(32), START * 1000],
         )
-        run("INSERT INTO listed_devices VALUES (?, ?)", [alice.key, dave.key])
+        run("INSERT INTO listed_devices (root, device) VALUES (?, ?)", [alice.key, dave.key])
         run("INSERT INTO message_keys VALUES (?, ?, NULL)", [alice.key, erin.key])
         run("INSERT INTO follows_read VALUES (?)", [alice.key])
     if version >= 3:

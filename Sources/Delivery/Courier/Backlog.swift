@@ -17,6 +17,11 @@ struct Backlog: Sendable {
     private(set) var retrying: Set<OutboxKey> = []
     /// Those of them that ended while a page was being read, which may bring them once more.
     private var endedWhileReading: [OutboxKey] = []
+    /// Deliveries that were dropped or hastened on disk while a page was being read, which may bring them as before.
+    private var droppedWhileReading: Set<OutboxKey> = []
+    private var hastenedWhileReading: Set<OutboxKey> = []
+    /// Where retries on disk begin since then.
+    private var hastenedTo: RetryPlace?
 
     /// A queue with nothing on disk.
     init(newQueue number: Int) {
@@ -63,6 +68,7 @@ struct Backlog: Sendable {
     mutating func endReadingFirstTries(isLast: Bool) {
         if isLast, let readingUpTo { taken = max(taken, readingUpTo) }
         readingUpTo = nil
+        if !isReadingRetries { droppedWhileReading.removeAll() }
     }
 
     func isBeyondHorizon(_ place: RetryPlace) -> Bool { horizon.map { place >= $0 } ?? false }
@@ -81,7 +87,33 @@ struct Backlog: Sendable {
         }
         retrying.subtract(endedWhileReading)
         endedWhileReading.removeAll()
+        if !isReadingFirstTries { droppedWhileReading.removeAll() }
+        hastenedWhileReading.removeAll()
+        if let due = hastenedTo { lowerHorizon(to: due) }
+        hastenedTo = nil
     }
+
+    /// Notes that deliveries which are not in memory are being removed from disk.
+    mutating func drop(_ keys: Set<OutboxKey>) {
+        if isReadingFirstTries || isReadingRetries { droppedWhileReading.formUnion(keys) }
+    }
+
+    func isDropped(_ key: OutboxKey) -> Bool { droppedWhileReading.contains(key) }
+
+    /// Notes that retries which are not in memory are made due at `now` on disk. Returns whether there can be any.
+    mutating func hasten(_ keys: Set<OutboxKey>, now: Timestamp) -> Bool {
+        let place = RetryPlace(due: now, key: OutboxKey(rawValue: 0))
+        if isReadingRetries {
+            hastenedWhileReading.formUnion(keys)
+            hastenedTo = place
+            return true
+        }
+        guard horizon != nil else { return false }
+        lowerHorizon(to: place)
+        return true
+    }
+
+    func isHastened(_ key: OutboxKey) -> Bool { hastenedWhileReading.contains(key) }
 
     /// Notes that a delivery in memory has a due time on disk. Returns whether that is new.
     @discardableResult

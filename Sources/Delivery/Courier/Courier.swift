@@ -15,6 +15,12 @@ package final class Courier: Sendable {
         case gone(Attempt, registeredAt: Timestamp, Outcome)
         /// A push service accepted the token of a device for the first time.
         case proven(Attempt, Outcome)
+        /// Drop deliveries that wait.
+        case drop([QueueEntry], @Sendable (QueueDrop) -> Void)
+        /// Make deliveries due that wait for a later time, and end the pauses of queues.
+        case hasten([QueueEntry], unpausing: Set<QueueName>, @Sendable (QueueHastening) -> Void)
+        /// What was decided elsewhere, and what to call when it is reported.
+        case decided([DeliveryReport], @Sendable () -> Void)
         /// To be called when no attempt is under way any more and all outcomes are on disk.
         case drain(@Sendable () -> Void)
         /// To be called when everything posted before has been handled.
@@ -126,11 +132,47 @@ package final class Courier: Sendable {
     ///
     /// Bring deliveries in groups: each call flushes to disk once. Callable from any thread.
     package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = [], pace: PaceChanges = PaceChanges()) throws {
-        try environment.store.insert(deliveries, causes: causes, pace: pace) { stored in
-            capacity.add(deliveries)
-            guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
-            onTheWay.add(stored.count, ordering: .relaxed)
-            mailbox.post(.event(.accepted(stored)))
+        try environment.store.insert(deliveries, causes: causes, pace: pace, handOver: take)
+    }
+
+    /// Takes deliveries that are on disk since this moment.
+    private func take(_ stored: [StoredDelivery]) {
+        capacity.add(stored.map(\.delivery))
+        guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
+        onTheWay.add(stored.count, ordering: .relaxed)
+        mailbox.post(.event(.accepted(stored)))
+    }
+
+    // MARK: Operators
+
+    /// Sends dead letters again, under their ids. Returns how many of them there still were.
+    package func revive(_ letters: [QueueEntry]) throws -> Int {
+        let now = environment.now()
+        return try environment.store.revive(letters.compactMap(\.letter), at: now) { stored in
+            // Before the first attempt can end.
+            mailbox.post(.decided(letters.map { $0.report(.requeued, nextDue: now) }, {}))
+            take(stored)
+        }
+    }
+
+    /// Drops deliveries that wait. Those under way stay.
+    package func drop(_ entries: [QueueEntry]) async -> QueueDrop {
+        await withCheckedContinuation { continuation in
+            mailbox.post(.drop(entries) { continuation.resume(returning: $0) })
+        }
+    }
+
+    /// Reports that an operator dropped dead letters, which concern no queue any more.
+    package func reportDropped(_ letters: [QueueEntry]) async {
+        await withCheckedContinuation { continuation in
+            mailbox.post(.decided(letters.map { $0.report(.discarded) }) { continuation.resume() })
+        }
+    }
+
+    /// Makes deliveries due that wait for a later time, and ends all pauses of some queues.
+    package func hasten(_ entries: [QueueEntry], unpausing queues: Set<QueueName> = []) async -> QueueHastening {
+        await withCheckedContinuation { continuation in
+            mailbox.post(.hasten(entries, unpausing: queues) { continuation.resume(returning: $0) })
         }
     }
 
@@ -186,6 +228,8 @@ package final class Courier: Sendable {
         let now = environment.now()
         var taken = 0
         var answers: [@Sendable () -> Void] = []
+        var drops: [(CourierQueues.Drop, @Sendable (QueueDrop) -> Void)] = []
+        var decided: [DeliveryReport] = []
         state.withLock { state in
             for message in ends {
                 switch message {
@@ -199,11 +243,24 @@ package final class Courier: Sendable {
                     state.drains.append(done)
                 case .probe(let answer):
                     answers.append(answer)
+                case .drop(let entries, let answer):
+                    drops.append((state.queues.drop(entries, into: &actions), answer))
+                case .hasten(let entries, let queues, let answer):
+                    let unpaused = state.queues.unpause(queues, now: now)
+                    let hastened = state.queues.hasten(entries, now: now, into: &actions)
+                    answers.append { answer(QueueHastening(hastened: hastened, unpaused: unpaused)) }
+                case .decided(let reports, let answer):
+                    decided += reports
+                    answers.append(answer)
                 }
             }
             state.queues.advance(now: now, into: &actions)
         }
         onTheWay.subtract(taken, ordering: .relaxed)
+        if !decided.isEmpty { environment.observer.deliveriesReported(decided) }
+        for (drop, answer) in drops {
+            actions.discards.append(discard(drop, answer))
+        }
         while true {
             carryOut(actions)
             guard !actions.lookups.isEmpty else { break }
@@ -212,6 +269,22 @@ package final class Courier: Sendable {
         if let wakeAt = actions.wakeAt { wake(at: wakeAt) }
         finishDrains()
         for answer in answers { answer() }
+    }
+
+    /// Has the disk drop what is not in memory, and then answers.
+    private func discard(
+        _ drop: CourierQueues.Drop,
+        _ answer: @escaping @Sendable (QueueDrop) -> Void
+    ) -> OutboxWriter.Discard {
+        OutboxWriter.Discard(entries: drop.absent) { [mailbox, capacity] removed in
+            let reports = removed.map { $0.report(.discarded) }
+            capacity.remove(reports)
+            mailbox.post(
+                .decided(reports) {
+                    answer(QueueDrop(dropped: drop.dropped + removed.count, underWay: drop.underWay))
+                }
+            )
+        }
     }
 
     /// Tells the registry about devices that are gone or proven, and returns the messages with the outcomes that
@@ -226,7 +299,7 @@ package final class Courier: Sendable {
             case .proven(let attempt, _):
                 proven.append(attempt.stored.delivery.device)
                 return message
-            case .event, .drain, .probe: return message
+            case .event, .drain, .probe, .drop, .hasten, .decided: return message
             }
         }
         resolver.markProven(proven)
@@ -242,6 +315,8 @@ package final class Courier: Sendable {
             changes.ends = actions.reports.lazy.filter { $0.device.rawValue >= 0 }.compactMap { PushEnd($0, at: now) }
             writer.post(.changes(changes))
         }
+        // A page that is asked for from now on does not bring them.
+        for discard in actions.discards { writer.post(.discard(discard)) }
         for read in actions.reads { writer.post(.read(read)) }
         if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
         if !actions.postponed.isEmpty { environment.observer.deliveriesPostponed(actions.postponed) }
@@ -282,25 +357,35 @@ package final class Courier: Sendable {
             return admitted
         }
         var starts: [AttemptStart] = []
+        // By the queue's index; empty where no transport takes several at once.
+        var together: [Int: (transport: any Transport, attempts: [DeliveryAttempt])] = [:]
         for target in admitted {
             guard let address = target.address, let transport = target.transport else { continue }
             let attempt = target.attempt
             let delivery = attempt.stored.delivery
             starts.append(
                 AttemptStart(
+                    delivery: delivery.id,
                     queue: delivery.queue,
                     attempt: attempt.stored.attempts + 1,
                     age: now - delivery.acceptedAt
                 )
             )
-            transport.deliver(delivery, to: address) { [mailbox] outcome in
+            let completion: @Sendable (Outcome) -> Void = { [mailbox] outcome in
                 switch outcome.kind {
                 case .gone: mailbox.post(.gone(attempt, registeredAt: address.registeredAt, outcome))
                 case .delivered where !address.isProven: mailbox.post(.proven(attempt, outcome))
                 default: mailbox.post(.event(.ended(attempt, outcome)))
                 }
             }
+            if transport.takesMany {
+                together[attempt.queue, default: (transport, [])].attempts
+                    .append(DeliveryAttempt(delivery, to: address, completion: completion))
+            } else {
+                transport.deliver(delivery, to: address, completion: completion)
+            }
         }
+        for batch in together.values { batch.transport.deliver(batch.attempts) }
         if !starts.isEmpty { environment.observer.attemptsBegan(starts) }
         return actions
     }

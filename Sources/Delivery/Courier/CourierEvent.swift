@@ -24,6 +24,7 @@ enum CourierEvent: Sendable {
 /// What the courier has to do, in the order of the fields.
 struct CourierActions: Sendable {
     var changes = OutboxChanges()
+    var discards: [OutboxWriter.Discard] = []
     var reads: [OutboxRead] = []
     var reports: [DeliveryReport] = []
     /// Reports of postponed deliveries, which are neither attempts nor ends.

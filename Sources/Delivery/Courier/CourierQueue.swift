@@ -11,7 +11,7 @@ struct CourierQueue: Sendable {
     private let index: Int
     /// This queue's number in the outbox.
     private let number: Int
-    private let name: QueueName
+    let name: QueueName
     private let limits: CourierLimits
     private let policy: RetryPolicy
     private(set) var backlog: Backlog
@@ -83,7 +83,8 @@ struct CourierQueue: Sendable {
 
     private mutating func dropExpired(_ device: Int, now: Timestamp, into actions: inout CourierActions) {
         while let first = devices[device].waiting.first, policy.deadline(of: first.delivery) <= now {
-            end(device, .expired, reason: "expired", into: &actions)
+            let failure = policy.outlives(first.delivery) ? lastFailure(of: first) : nil
+            end(device, .expired, reason: "expired", failure: failure, now: now, into: &actions)
         }
     }
 
@@ -118,11 +119,11 @@ struct CourierQueue: Sendable {
             return admit(device, to: host, now: now, into: &actions)
         case .unregistered:
             inFlight -= 1
-            end(device, .unregistered, reason: "unregistered", into: &actions)
+            end(device, .unregistered, reason: "unregistered", now: now, into: &actions)
             devices.proceed(device)
         case .moved:
             inFlight -= 1
-            end(device, .moved, reason: "moved", into: &actions)
+            end(device, .moved, reason: "moved", now: now, into: &actions)
             devices.proceed(device)
         case .unavailable:
             inFlight -= 1
@@ -205,11 +206,11 @@ struct CourierQueue: Sendable {
             makeReady(throttles.leave(host), calledBy: host)
         }
         switch outcome.kind {
-        case .delivered: finish(device, .delivered, outcome, into: &actions)
+        case .delivered: finish(device, .delivered, outcome, now: now, into: &actions)
         case .rejected where reduce(device, outcome, into: &actions): devices.makeReady(device)
-        case .rejected: finish(device, .rejected, outcome, into: &actions)
+        case .rejected: finish(device, .rejected, outcome, now: now, into: &actions)
         // The device's other deliveries find it unregistered when their turn comes.
-        case .gone: finish(device, .gone, outcome, into: &actions)
+        case .gone: finish(device, .gone, outcome, now: now, into: &actions)
         case .retry:
             if outcome.scope == .transport, let pause = throttles.pauseForService(outcome, now: now) {
                 actions.pauses.append(pause)
@@ -225,25 +226,57 @@ struct CourierQueue: Sendable {
         _ device: Int,
         _ kind: DeliveryReport.Kind,
         _ outcome: Outcome,
+        now: Timestamp,
         into actions: inout CourierActions
     ) {
         if throttles.succeed(isDelivered: kind == .delivered) { actions.resumed.append(name) }
-        end(device, kind, status: outcome.status, reason: outcome.reason, attempted: 1, into: &actions)
+        let failure =
+            kind == .rejected ? DeliveryFailure(.rejected, status: outcome.status, reason: outcome.reason) : nil
+        end(
+            device,
+            kind,
+            status: outcome.status,
+            reason: outcome.reason,
+            attempted: 1,
+            failure: failure,
+            now: now,
+            into: &actions
+        )
         devices.proceed(device)
     }
 
-    /// Ends the device's first delivery for good.
+    /// Why a delivery is given up that was tried for as long as deliveries are.
+    private func lastFailure(of stored: StoredDelivery) -> DeliveryFailure {
+        if let failure = stored.failure { return failure }
+        guard let pause = throttles.lastPause else { return DeliveryFailure(.retry, reason: "lifetime") }
+        return DeliveryFailure(pause.cause == .misconfigured ? .misconfigured : .retry, reason: pause.reason)
+    }
+
+    /// Ends the device's first delivery for good; with a `failure` it becomes a dead letter.
     private mutating func end(
         _ device: Int,
         _ kind: DeliveryReport.Kind,
         status: UInt32 = 0,
         reason: String,
         attempted: Int = 0,
+        failure: DeliveryFailure? = nil,
+        now: Timestamp,
         into actions: inout CourierActions
     ) {
         guard let stored = devices.removeFirst(of: device) else { return }
         backlog.end(stored)
         actions.changes.removals.append(stored.key)
+        if let failure {
+            actions.changes.burials.append(
+                OutboxChanges.Burial(
+                    key: stored.key,
+                    failure: failure,
+                    failedAt: now,
+                    attempts: stored.attempts + attempted
+                )
+            )
+        }
+        if kind == .gone || kind == .unregistered { actions.changes.forgotten.append(stored.delivery.device) }
         actions.reports.append(
             report(stored, kind, status: status, reason: reason, attempt: stored.attempts + attempted)
         )
@@ -269,13 +302,27 @@ struct CourierQueue: Sendable {
             now: now,
             random: &random
         )
+        let failure = DeliveryFailure(
+            kind == .misconfigured ? .misconfigured : .retry,
+            status: outcome.status,
+            reason: outcome.reason
+        )
         guard var due else {
-            end(device, .expired, status: outcome.status, reason: outcome.reason, attempted: 1, into: &actions)
+            end(
+                device,
+                .expired,
+                status: outcome.status,
+                reason: outcome.reason,
+                attempted: 1,
+                failure: policy.outlives(delivery) ? failure : nil,
+                now: now,
+                into: &actions
+            )
             return devices.proceed(device)
         }
         if let hostPausedUntil, hostPausedUntil < policy.deadline(of: delivery) { due = max(due, hostPausedUntil) }
         actions.changes.reschedulings.append(
-            OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: attempts)
+            OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: attempts, failure: failure)
         )
         // A failure that concerns the device concerns all its deliveries.
         let standsAside = attempts >= limits.standAsideAfter && outcome.scope != .device
@@ -284,7 +331,7 @@ struct CourierQueue: Sendable {
         report.standsAside = standsAside
         actions.reports.append(report)
         backlog.noteRetry(stored.key)
-        let rescheduled = stored.rescheduled(attempts: attempts, due: due)
+        let rescheduled = stored.rescheduled(attempts: attempts, due: due, failure: failure)
         if standsAside {
             _ = devices.removeFirst(of: device)
             devices.delay(rescheduled, until: due)
@@ -309,7 +356,8 @@ struct CourierQueue: Sendable {
             key: stored.key,
             delivery: delivery,
             attempts: attempts,
-            due: stored.due
+            due: stored.due,
+            failure: stored.failure
         )
         actions.reports.append(
             report(stored, .reduced, status: outcome.status, reason: outcome.reason, attempt: attempts)
@@ -334,9 +382,56 @@ struct CourierQueue: Sendable {
             reason: reason,
             attempt: attempt,
             nextDue: nextDue,
-            acceptedAt: stored.delivery.acceptedAt
+            acceptedAt: stored.delivery.acceptedAt,
+            mode: stored.delivery.notification.mode
         )
     }
+
+    // MARK: Operators
+
+    /// Drops deliveries of this queue that wait. Those that are in memory end here; the rest is for the disk, as far as
+    /// it is there at all.
+    mutating func drop(_ entries: [QueueEntry], into actions: inout CourierActions) -> CourierQueues.Drop {
+        let removal = devices.remove(Set(entries.compactMap(\.key)))
+        for stored in removal.removed {
+            backlog.end(stored)
+            actions.changes.removals.append(stored.key)
+            actions.reports.append(report(stored, .discarded, reason: "operator", attempt: stored.attempts))
+        }
+        let handled = Set(removal.removed.map(\.key)).union(removal.underWay)
+        let absent = entries.filter { entry in entry.key.map { !handled.contains($0) } ?? false }
+        backlog.drop(Set(absent.compactMap(\.key)))
+        return CourierQueues.Drop(dropped: removal.removed.count, underWay: removal.underWay.count, absent: absent)
+    }
+
+    /// Makes deliveries of this queue due that wait for a later time. Returns how many.
+    mutating func hasten(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
+        let (hastened, inMemory) = devices.hasten(Set(entries.compactMap(\.key)), now: now)
+        for stored in hastened {
+            if let due = stored.due {
+                actions.changes.reschedulings.append(
+                    OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: stored.attempts)
+                )
+            }
+            actions.reports.append(
+                report(stored, .requeued, reason: "operator", attempt: stored.attempts, nextDue: now)
+            )
+        }
+        let onDisk = entries.filter { entry in
+            guard let key = entry.key, let due = entry.due else { return false }
+            return due > now && !inMemory.contains(key)
+        }
+        guard !onDisk.isEmpty, backlog.hasten(Set(onDisk.compactMap(\.key)), now: now) else { return hastened.count }
+        for entry in onDisk {
+            guard let key = entry.key else { continue }
+            actions.changes.hastenings.append(OutboxChanges.Hastening(key: key, due: now))
+            actions.reports.append(entry.report(.requeued, nextDue: now))
+        }
+        return hastened.count + onDisk.count
+    }
+
+    /// Ends all pauses: of the queue, of its push service, of hosts and of endpoints.
+    mutating func unpause(now: Timestamp) { throttles.unpause(now: now) }
 
     // MARK: The disk
 
@@ -386,14 +481,16 @@ struct CourierQueue: Sendable {
         for row in page.unreadable { drop(row, into: &actions) }
         switch part {
         case .firstTries:
-            for stored in page.deliveries where backlog.take(stored.key) { devices.append(stored) }
+            for stored in page.deliveries where backlog.take(stored.key) && !backlog.isDropped(stored.key) {
+                devices.append(stored)
+            }
             backlog.endReadingFirstTries(isLast: page.isLast)
         case .retries:
             var last: RetryPlace?
             for stored in page.deliveries {
                 last = RetryPlace(due: stored.due ?? .distantPast, key: stored.key)
-                guard backlog.noteRetry(stored.key) else { continue }
-                devices.delay(stored, until: Self.due(stored, at: now))
+                guard !backlog.isDropped(stored.key), backlog.noteRetry(stored.key) else { continue }
+                devices.delay(stored, until: backlog.isHastened(stored.key) ? now : Self.due(stored, at: now))
             }
             backlog.endReadingRetries(last: last, isLast: page.isLast)
         }

@@ -65,6 +65,50 @@ struct CourierQueues: Sendable {
         }
     }
 
+    /// What an operator's drop did.
+    struct Drop: Sendable {
+        var dropped = 0
+        var underWay = 0
+        /// They are not in memory: on disk, or ended already.
+        var absent: [QueueEntry] = []
+    }
+
+    /// Drops deliveries that wait.
+    mutating func drop(_ entries: [QueueEntry], into actions: inout CourierActions) -> Drop {
+        var all = Drop()
+        for (number, entries) in Self.byQueue(entries) {
+            guard let index = indices[number] else { continue }
+            let drop = queues[index].drop(entries, into: &actions)
+            all.dropped += drop.dropped
+            all.underWay += drop.underWay
+            all.absent += drop.absent
+        }
+        return all
+    }
+
+    /// Makes deliveries due that wait for a later time. Returns how many.
+    mutating func hasten(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
+        Self.byQueue(entries).reduce(0) { count, group in
+            guard let index = indices[group.key] else { return count }
+            return count + queues[index].hasten(group.value, now: now, into: &actions)
+        }
+    }
+
+    /// Ends the pauses of these queues. Returns which of them were paused.
+    mutating func unpause(_ names: Set<QueueName>, now: Timestamp) -> [QueueName] {
+        var paused: [QueueName] = []
+        for index in queues.indices where names.contains(queues[index].name) {
+            let status = queues[index].status(now: now)
+            if status.pausedUntil != nil || status.pausedHosts > 0 { paused.append(queues[index].name) }
+            queues[index].unpause(now: now)
+        }
+        return paused
+    }
+
+    private static func byQueue(_ entries: [QueueEntry]) -> [Int: [QueueEntry]] {
+        Dictionary(grouping: entries.filter { $0.key != nil }) { $0.key?.queue ?? 0 }
+    }
+
     /// Takes the result of a lookup. Returns whether the attempt is to be made.
     mutating func resolved(
         _ attempt: Attempt,

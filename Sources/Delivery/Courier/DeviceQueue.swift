@@ -205,6 +205,93 @@ struct DeviceQueues: Sendable {
         return reschedulings
     }
 
+    /// What became of deliveries that are to be taken out.
+    struct Removal {
+        var removed: [StoredDelivery] = []
+        /// An attempt is under way, so they stay.
+        var underWay: Set<OutboxKey> = []
+    }
+
+    /// Takes deliveries out that are in memory. Devices that wait for the due time of one of them get a turn.
+    mutating func remove(_ keys: Set<OutboxKey>) -> Removal {
+        var removal = Removal()
+        var woken: Set<Int> = []
+        for index in indices.values {
+            guard let first = queues[index].waiting.first else { continue }
+            let isUnderWay = queues[index].state == .inFlight
+            let chosen = queues[index].waiting.filter { keys.contains($0.key) }
+            guard !chosen.isEmpty else { continue }
+            var kept = queues[index].waiting.filter { !keys.contains($0.key) }
+            if isUnderWay, keys.contains(first.key) {
+                kept.prepend(first)
+                removal.underWay.insert(first.key)
+            }
+            let removed = chosen.filter { !isUnderWay || $0 !== first }
+            removal.removed += removed
+            count -= removed.count
+            queues[index].waiting = kept
+            guard queues[index].state == .delayed else { continue }
+            delayedCount -= removed.count
+            if kept.first !== first { woken.insert(index) }
+        }
+        let entries = delayed.unordered
+        delayed = Heap(
+            entries.filter { entry in
+                switch entry.content {
+                case .device(let index): return !woken.contains(index)
+                case .single(let stored):
+                    guard keys.contains(stored.key) else { return true }
+                    removal.removed.append(stored)
+                    count -= 1
+                    delayedCount -= 1
+                    return false
+                }
+            }
+        )
+        for index in woken.sorted() {
+            delayedCount -= queues[index].waiting.count
+            proceed(index)
+        }
+        return removal
+    }
+
+    /// Makes deliveries in memory due at `now`. Returns those that it brings forward, as they are afterwards, and which
+    /// of `keys` are in memory.
+    mutating func hasten(
+        _ keys: Set<OutboxKey>,
+        now: Timestamp
+    ) -> (hastened: [StoredDelivery], inMemory: Set<OutboxKey>) {
+        var hastened: [StoredDelivery] = []
+        var inMemory: Set<OutboxKey> = []
+        for index in indices.values { inMemory.formUnion(queues[index].waiting.lazy.map(\.key).filter(keys.contains)) }
+        let entries = delayed.unordered
+        delayed = Heap(
+            entries.map { entry in
+                switch entry.content {
+                case .single(let stored):
+                    guard keys.contains(stored.key) else { return entry }
+                    inMemory.insert(stored.key)
+                    let due = stored.rescheduled(attempts: stored.attempts, due: now)
+                    hastened.append(due)
+                    return Delayed(place: RetryPlace(due: now, key: stored.key), content: .single(due))
+                case .device(let index):
+                    var isHastened = false
+                    for position in queues[index].waiting.indices {
+                        let stored = queues[index].waiting[position]
+                        guard keys.contains(stored.key) else { continue }
+                        isHastened = true
+                        let due = stored.due.map { _ in stored.rescheduled(attempts: stored.attempts, due: now) }
+                        queues[index].waiting[position] = due ?? stored
+                        hastened.append(due ?? stored)
+                    }
+                    guard isHastened else { return entry }
+                    return Delayed(place: RetryPlace(due: now, key: entry.place.key), content: entry.content)
+                }
+            }
+        )
+        return (hastened, inMemory)
+    }
+
     private mutating func enqueue(_ stored: StoredDelivery) {
         let index = index(of: stored.delivery.device)
         queues[index].waiting.append(stored)

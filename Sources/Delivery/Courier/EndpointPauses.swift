@@ -44,6 +44,11 @@ struct EndpointPauses: Sendable {
     /// The endpoint accepted a push, or its device is gone.
     mutating func forget(_ device: DeviceID) { endpoints[device] = nil }
 
+    /// Lets every endpoint be tried again now.
+    mutating func unpause(now: Timestamp) {
+        for device in endpoints.keys { endpoints[device]?.pause.begin(lasting: .zero, now: now) }
+    }
+
     mutating func follow(clockSetBackBy step: Duration) {
         for device in endpoints.keys {
             endpoints[device]?.refusedAt -= step

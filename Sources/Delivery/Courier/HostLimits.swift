@@ -206,6 +206,11 @@ struct HostLimits: Sendable {
         newDevicePlaces = isTaken ? min(newDevicePlaces + 1, newDeviceLimit) : max(1, newDevicePlaces / 2)
     }
 
+    /// Lets every host be tried again now; one that was in trouble gets one attempt at a time still.
+    mutating func unpause(now: Timestamp) {
+        for name in hosts.keys { hosts[name]?.pause.begin(lasting: .zero, now: now) }
+    }
+
     mutating func follow(clockSetBackBy step: Duration) {
         for name in hosts.keys {
             hosts[name]?.pause.follow(clockSetBackBy: step)

@@ -70,3 +70,23 @@ package struct QueuePause: Sendable, Hashable {
         self.cause = cause
     }
 }
+
+/// What an operator's drop of waiting deliveries did.
+package struct QueueDrop: Sendable, Hashable {
+    package var dropped: Int
+    /// An attempt is under way, so they stay.
+    package var underWay: Int
+
+    package init(dropped: Int, underWay: Int) {
+        self.dropped = dropped
+        self.underWay = underWay
+    }
+}
+
+/// What became of deliveries that an operator wants to be tried at once.
+package struct QueueHastening: Sendable, Hashable {
+    /// They waited for a later time.
+    package var hastened: Int
+    /// The queues that were paused and are not any more.
+    package var unpaused: [QueueName]
+}

@@ -62,6 +62,9 @@ struct QueueThrottles: Sendable {
     /// The pause that goes on, as it was reported.
     var pause: QueuePause? { pausedUntil == nil ? nil : reported }
 
+    /// The last pause that was reported, also when it is over.
+    var lastPause: QueuePause? { reported }
+
     /// How many hosts are paused.
     func pausedHosts(now: Timestamp) -> Int { hosts.paused(now: now) }
 
@@ -94,6 +97,13 @@ struct QueueThrottles: Sendable {
     mutating func lift() {
         credentials.lift()
         service.lift()
+    }
+
+    /// The same, and lets hosts and endpoints be tried again that are paused.
+    mutating func unpause(now: Timestamp) {
+        lift()
+        hosts.unpause(now: now)
+        endpoints.unpause(now: now)
     }
 
     mutating func follow(clockSetBackBy step: Duration) {

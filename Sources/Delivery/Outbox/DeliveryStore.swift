@@ -28,6 +28,13 @@ package protocol DeliveryStore: Sendable {
     /// Deliveries of `queue` from `place` on that wait for a further attempt, by due time.
     func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage
 
+    /// Those of `keys` whose deliveries are stored.
+    func present(_ keys: [OutboxKey]) throws -> Set<OutboxKey>
+
+    /// Makes dead letters deliveries again, under their ids and accepted at `now`, in one transaction that survives a
+    /// power cut. `handOver` is called as by an insertion. Returns how many of them there were.
+    func revive(_ letters: [DeadLetterNumber], at now: Timestamp, handOver: ([StoredDelivery]) -> Void) throws -> Int
+
     /// The queues that have deliveries.
     func waitingQueues() throws -> [StoredQueue]
 
@@ -63,25 +70,53 @@ package struct OutboxChanges: Sendable, Equatable {
         package var due: Timestamp
         /// Attempts that have ended so far.
         package var attempts: Int
+        /// How the last of them failed; nil: as is known already.
+        package var failure: DeliveryFailure?
+    }
+
+    /// A delivery that an operator wants to be tried at once.
+    package struct Hastening: Sendable, Equatable {
+        package var key: OutboxKey
+        package var due: Timestamp
+    }
+
+    /// A removed delivery that failed for good, and is kept for a while.
+    package struct Burial: Sendable, Equatable {
+        package var key: OutboxKey
+        package var failure: DeliveryFailure
+        package var failedAt: Timestamp
+        /// Attempts that were made.
+        package var attempts: Int
     }
 
     /// Deliveries that have a final outcome.
     package var removals: [OutboxKey] = []
+    /// Those of them that become dead letters.
+    package var burials: [Burial] = []
     /// Applied in this order, before the removals.
     package var reschedulings: [Rescheduling] = []
+    /// Deliveries that are due now at the latest, as far as they wait for a due time; applied after those.
+    package var hastenings: [Hastening] = []
+    /// Devices that are no longer registered: their dead letters go.
+    package var forgotten: [DeviceID] = []
     /// What the ends of deliveries mean for their devices' paces.
     package var ends: [PushEnd] = []
 
     package init() {}
 
-    package var isEmpty: Bool { removals.isEmpty && reschedulings.isEmpty && ends.isEmpty }
+    package var isEmpty: Bool {
+        removals.isEmpty && reschedulings.isEmpty && ends.isEmpty && hastenings.isEmpty && forgotten.isEmpty
+    }
 
     mutating func append(_ later: OutboxChanges) {
         if isEmpty {
             self = later
         } else {
             removals += later.removals
+            burials += later.burials
             reschedulings += later.reschedulings
+            hastenings += later.hastenings
+            forgotten += later.forgotten
             ends += later.ends
         }
     }

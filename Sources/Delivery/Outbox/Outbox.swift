@@ -28,22 +28,35 @@ package final class Outbox: DeliveryStore {
     /// Sources should stop from this many deliveries on.
     package let limit: Int
     private let causeLimit: Int
+    private let deadLetters: DeadLetterLimits
 
     /// Opens the outbox inside a database that others may use too. All tables are named `outbox_…`.
     ///
     /// Sets the writer's connection to `synchronous = FULL` for everybody, and reads that back: a pool sets it to
     /// NORMAL when it opens. Sources should stop from `limit` deliveries on; at most `causeLimit` events are
     /// remembered.
-    package convenience init(_ writer: any DatabaseWriter, limit: Int = 1_000_000, causeLimit: Int = 500_000) throws {
+    package convenience init(
+        _ writer: any DatabaseWriter,
+        limit: Int = 1_000_000,
+        causeLimit: Int = 500_000,
+        deadLetters: DeadLetterLimits = DeadLetterLimits()
+    ) throws {
         let watch = DamageWatch(StoreFile(path: "in memory", kind: Self.kind)) { _ in }
-        try self.init(writer, watch, limit: limit, causeLimit: causeLimit)
+        try self.init(writer, watch, limit: limit, causeLimit: causeLimit, deadLetters: deadLetters)
     }
 
-    private init(_ writer: any DatabaseWriter, _ watch: DamageWatch, limit: Int, causeLimit: Int) throws {
+    private init(
+        _ writer: any DatabaseWriter,
+        _ watch: DamageWatch,
+        limit: Int,
+        causeLimit: Int,
+        deadLetters: DeadLetterLimits
+    ) throws {
         self.writer = writer
         self.watch = watch
         self.limit = limit
         self.causeLimit = causeLimit
+        self.deadLetters = deadLetters
         let (queues, waiting, count) = try watch.reading {
             try Durability.prepare(writer)
             try OutboxMigrations.migrator.migrate(writer)
@@ -63,6 +76,7 @@ package final class Outbox: DeliveryStore {
     package convenience init(
         path: String,
         limit: Int = 1_000_000,
+        deadLetters: DeadLetterLimits = DeadLetterLimits(),
         damaged: @escaping @Sendable (StoreFault) -> Void = { _ in }
     ) throws {
         let file = StoreFile(path: path, kind: Self.kind)
@@ -72,7 +86,8 @@ package final class Outbox: DeliveryStore {
         // An operator may look into the file, or copy it, while we run.
         configuration.busyMode = .timeout(10)
         let pool = try file.open(configuration)
-        try self.init(pool, DamageWatch(file, report: damaged), limit: limit, causeLimit: 500_000)
+        let watch = DamageWatch(file, report: damaged)
+        try self.init(pool, watch, limit: limit, causeLimit: 500_000, deadLetters: deadLetters)
     }
 
     /// Whether the outbox at `path`, if there is one, holds anything that only a router with a registry puts there:
@@ -110,6 +125,20 @@ package final class Outbox: DeliveryStore {
     ) throws {
         guard !deliveries.isEmpty || !causes.isEmpty || !pace.isEmpty else { return }
         let blobs = deliveries.map(\.notification.blob)
+        _ = try insert(blobs, handOver: handOver) { [causeLimit] database in
+            try OutboxRows.remember(causes, atMost: causeLimit, database)
+            try PaceStatements.apply(pace, database)
+            return deliveries
+        }
+    }
+
+    /// Inserts what `deliveries` returns, in the transaction in which it is called; `blobs` are theirs where they are
+    /// known before. Returns how many there were.
+    private func insert(
+        _ blobs: [[UInt8]]? = nil,
+        handOver: ([StoredDelivery]) -> Void,
+        _ deliveries: (Database) throws -> [Delivery]
+    ) throws -> Int {
         try state.withLock { state in
             var next = state
             var inserted: [StoredDelivery] = []
@@ -117,14 +146,18 @@ package final class Outbox: DeliveryStore {
                 try writer.writeWithoutTransaction { database in
                     try Durability.flushEveryCommit(database)
                     try database.inTransaction(.immediate) {
+                        let deliveries = try deliveries(database)
                         let keys = try deliveries.map { delivery in
                             defer { next.nextSequence += 1 }
                             let queue = try OutboxRows.queue(of: delivery, in: &next.queues, database)
                             return OutboxKey(queue: queue, sequence: next.nextSequence)
                         }
-                        try OutboxRows.insert(deliveries, blobs, keys, database)
-                        try OutboxRows.remember(causes, atMost: causeLimit, database)
-                        try PaceStatements.apply(pace, database)
+                        try OutboxRows.insert(
+                            deliveries,
+                            blobs ?? deliveries.map(\.notification.blob),
+                            keys,
+                            database
+                        )
                         inserted = zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
                         return .commit
                     }
@@ -133,26 +166,35 @@ package final class Outbox: DeliveryStore {
             state = next
             stored.add(inserted.count, ordering: .relaxed)
             if !inserted.isEmpty { handOver(inserted) }
+            return inserted.count
         }
     }
 
     package func apply(_ changes: OutboxChanges) throws {
         guard !changes.isEmpty else { return }
-        var removed = 0
+        let most = deadLetters.isOn ? deadLetters.rows : 0
+        let removed = try writeUnflushed { try OutboxRows.apply(changes, deadLetters: most, $0) }
+        stored.subtract(removed, ordering: .relaxed)
+    }
+
+    /// Writes in one transaction, which a power cut may undo.
+    private func writeUnflushed<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try watch.writing {
             try writer.writeWithoutTransaction { database in
                 try Durability.flushCheckpointsOnly(database)
+                var value: Value?
                 let written = Result {
                     try database.inTransaction(.immediate) {
-                        removed = try OutboxRows.apply(changes, database)
+                        value = try body(database)
                         return .commit
                     }
                 }
                 try Durability.flushEveryCommit(database)
                 try written.get()
+                guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+                return value
             }
         }
-        stored.subtract(removed, ordering: .relaxed)
     }
 
     package func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage {
@@ -184,6 +226,64 @@ package final class Outbox: DeliveryStore {
     /// Calls `body` with the id of each event remembered, the oldest first.
     package func forEachCause(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         try watch.reading { try writer.read { try OutboxRows.forEachCause($0, body) } }
+    }
+}
+
+/// Deliveries that failed for good, and what operators do with them.
+extension Outbox {
+    /// How many there are.
+    package var deadLetterCount: Int {
+        (try? watch.reading { try writer.read { try DeadLetterRows.count($0) } }) ?? 0
+    }
+
+    package func present(_ keys: [OutboxKey]) throws -> Set<OutboxKey> {
+        // The writer's connection: what a reader would see may be older.
+        try watch.reading { try writer.writeWithoutTransaction { try OutboxRows.present(keys, $0) } }
+    }
+
+    package func revive(
+        _ letters: [DeadLetterNumber],
+        at now: Timestamp,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws -> Int {
+        try insert(handOver: handOver) { database in
+            let deliveries = try DeadLetterRows.deliveries(letters, at: now, database)
+            _ = try DeadLetterRows.remove(letters, database)
+            return deliveries
+        }
+    }
+
+    /// Returns how many there were.
+    package func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int {
+        guard !letters.isEmpty else { return 0 }
+        return try watch.writing { try writer.write { try DeadLetterRows.remove(letters, $0) } }
+    }
+
+    /// Drops dead letters whose days are over at `now`, or whose device `isRegistered` denies; all of them where none
+    /// are to be kept.
+    package func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws {
+        let devices = try watch.reading { try writer.read { try DeadLetterRows.devices($0) } }
+        guard !devices.isEmpty else { return }
+        let left = try devices.filter { try !isRegistered($0) }
+        let oldest = deadLetters.isOn ? now - .days(deadLetters.days) : .distantFuture
+        try watch.writing {
+            try writer.write { database in
+                try DeadLetterRows.prune(before: oldest, database)
+                try DeadLetterRows.forget(left, database)
+            }
+        }
+    }
+
+    /// Returns once every delivery that a reader could see was handed over to the courier.
+    package func awaitHandOver() { state.withLock { _ in } }
+}
+
+/// Counts by day.
+extension Outbox {
+    /// Adds to what was counted. `replaced` take the place of what their days say of the same things. Days before
+    /// `oldest` go.
+    package func add(_ figures: [DailyFigure: Int], replaced: [DailyFigure: Int], oldest: Int) throws {
+        try writeUnflushed { try FigureRows.add(figures, replaced: replaced, oldest: oldest, $0) }
     }
 }
 

@@ -106,5 +106,45 @@ enum OutboxMigrations {
             ALTER TABLE outbox_pace ADD COLUMN silent BLOB;
             """
         ),
+        (
+            // How the last attempt of a delivery failed, and deliveries that failed for good.
+            "outbox-dead-letters",
+            """
+            ALTER TABLE outbox_delivery ADD COLUMN failure TEXT;
+            ALTER TABLE outbox_delivery ADD COLUMN status INTEGER;
+            ALTER TABLE outbox_delivery ADD COLUMN reason TEXT;
+            CREATE TABLE outbox_dead_letter (
+                number INTEGER PRIMARY KEY AUTOINCREMENT,
+                id TEXT NOT NULL,
+                platform TEXT NOT NULL,
+                app TEXT NOT NULL,
+                device INTEGER NOT NULL,
+                accepted INTEGER NOT NULL,
+                failed INTEGER NOT NULL,
+                attempts INTEGER NOT NULL,
+                failure TEXT NOT NULL,
+                status INTEGER NOT NULL,
+                reason TEXT NOT NULL,
+                notification BLOB NOT NULL
+            ) STRICT;
+            CREATE INDEX outbox_dead_letter_device ON outbox_dead_letter (device);
+            """
+        ),
+        (
+            // Counts by UTC day, without keys of anybody.
+            "outbox-figures",
+            """
+            CREATE TABLE outbox_figure (
+                day INTEGER NOT NULL,
+                what TEXT NOT NULL,
+                platform TEXT NOT NULL,
+                app TEXT NOT NULL,
+                mode TEXT NOT NULL,
+                language TEXT NOT NULL,
+                count INTEGER NOT NULL,
+                PRIMARY KEY (day, what, platform, app, mode, language)
+            ) STRICT, WITHOUT ROWID;
+            """
+        ),
     ]
 }

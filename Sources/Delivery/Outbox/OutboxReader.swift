@@ -23,6 +23,22 @@ package struct OutboxReader: Sendable {
         }
     }
 
+    /// When the oldest delivery without a final outcome was accepted; nil: there is none.
+    package func oldest() throws -> Timestamp? {
+        try read { database in
+            // In a queue, numbers grow with time.
+            let queues = try Int.fetchAll(database, sql: "SELECT number FROM outbox_queue")
+            return try queues.compactMap { queue in
+                try Int64.fetchOne(
+                    database,
+                    sql: "SELECT accepted FROM outbox_delivery WHERE number BETWEEN ? AND ? ORDER BY number LIMIT 1",
+                    arguments: [OutboxKey.lowest(of: queue).rawValue, OutboxKey.highest(of: queue).rawValue]
+                )
+            }
+            .min().map(Timestamp.init(milliseconds:))
+        }
+    }
+
     /// Those of `deliveries`, given by id, that have no final outcome yet. Scans all deliveries.
     package func contained(of deliveries: Set<String>) throws -> Set<String> {
         guard !deliveries.isEmpty else { return [] }
@@ -125,6 +141,25 @@ package struct OutboxReader: Sendable {
             .map { (isFormer ? HeldKey(former: $0) : HeldKey(rawValue: $0)).device }
         }
     }
+
+    /// Deliveries that an operator means, at most `limit` from `cursor` on; `isWanted` says which devices are meant.
+    package func entries(
+        _ selection: QueueSelection,
+        from cursor: QueueCursor = .start,
+        limit: Int,
+        isWanted: (DeviceID) throws -> Bool = { _ in true }
+    ) throws -> [QueueEntry] {
+        try read { try QueueRows.entries(selection, from: cursor, limit: limit, isWanted: isWanted, $0) }
+    }
+
+    /// What was counted from `day` on.
+    package func figures(since day: Int) throws -> [DailyFigure: Int] {
+        try read { database in
+            guard try database.tableExists("outbox_figure") else { return [:] }
+            return try FigureRows.all(since: day, database)
+        }
+    }
+
     private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
         var configuration = Configuration()
         configuration.readonly = true
@@ -135,12 +170,32 @@ package struct OutboxReader: Sendable {
     }
 }
 
+extension Outbox {
+    /// Deletes the deliveries and held groups of the outbox at `path`, which nobody else may have open. What was
+    /// accepted is remembered, and so are paces. Returns how many deliveries there were.
+    package static func dropWaiting(at path: String) throws -> Int {
+        let file = StoreFile(path: path, kind: kind)
+        return try file.naming {
+            let queue = try DatabaseQueue(path: path)
+            defer { try? queue.close() }
+            return try queue.write { database in
+                let count = try OutboxRows.count(database)
+                try database.execute(sql: "DELETE FROM outbox_delivery")
+                if try database.tableExists("outbox_held") { try database.execute(sql: "DELETE FROM outbox_held") }
+                return count
+            }
+        }
+    }
+}
+
 /// Examines every row of an outbox's file, even while a router runs on it. Changes nothing.
 package struct OutboxExamination: Sendable {
     package struct Report: Sendable {
         package var deliveries = 0
         /// What is wrong, a sentence each, without content of deliveries.
         package var findings: [String] = []
+        /// Whether the database itself is damaged, and not only what single rows hold.
+        package var isDamaged = false
     }
 
     private let file: StoreFile
@@ -153,7 +208,8 @@ package struct OutboxExamination: Sendable {
     package func run() throws -> Report {
         guard try file.exists() else { return Report() }
         var report = Report(findings: try StoreInspection(file).thoroughFindings())
-        guard report.findings.isEmpty else { return report }
+        report.isDamaged = !report.findings.isEmpty
+        guard !report.isDamaged else { return report }
         try file.reading { database in
             let select = try RawStatement(database, "SELECT notification FROM outbox_delivery")
             defer { select.reset() }
@@ -161,6 +217,13 @@ package struct OutboxExamination: Sendable {
             while try select.step() {
                 report.deliveries += 1
                 if (try? Notification(blob: select.bytes(at: 0))) == nil { unreadable += 1 }
+            }
+            if try database.tableExists("outbox_dead_letter") {
+                let letters = try RawStatement(database, "SELECT notification FROM outbox_dead_letter")
+                defer { letters.reset() }
+                while try letters.step() {
+                    if (try? Notification(blob: letters.bytes(at: 0))) == nil { unreadable += 1 }
+                }
             }
             if unreadable > 0 {
                 report.findings.append("\(unreadable) deliveries cannot be read: they will be reported and removed")

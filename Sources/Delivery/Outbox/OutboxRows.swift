@@ -1,11 +1,12 @@
 import GRDB
 import GRDBSQLite
 import Notifications
+import Storage
 import Units
 
 /// Reads and writes the rows of queues, deliveries and causes, within a transaction of the caller's.
 enum OutboxRows {
-    private static let columns = "number, id, device, accepted, attempts, due, notification"
+    private static let columns = "number, id, device, accepted, attempts, due, notification, failure, status, reason"
 
     // MARK: Queues
 
@@ -141,9 +142,32 @@ enum OutboxRows {
                 key: key,
                 delivery: delivery,
                 attempts: Int(row.integer(at: 4)),
-                due: row.isNull(at: 5) ? nil : row.timestamp(at: 5)
+                due: row.isNull(at: 5) ? nil : row.timestamp(at: 5),
+                failure: failure(row, at: 7)
             )
         )
+    }
+
+    /// How the last attempt failed, from three columns.
+    static func failure(_ row: RawStatement, at column: Int32) -> DeliveryFailure? {
+        guard !row.isNull(at: column), let kind = DeliveryFailure.Kind(rawValue: row.text(at: column)) else {
+            return nil
+        }
+        let status = UInt32(clamping: row.integer(at: column + 1))
+        return DeliveryFailure(kind, status: status, reason: row.text(at: column + 2))
+    }
+
+    /// Those of `keys` whose deliveries are stored.
+    static func present(_ keys: [OutboxKey], _ database: Database) throws -> Set<OutboxKey> {
+        let select = try RawStatement(database, "SELECT 1 FROM outbox_delivery WHERE number = ?")
+        defer { select.reset() }
+        var present: Set<OutboxKey> = []
+        for key in keys {
+            try select.bind(key.rawValue, at: 1)
+            if try select.step() { present.insert(key) }
+            select.reset()
+        }
+        return present
     }
 
     static func insert(
@@ -172,22 +196,24 @@ enum OutboxRows {
         }
     }
 
-    /// Applies `changes` and returns how many deliveries were removed.
-    static func apply(_ changes: OutboxChanges, _ database: Database) throws -> Int {
-        if !changes.reschedulings.isEmpty {
+    /// Applies `changes`, with so many dead letters at most, and returns how many deliveries were removed.
+    static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws -> Int {
+        for change in changes.reschedulings { try apply(change, database) }
+        if !changes.hastenings.isEmpty {
             let update = try RawStatement(
                 database,
-                "UPDATE outbox_delivery SET due = ?, attempts = ? WHERE number = ?"
+                "UPDATE outbox_delivery SET due = ?1 WHERE number = ?2 AND due > ?1"
             )
             defer { update.reset() }
-            for change in changes.reschedulings {
+            for change in changes.hastenings {
                 try update.bind(change.due.milliseconds, at: 1)
-                try update.bind(Int64(change.attempts), at: 2)
-                try update.bind(change.key.rawValue, at: 3)
+                try update.bind(change.key.rawValue, at: 2)
                 try update.run()
                 update.reset()
             }
         }
+        if deadLetters > 0 { try DeadLetterRows.bury(changes.burials, atMost: deadLetters, database) }
+        try DeadLetterRows.forget(changes.forgotten, database)
         try PaceStatements.apply(changes.ends, database)
         let delete = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number = ?")
         defer { delete.reset() }
@@ -199,6 +225,34 @@ enum OutboxRows {
             delete.reset()
         }
         return removed
+    }
+
+    private static func apply(_ change: OutboxChanges.Rescheduling, _ database: Database) throws {
+        guard let failure = change.failure else {
+            let update = try RawStatement(
+                database,
+                "UPDATE outbox_delivery SET due = ?, attempts = ? WHERE number = ?"
+            )
+            defer { update.reset() }
+            try update.bind(change.due.milliseconds, at: 1)
+            try update.bind(Int64(change.attempts), at: 2)
+            try update.bind(change.key.rawValue, at: 3)
+            return try update.run()
+        }
+        let update = try RawStatement(
+            database,
+            """
+            UPDATE outbox_delivery SET due = ?, attempts = ?, status = ?, failure = ?, reason = ? WHERE number = ?
+            """
+        )
+        defer { update.reset() }
+        try update.bind(change.due.milliseconds, at: 1)
+        try update.bind(Int64(change.attempts), at: 2)
+        try update.bind(Int64(failure.status), at: 3)
+        try update.bind(change.key.rawValue, at: 6)
+        try update.bind(failure.kind.rawValue, at: 4) {
+            try update.bind(failure.reason, at: 5) { try update.run() }
+        }
     }
 
     // MARK: Causes

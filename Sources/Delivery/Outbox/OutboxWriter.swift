@@ -1,3 +1,4 @@
+import Notifications
 import Synchronization
 import Units
 
@@ -11,7 +12,14 @@ final class OutboxWriter: Sendable {
         case read(OutboxRead)
         /// Called when all changes posted before are on disk.
         case flush(@Sendable () -> Void)
+        case discard(Discard)
         case retry
+    }
+
+    /// Deliveries to remove, as far as they are stored. Called with those that were, once they no longer are.
+    struct Discard: Sendable {
+        let entries: [QueueEntry]
+        let done: @Sendable ([QueueEntry]) -> Void
     }
 
     private let store: any DeliveryStore
@@ -54,8 +62,14 @@ final class OutboxWriter: Sendable {
         do {
             try store.apply(changes)
             let hadFailed: Bool
-            (hadFailed, reads) = pending.withLock { ($0.written(), $0.takeReads()[...]) }
+            hadFailed = pending.withLock { $0.written() }
             if hadFailed { isWritable(true) }
+            while let discard = pending.withLock(\.discards.first) {
+                let removed = try remove(discard.entries)
+                pending.withLock { $0.discarded() }
+                discard.done(removed)
+            }
+            reads = pending.withLock { $0.takeReads()[...] }
             while let read = reads.first {
                 received(read, try page(read))
                 reads.removeFirst()
@@ -70,6 +84,19 @@ final class OutboxWriter: Sendable {
         }
     }
 
+    private func remove(_ entries: [QueueEntry]) throws -> [QueueEntry] {
+        let present = try store.present(entries.compactMap(\.key))
+        let removed = entries.filter { entry in entry.key.map(present.contains) ?? false }
+        var changes = OutboxChanges()
+        changes.removals = Array(present)
+        let moment = now()
+        // The sealed ingress has no pace.
+        changes.ends = removed.filter { $0.device.rawValue >= 0 }
+            .compactMap { PushEnd($0.report(.discarded), at: moment) }
+        try store.apply(changes)
+        return removed
+    }
+
     private func page(_ read: OutboxRead) throws -> OutboxPage {
         switch read.part {
         case .firstTries(let after): try store.firstTries(of: read.number, after: after, limit: read.limit)
@@ -82,6 +109,7 @@ final class OutboxWriter: Sendable {
 struct PendingWrites: Sendable {
     private(set) var changes = OutboxChanges()
     private(set) var reads: [OutboxRead] = []
+    private(set) var discards: [OutboxWriter.Discard] = []
     private(set) var flushes: [@Sendable () -> Void] = []
     private var wait = Pause.Length(first: .milliseconds(100), longest: .seconds(10))
     private var retryAt: Timestamp?
@@ -91,6 +119,7 @@ struct PendingWrites: Sendable {
         case .changes(let later): changes.append(later)
         case .read(let read): reads.append(read)
         case .flush(let done): flushes.append(done)
+        case .discard(let discard): discards.append(discard)
         case .retry: retryAt = nil
         }
     }
@@ -108,6 +137,9 @@ struct PendingWrites: Sendable {
         defer { isUnwritten = false }
         return isUnwritten
     }
+
+    /// Notes that the first of the deliveries to discard are gone.
+    mutating func discarded() { discards.removeFirst() }
 
     mutating func takeReads() -> [OutboxRead] {
         defer { reads = [] }

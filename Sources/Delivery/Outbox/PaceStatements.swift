@@ -1,5 +1,6 @@
 import GRDB
 import Notifications
+import Storage
 import Units
 
 /// Reads and writes the paces of devices and the groups of events they hold, within a transaction of the caller's.
@@ -162,6 +163,7 @@ enum PaceStatements {
     }
 
     private static func forget(_ devices: [DeviceID], _ database: Database) throws {
+        try DeadLetterRows.forget(devices, database)
         for device in devices {
             try database.cachedStatement(sql: "DELETE FROM outbox_pace WHERE device = ?")
                 .execute(arguments: [device.rawValue])

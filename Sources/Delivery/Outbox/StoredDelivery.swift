@@ -9,16 +9,32 @@ package final class StoredDelivery: Sendable {
     package let attempts: Int
     /// When the next attempt is due; nil: it waits for its first turn, in order.
     package let due: Timestamp?
+    /// How the last attempt failed; nil before the first, and where an earlier version did not note it.
+    package let failure: DeliveryFailure?
 
-    package init(key: OutboxKey, delivery: Delivery, attempts: Int = 0, due: Timestamp? = nil) {
+    package init(
+        key: OutboxKey,
+        delivery: Delivery,
+        attempts: Int = 0,
+        due: Timestamp? = nil,
+        failure: DeliveryFailure? = nil
+    ) {
         self.key = key
         self.delivery = delivery
         self.attempts = attempts
         self.due = due
+        self.failure = failure
     }
 
-    func rescheduled(attempts: Int, due: Timestamp) -> StoredDelivery {
-        StoredDelivery(key: key, delivery: delivery, attempts: attempts, due: due)
+    /// The same after a failed attempt, or at another time.
+    func rescheduled(attempts: Int, due: Timestamp, failure: DeliveryFailure? = nil) -> StoredDelivery {
+        StoredDelivery(
+            key: key,
+            delivery: delivery,
+            attempts: attempts,
+            due: due,
+            failure: failure ?? self.failure
+        )
     }
 }
 

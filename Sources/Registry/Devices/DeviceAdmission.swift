@@ -14,8 +14,10 @@ struct DeviceAdmission: Sendable {
     private let vault: TokenVault
     private let platforms: CurrentPlatforms
     private let policy: RegistrationPolicy
+    private let access: AccessControl
 
-    init(vault: TokenVault, platforms: CurrentPlatforms, policy: RegistrationPolicy) {
+    init(vault: TokenVault, platforms: CurrentPlatforms, policy: RegistrationPolicy, access: AccessControl) {
+        self.access = access
         self.vault = vault
         self.platforms = platforms
         self.policy = policy
@@ -80,6 +82,8 @@ struct DeviceAdmission: Sendable {
             // As far as anybody can tell from outside it is registered, and nothing is pushed there on its behalf.
             changes.index.append(.remove(device.device, of: draft.account))
             try askForCode(of: target, from: owner, now: now, rows, &changes)
+        } else if access.list.isBlocked(draft.slot.author, for: draft.account) {
+            changes.index.append(.remove(device.device, of: draft.account))
         } else {
             changes.index.append(.put(device))
         }

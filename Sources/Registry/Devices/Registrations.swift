@@ -17,6 +17,7 @@ final class Registrations: Sendable {
     private let writer: RegistryWriter
     private let reader: RegistrationReader
     private let admission: DeviceAdmission
+    private let access: AccessControl
     private let now: @Sendable () -> Timestamp
     private let signers: Mutex<RateTable<PublicKey>>
 
@@ -25,12 +26,14 @@ final class Registrations: Sendable {
         writer: RegistryWriter,
         reader: RegistrationReader,
         admission: DeviceAdmission,
+        access: AccessControl,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.store = store
         self.writer = writer
         self.reader = reader
         self.admission = admission
+        self.access = access
         self.now = now
         let limits = reader.policy.limits
         signers = Mutex(
@@ -67,7 +70,14 @@ final class Registrations: Sendable {
     /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted. The author
     /// of any other event that cannot be taken first learns what is wrong with it, and then that it comes too late.
     private func drafts(of events: [Event], now: Timestamp) throws -> [Draft] {
-        let readings = events.map { policy.read($0, now: now) }
+        let access = access.list
+        let readings = events.map { event in
+            let reading = policy.read(event, now: now)
+            guard case .request(.register(_, let account)) = reading,
+                let refusal = access.refusal(ofRegistrationBy: event.pubkey, for: account)
+            else { return reading }
+            return .done(.refused(refusal))
+        }
         let weighed = try store.read { rows in
             try zip(events, readings).map { event, reading -> (RegistrationPolicy.Reading, late: RegistrationResult?) in
                 guard case .request(let request) = reading else { return (reading, nil) }

@@ -8,10 +8,11 @@ extension Registry {
     /// How many roots ``rootsOfInterest()`` names at most: registrations name partners as they like.
     package static let rootsOfInterestLimit = 50_000
 
-    /// Whether ``learn(_:)`` looks at lists of `author`: it has an account here, is a partner of an account, or a
-    /// waiting device claims to belong to it.
+    /// Whether lists of `author` are looked for: it has an account here that is in use, is a partner of an account, or
+    /// a waiting device claims to belong to it.
     package func concerns(_ author: PublicKey) throws -> Bool {
-        try store.readOnce { try $0.concerns(author) }
+        if access.isBlocked(author) { return try isRootOfInterest(author) }
+        return try store.readOnce { try $0.concerns(author) }
     }
 
     /// The keys besides those of accounts whose kind 10050 is wanted: the roots that waiting registrations name, and

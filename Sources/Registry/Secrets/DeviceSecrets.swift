@@ -1,3 +1,4 @@
+import Nostr
 import Notifications
 import Platforms
 import Synchronization
@@ -8,11 +9,20 @@ final class DeviceSecrets: Sendable {
     private let vault: TokenVault
     private let platforms: CurrentPlatforms
     private let zones: TimeZones
+    private let isBlocked: @Sendable (_ author: PublicKey, _ account: PublicKey) -> Bool
     // Reading one from the disk and opening it takes longer than sending to it.
     private let addresses = Mutex(ReadCache<DeviceID, DeviceAddress>(capacity: 20_000))
     private let sealingKeys = Mutex(ReadCache<DeviceID, SealingKey>(capacity: 20_000))
 
-    init(store: RegistryStore, vault: TokenVault, platforms: CurrentPlatforms, zones: TimeZones) {
+    /// `isBlocked` says whose devices have no address for anybody.
+    init(
+        store: RegistryStore,
+        vault: TokenVault,
+        platforms: CurrentPlatforms,
+        zones: TimeZones,
+        isBlocked: @escaping @Sendable (_ author: PublicKey, _ account: PublicKey) -> Bool
+    ) {
+        self.isBlocked = isBlocked
         self.store = store
         self.vault = vault
         self.platforms = platforms
@@ -35,6 +45,7 @@ final class DeviceSecrets: Sendable {
         let (known, generation) = addresses.withLock { ($0.value(of: device), $0.generation) }
         if let known { return known }
         guard let sealed = try store.readOnce(sealed) else { return nil }
+        if let owners = sealed.owners, isBlocked(owners.author, owners.account) { return nil }
         guard var address = AddressCodec.decode(try vault.open(sealed.bytes, of: device, for: .address)) else {
             throw RegistryStoreError.unreadableSeal(device)
         }

@@ -1,9 +1,10 @@
 import Cipher
 import Notifications
+import PluginServices
 import Schnorr
 import Units
 
-/// Seals what a stolen database must not reveal: tokens, endpoints, subscription keys, preferences.
+/// Seals what a stolen database must not reveal: tokens, endpoints, subscription keys, preferences, what plugins keep.
 ///
 /// AES-256-GCM under a key that HKDF (RFC 5869) draws from the router's identity, with a fresh nonce a seal and the
 /// device's number as additional data, so that one row's secret opens in no other row.
@@ -67,33 +68,59 @@ package struct TokenVault: Sendable, Concealed {
     func handle(of target: ChosenTarget) -> [UInt8] { handle(of: target.name) }
 
     package func seal(_ plaintext: [UInt8], of device: DeviceID, for purpose: Purpose) throws -> [UInt8] {
+        try seal(plaintext, authenticating: Self.additionalData(device, purpose))
+    }
+
+    private func seal(_ plaintext: [UInt8], authenticating additionalData: [UInt8]) throws -> [UInt8] {
         let nonce = random(AESGCM.nonceByteCount)
-        let sealed = try AESGCM.seal(
-            plaintext,
-            key: sealingKey,
-            nonce: nonce,
-            authenticating: Self.additionalData(device, purpose)
-        )
+        let sealed = try AESGCM.seal(plaintext, key: sealingKey, nonce: nonce, authenticating: additionalData)
         return [Self.version] + nonce + sealed
     }
 
     /// Throws a ``RegistryStoreError`` unless `sealed` was sealed by the same identity for the same device and purpose.
     package func open(_ sealed: [UInt8], of device: DeviceID, for purpose: Purpose) throws -> [UInt8] {
-        let nonceEnd = 1 + AESGCM.nonceByteCount
-        guard sealed.first == Self.version, sealed.count >= nonceEnd + AESGCM.tagByteCount else {
+        guard let opened = open(sealed, authenticating: Self.additionalData(device, purpose)) else {
             throw RegistryStoreError.unreadableSeal(device)
         }
-        do {
-            return try AESGCM.open(
-                Array(sealed[nonceEnd...]),
-                key: sealingKey,
-                nonce: Array(sealed[1..<nonceEnd]),
-                authenticating: Self.additionalData(device, purpose)
-            )
-        } catch {
-            throw RegistryStoreError.unreadableSeal(device)
-        }
+        return opened
     }
+
+    /// Nil when it is damaged, or was sealed by another identity or with other data.
+    private func open(_ sealed: [UInt8], authenticating additionalData: [UInt8]) -> [UInt8]? {
+        let nonceEnd = 1 + AESGCM.nonceByteCount
+        guard sealed.first == Self.version, sealed.count >= nonceEnd + AESGCM.tagByteCount else { return nil }
+        return try? AESGCM.open(
+            Array(sealed[nonceEnd...]),
+            key: sealingKey,
+            nonce: Array(sealed[1..<nonceEnd]),
+            authenticating: additionalData
+        )
+    }
+
+    // MARK: What plugins keep
+
+    /// Sixteen bytes that identify a key of an owner and, without ours, reveal nothing about it.
+    func handle(ofState key: [UInt8], owner: String) -> [UInt8] {
+        let name = Array("plugin state\0\(owner)\0".utf8)
+        return Array(HMACSHA256.authenticationCode(for: name + key, key: findingKey).prefix(16))
+    }
+
+    /// Seals a key of at most 255 bytes with its value.
+    func seal(_ entry: StateEntry, ofOwner owner: String) throws -> [UInt8] {
+        let plaintext = [UInt8(truncatingIfNeeded: entry.key.count)] + entry.key + entry.value
+        return try seal(plaintext, authenticating: Self.additionalData(owner))
+    }
+
+    /// Nil when it is damaged, or was sealed by another identity or for another owner.
+    func openState(_ sealed: [UInt8], ofOwner owner: String) -> StateEntry? {
+        guard let plaintext = open(sealed, authenticating: Self.additionalData(owner)),
+            let length = plaintext.first.map(Int.init), plaintext.count > length
+        else { return nil }
+        return StateEntry(key: Array(plaintext[1...length]), value: Array(plaintext[(length + 1)...]))
+    }
+
+    /// Begins with a byte that no ``Purpose`` has.
+    private static func additionalData(_ owner: String) -> [UInt8] { [0x40] + Array(owner.utf8) }
 
     /// Nil when there is nothing to seal.
     func seal(_ preferences: DevicePreferences, of device: DeviceID) throws -> [UInt8]? {

@@ -11,6 +11,8 @@ package struct RegistryExamination: Sendable {
         package var devices = 0
         /// What is wrong, one sentence each, without anything secret.
         package var findings: [String] = []
+        /// Whether the database itself is damaged, and not only what single rows hold.
+        package var isDamaged = false
     }
 
     private static let mostFindings = 20
@@ -28,7 +30,8 @@ package struct RegistryExamination: Sendable {
     package func run() throws -> Report {
         guard try file.exists() else { return Report() }
         var report = Report(findings: try StoreInspection(file).thoroughFindings())
-        guard report.findings.isEmpty else { return report }
+        report.isDamaged = !report.findings.isEmpty
+        guard !report.isDamaged else { return report }
         try file.reading { database in
             report.devices = try Int.fetchOne(database, sql: "SELECT count(*) FROM devices") ?? 0
             try lookAtEvents(database, &report)
@@ -37,7 +40,9 @@ package struct RegistryExamination: Sendable {
             guard owner ?? identity.publicKey.hex == identity.publicKey.hex else {
                 return report.findings.append("it belongs to another identity: use the key file it was made with")
             }
-            try lookIntoSeals(database, TokenVault(identity: identity.secret, random: { _ in [] }), &report)
+            let vault = try TokenVault(identity: identity.secret, random: { _ in [] })
+            try lookIntoSeals(database, vault, &report)
+            try lookIntoPluginStates(database, vault, &report)
         }
         return report
     }
@@ -57,6 +62,21 @@ package struct RegistryExamination: Sendable {
             if !isReadable {
                 report.findings.append("the secrets of device \(device.rawValue) are damaged: it has to register again")
             }
+        }
+    }
+
+    private func lookIntoPluginStates(
+        _ database: Database,
+        _ vault: TokenVault,
+        _ report: inout Report
+    ) throws {
+        guard try database.tableExists("plugin_states") else { return }
+        let sql = "SELECT name, sealed FROM plugin_states JOIN plugin_owners ON owner = id"
+        let rows = try Row.fetchCursor(database, sql: sql)
+        while let row = try rows.next(), report.findings.count < Self.mostFindings {
+            let owner: String = row[0]
+            guard vault.openState(Array(row[1] as Data), ofOwner: owner) == nil else { continue }
+            report.findings.append("something that the plugin of \(owner) keeps is damaged: it goes on without")
         }
     }
 

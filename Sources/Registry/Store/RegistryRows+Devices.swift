@@ -25,6 +25,8 @@ struct SealedAddress {
     let bytes: [UInt8]
     /// Whether a push service took a push for its token before.
     let isProven: Bool
+    /// Who registered it for whom; nil for a device of the sealed ingress.
+    var owners: (author: PublicKey, account: PublicKey)?
 }
 
 extension RegistryRows {
@@ -167,8 +169,18 @@ extension RegistryRows {
     }
 
     func sealedAddress(of device: DeviceID) throws -> SealedAddress? {
-        try one("SELECT address, \(Self.isProven) FROM secrets WHERE device = ?1", [device.rawValue]).map { row in
-            SealedAddress(bytes: Array(row[0] as Data), isProven: row[1])
+        try one(
+            """
+            SELECT address, \(Self.isProven), author, account
+            FROM secrets JOIN devices ON devices.id = secrets.device WHERE secrets.device = ?1
+            """,
+            [device.rawValue]
+        ).map { row in
+            SealedAddress(
+                bytes: Array(row[0] as Data),
+                isProven: row[1],
+                owners: (PublicKey(try bytes(row, at: 2)), PublicKey(try bytes(row, at: 3)))
+            )
         }
     }
 

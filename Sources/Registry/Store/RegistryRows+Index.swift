@@ -8,15 +8,19 @@ extension RegistryRows {
         try one("SELECT count(*) FROM devices")?[0] ?? 0
     }
 
-    /// Adds every device to an empty index.
-    func fill(_ index: inout MatchIndex, opening preferences: (DeviceID, Data) throws -> DevicePreferences) throws {
+    /// Adds every device to an empty index but those that `isBlocked` says of their author and account.
+    func fill(
+        _ index: inout MatchIndex,
+        without isBlocked: (_ author: PublicKey, _ account: PublicKey) -> Bool,
+        opening preferences: (DeviceID, Data) throws -> DevicePreferences
+    ) throws {
         for (id, route) in try routes() { index.name(route, id) }
         let waiting = try devicesThatWaitForCodes()
         let rows = try Row.fetchCursor(
             db,
             sql: """
                 SELECT id, account, first_registered_at, route, mode, signals, further_signals, has_sealing_key, locale,
-                    wishes
+                    wishes, author
                 FROM devices ORDER BY id
                 """
         )
@@ -24,6 +28,7 @@ extension RegistryRows {
         while let row = try rows.next() {
             if !waiting.isEmpty, waiting.contains(DeviceID(rawValue: row[0])) { continue }
             let account = try bytes(row, at: 1)
+            if isBlocked(PublicKey(try bytes(row, at: 10)), PublicKey(account)) { continue }
             let mode: Int32? = row[4]
             var signals = SignalSet(rawValue: UInt64(bitPattern: row[5] as Int64))
             if let further: String = row[6] { signals.formUnion(index.signals.set(of: Self.signals(further))) }

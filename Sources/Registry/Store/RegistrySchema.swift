@@ -24,6 +24,8 @@ enum RegistrySchema {
             try db.execute(sql: chosenTargets)
             try db.execute(sql: reached)
         }
+        migrator.registerMigration("13 states of plugins") { try $0.execute(sql: pluginStates) }
+        migrator.registerMigration("14 rules of access") { try $0.execute(sql: accessRules) }
         return migrator
     }
 
@@ -280,6 +282,32 @@ enum RegistrySchema {
         CREATE INDEX devices_unreached ON devices (registered_at) WHERE is_reached = 0;
         """
 
+    /// What plugins keep, each key and its value sealed together, and found by a handle that reveals nothing. An owner
+    /// is here as long as something is kept for it or was lately.
+    private static let pluginStates = """
+        CREATE TABLE plugin_owners (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, used_at INTEGER NOT NULL) STRICT;
+        CREATE TABLE plugin_states (
+            owner INTEGER NOT NULL REFERENCES plugin_owners (id) ON DELETE CASCADE,
+            handle BLOB NOT NULL,
+            sealed BLOB NOT NULL,
+            PRIMARY KEY (owner, handle)
+        );
+        """
+
+    /// What operators decided about keys, networks, invitations and relays. Of an invitation there is a keyed digest.
+    /// Times are in milliseconds since 1970; no `until`: for good.
+    private static let accessRules = """
+        CREATE TABLE access_rules (
+            kind TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            is_block INTEGER NOT NULL,
+            reason TEXT NOT NULL,
+            made_at INTEGER NOT NULL,
+            until INTEGER,
+            PRIMARY KEY (kind, subject)
+        ) STRICT, WITHOUT ROWID;
+        """
+
     /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that
     /// waits for a lost device must not go to a new one.
     private static let idsLeftFree = 1_000_000
@@ -294,6 +322,9 @@ enum RegistrySchema {
         )
         for table in ["wished_relays", "partners", "chosen_targets"] where try database.tableExists(table) {
             try database.execute(sql: "DELETE FROM \(table) WHERE device NOT IN (SELECT id FROM devices)")
+        }
+        if try database.tableExists("plugin_states") {
+            try database.execute(sql: "DELETE FROM plugin_states WHERE owner NOT IN (SELECT id FROM plugin_owners)")
         }
         if try database.tableExists("ingress_device_count") {
             try database.execute(

@@ -1,4 +1,5 @@
 import GRDB
+import Nostr
 import Notifications
 import Storage
 
@@ -48,6 +49,12 @@ package final class RegistryStore: Sendable {
 
     /// The damage that was met since it was opened; nil while all is well.
     package var damage: StoreFault? { watch.damage }
+
+    /// Makes `key` the owner of a registry that has none. Throws a ``RegistryStoreError`` when another key is.
+    func claim(for key: PublicKey) throws {
+        let owner = isForReading ? try readOnce { try $0.owner() } : try write { try $0.claim(for: key.hex) }
+        guard owner == key.hex else { throw RegistryStoreError.anotherIdentity(path: path) }
+    }
 
     /// Copies the log into the file, so that the file alone is the whole registry. For the end of an orderly stop;
     /// where the disk does not take it, the log stays and nothing is lost.

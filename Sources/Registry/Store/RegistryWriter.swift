@@ -51,13 +51,18 @@ final class RegistryWriter: Sendable {
         self.pushCode = pushCode
     }
 
-    func change<Value>(_ body: (RegistryRows, inout RegistryChanges) throws -> Value) throws -> Value {
+    /// `first` is called once the change is on disk, before anything else learns of it.
+    func change<Value>(
+        _ body: (RegistryRows, inout RegistryChanges) throws -> Value,
+        first: (Value) -> Void = { _ in }
+    ) throws -> Value {
         let (value, changes) = try store.write { rows in
             var changes = RegistryChanges()
             let value = try body(rows, &changes)
             return (value, changes)
         } afterwards: {
             let changes = $0.1
+            first($0.0)
             secrets.forget(changes.devices)
             lists.forget(changes.leftAccounts)
             mailbox.post(changes.index)

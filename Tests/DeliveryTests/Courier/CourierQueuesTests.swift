@@ -152,7 +152,8 @@ struct CourierQueuesTests {
                     status: 413,
                     reason: "too-large",
                     attempt: 1,
-                    acceptedAt: Delivery.sample(1).acceptedAt
+                    acceptedAt: Delivery.sample(1).acceptedAt,
+                    mode: .wake
                 )
             ]
         )

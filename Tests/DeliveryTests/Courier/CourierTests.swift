@@ -49,6 +49,19 @@ struct CourierTests {
         #expect(outbox.count == 0)
     }
 
+    @Test func whatIsDueAtOnceGoesTogetherWhereTheTransportTakesIt() async throws {
+        let transport = FakeTransport(takesMany: true) { [delivered] _ in delivered }
+        let courier = try courier(Outbox(DatabaseQueue()), transport)
+        try courier.accept((0..<40).map { .sample($0, device: Int64($0 % 20)) })
+        courier.start()
+        let record = await observer.record { $0.reports.count == 40 }
+        await courier.shutdown(deadline: .distantFuture)
+        #expect(record.reports.allSatisfy { $0.kind == .delivered && $0.attempt == 1 })
+        // One of each device, as its deliveries go in order.
+        #expect(transport.batches.reduce(0, +) == 40 && transport.batches.max() == 20, "\(transport.batches)")
+        #expect(Set(transport.attempts.prefix(20).map(\.delivery.device)).count == 20)
+    }
+
     @Test func manyThreadsAcceptAndAnswer() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let transport = FakeTransport()

@@ -11,6 +11,13 @@ struct Simulation {
     enum Write {
         case changes(OutboxChanges)
         case read(OutboxRead)
+        case discard([QueueEntry])
+    }
+
+    enum Message {
+        case event(CourierEvent)
+        case drop([QueueEntry])
+        case hasten([QueueEntry])
     }
 
     let outbox: Outbox
@@ -19,7 +26,7 @@ struct Simulation {
     var random: SeededGenerator
     var now: Timestamp = 1_700_000_000_000
     private let limits: CourierLimits
-    private var handedOver: [CourierEvent] = []
+    private var handedOver: [Message] = []
     private var writes: [Write] = []
     private var pages: [CourierEvent] = []
     private(set) var underWay: [Attempt] = []
@@ -31,6 +38,9 @@ struct Simulation {
     private(set) var pagesRead = 0
     /// Ids whose end may have been forgotten by a crash.
     private(set) var mayRepeat: Set<String> = []
+    private(set) var hastened = 0
+    private(set) var droppedOnDisk = 0
+    private var discards: [[QueueEntry]] = []
     private var wakeAt: Timestamp?
     var hosts = 0
 
@@ -55,10 +65,12 @@ struct Simulation {
         if Int.random(in: 0..<5, using: &random) == 0 {
             for stored in accepted {
                 let name = QueueName(platform: stored.delivery.platform, app: stored.delivery.app)
-                handedOver.append(.left(StoredQueue(number: stored.key.queue, name: name, last: stored.key)))
+                handedOver.append(
+                    .event(.left(StoredQueue(number: stored.key.queue, name: name, last: stored.key)))
+                )
             }
         } else {
-            handedOver.append(.accepted(accepted))
+            handedOver.append(.event(.accepted(accepted)))
         }
     }
 
@@ -66,7 +78,19 @@ struct Simulation {
     mutating func step(_ answer: (StoredDelivery, inout SeededGenerator) -> Outcome) throws {
         switch Int.random(in: 0..<10, using: &random) {
         case 0, 1:
-            if !handedOver.isEmpty { handle(handedOver.removeFirst()) }
+            guard !handedOver.isEmpty else { return }
+            switch handedOver.removeFirst() {
+            case .event(let event): handle(event)
+            case .drop(let entries):
+                act { simulation, actions in
+                    let drop = simulation.queues.drop(entries, into: &actions)
+                    simulation.discards.append(drop.absent)
+                }
+            case .hasten(let entries):
+                act { simulation, actions in
+                    simulation.hastened += simulation.queues.hasten(entries, now: simulation.now, into: &actions)
+                }
+            }
         case 2, 3:
             try write()
         case 4:
@@ -117,6 +141,15 @@ struct Simulation {
         switch writes.removeFirst() {
         case .changes(let changes):
             try outbox.apply(changes)
+        case .discard(let entries):
+            let present = try outbox.present(entries.compactMap(\.key))
+            var changes = OutboxChanges()
+            changes.removals = Array(present)
+            try outbox.apply(changes)
+            for entry in entries where entry.key.map(present.contains) ?? false {
+                ends[entry.id, default: []].append(.discarded)
+                droppedOnDisk += 1
+            }
         case .read(let read):
             pagesRead += 1
             let page =
@@ -128,9 +161,23 @@ struct Simulation {
         }
     }
 
+    /// An operator drops some of what waits at this moment, or has it tried at once.
+    mutating func operate() throws {
+        let all = try database.read {
+            try QueueRows.entries(QueueSelection(), from: .start, limit: 10_000, isWanted: { _ in true }, $0)
+        }
+        var chosen: [QueueEntry] = []
+        for entry in all where entry.key != nil && Int.random(in: 0..<4, using: &random) == 0 { chosen.append(entry) }
+        handedOver.append(Bool.random(using: &random) ? .drop(chosen) : .hasten(chosen))
+    }
+
     private mutating func handle(_ event: CourierEvent) {
+        act { simulation, actions in simulation.queues.handle(event, now: simulation.now, into: &actions) }
+    }
+
+    private mutating func act(_ body: (inout Simulation, inout CourierActions) -> Void) {
         var actions = CourierActions()
-        queues.handle(event, now: now, into: &actions)
+        body(&self, &actions)
         queues.advance(now: now, into: &actions)
         while true {
             keep(actions)
@@ -157,7 +204,9 @@ struct Simulation {
 
     private mutating func keep(_ actions: CourierActions) {
         if !actions.changes.isEmpty { writes.append(.changes(actions.changes)) }
-        writes += actions.reads.map { .read($0) }
+        // A page that is asked for from now on does not bring them.
+        writes += discards.map { .discard($0) } + actions.reads.map { .read($0) }
+        discards = []
         reports += actions.reports.count
         for report in actions.reports where report.kind.isFinal {
             ends[report.delivery, default: []].append(report.kind)

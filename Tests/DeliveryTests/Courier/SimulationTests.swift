@@ -29,6 +29,35 @@ struct SimulationTests {
         }
     }
 
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func whatOperatorsDropAndHastenEndsOnceAsWell(seed: UInt64) throws {
+        var simulation = try Simulation(DatabaseQueue(), limits: Self.tight, seed: seed)
+        simulation.hosts = seed % 2 == 0 ? 5 : 0
+        var random = SeededGenerator(seed: seed + 100)
+        var number = 0
+        var steps = 0
+        while number < 1500 || !simulation.isIdle {
+            if number < 1500, Int.random(in: 0..<6, using: &random) == 0 {
+                let count = min(Int.random(in: 1...40, using: &random), 1500 - number)
+                try simulation.accept(deliveries(number..<number + count, devices: 200, &random))
+                number += count
+            }
+            if number < 1500, Int.random(in: 0..<60, using: &random) == 0 { try simulation.operate() }
+            try simulation.step(answer)
+            steps += 1
+            try #require(steps < 400_000, "\(simulation.outbox.count) deliveries never ended")
+        }
+        #expect(simulation.ends.count == 1500)
+        #expect(simulation.ends.values.allSatisfy { $0.count == 1 })
+        #expect(simulation.ends.values.joined().count { $0 == .discarded } > simulation.droppedOnDisk)
+        #expect(simulation.droppedOnDisk > 0 && simulation.hastened > 0 && simulation.collisions == 0)
+        #expect(
+            simulation.queues.queues.allSatisfy {
+                $0.devices.count == 0 && $0.devices.delayedCount == 0 && $0.backlog.retrying.isEmpty
+            }
+        )
+    }
+
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func everyDeliveryEndsExactlyOnceWhateverHappens(seed: UInt64) throws {
         var simulation = try Simulation(DatabaseQueue(), limits: Self.tight, seed: seed)

@@ -137,8 +137,8 @@ struct OutboxTests {
         }
         #expect(
             tables == [
-                "grdb_migrations", "other", "outbox_cause", "outbox_delivery", "outbox_held", "outbox_pace",
-                "outbox_queue",
+                "grdb_migrations", "other", "outbox_cause", "outbox_dead_letter", "outbox_delivery", "outbox_figure",
+                "outbox_held", "outbox_pace", "outbox_queue", "sqlite_sequence",
             ]
         )
     }

@@ -168,7 +168,7 @@ struct OutboxPaceTests {
             attempt: 1
         )
         let end = PushEnd(report, at: 7)
-        #expect((end != nil) == ![.retry, .misconfigured, .reduced, .moved, .postponed].contains(kind))
+        #expect((end != nil) == ![.retry, .misconfigured, .reduced, .moved, .postponed, .requeued].contains(kind))
         if let end { #expect(end.counts == [.delivered, .rejected].contains(kind)) }
     }
 

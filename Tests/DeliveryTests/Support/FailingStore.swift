@@ -1,6 +1,7 @@
 import Delivery
 import Notifications
 import Synchronization
+import Units
 
 /// A store whose disk refuses when told to.
 final class FailingStore: DeliveryStore {
@@ -46,6 +47,17 @@ final class FailingStore: DeliveryStore {
     func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage {
         try spend(\.pages)
         return try store.retries(of: queue, from: place, limit: limit)
+    }
+
+    func present(_ keys: [OutboxKey]) throws -> Set<OutboxKey> { try store.present(keys) }
+
+    func revive(
+        _ letters: [DeadLetterNumber],
+        at now: Timestamp,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws -> Int {
+        if failures.withLock({ $0.insertions }) { throw DiskFailure() }
+        return try store.revive(letters, at: now, handOver: handOver)
     }
 
     func waitingQueues() throws -> [StoredQueue] { try store.waitingQueues() }

@@ -17,11 +17,17 @@ final class FakeTransport: Transport {
 
     private let state = Mutex(State())
     private let answer: @Sendable (Delivery) -> Outcome?
+    private let sizes = Mutex<[Int]>([])
+    let takesMany: Bool
 
     /// `answer` gives the outcome at once; nil leaves it to the test.
-    init(_ answer: @escaping @Sendable (Delivery) -> Outcome? = { _ in nil }) {
+    init(takesMany: Bool = false, _ answer: @escaping @Sendable (Delivery) -> Outcome? = { _ in nil }) {
+        self.takesMany = takesMany
         self.answer = answer
     }
+
+    /// How many came at once, each time that several could.
+    var batches: [Int] { sizes.withLock(\.self) }
 
     var attempts: [Attempt] { state.withLock { $0.attempts } }
 
@@ -35,6 +41,11 @@ final class FakeTransport: Transport {
             }
             if let attempts { continuation.resume(returning: attempts) }
         }
+    }
+
+    func deliver(_ attempts: [DeliveryAttempt]) {
+        sizes.withLock { $0.append(attempts.count) }
+        for attempt in attempts { deliver(attempt.delivery, to: attempt.address, completion: attempt.completion) }
     }
 
     func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {

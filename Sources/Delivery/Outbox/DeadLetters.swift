@@ -1,0 +1,164 @@
+import GRDB
+import GRDBSQLite
+import Notifications
+import Storage
+import Units
+
+/// How the last attempt of a delivery failed.
+package struct DeliveryFailure: Sendable, Hashable {
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// The push service will never accept it, or its plugin crashed on it.
+        case rejected
+        /// Our credentials are bad, or no plugin serves its queue.
+        case misconfigured
+        /// It failed for a reason that passes; it was tried for as long as deliveries are.
+        case retry
+    }
+
+    package var kind: Kind
+    /// The push service's HTTP status, or 0.
+    package var status: UInt32
+    /// One word of a small fixed set; never a token, key or content.
+    package var reason: String
+
+    package init(_ kind: Kind, status: UInt32 = 0, reason: String) {
+        self.kind = kind
+        self.status = status
+        self.reason = reason
+    }
+}
+
+/// How many dead letters are kept, and for how long: deliveries that failed for good, as the outbox held them.
+package struct DeadLetterLimits: Sendable, Hashable {
+    package static let rowRange = 0...1_000_000
+    package static let dayRange = 0...30
+
+    package var days: Int
+    package var rows: Int
+
+    package init(days: Int = 1, rows: Int = 10_000) {
+        self.days = days
+        self.rows = rows
+    }
+
+    /// Whether any are kept.
+    package var isOn: Bool { days > 0 && rows > 0 }
+}
+
+/// Numbers dead letters in the order in which they failed. None is used twice.
+package struct DeadLetterNumber: RawRepresentable, Hashable, Comparable, Sendable {
+    package let rawValue: Int64
+
+    package init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    package static func < (left: DeadLetterNumber, right: DeadLetterNumber) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Reads and writes the rows of dead letters, within a transaction of the caller's.
+enum DeadLetterRows {
+    /// Copies deliveries that are about to be removed. What exceeds `limit` goes, the oldest first.
+    static func bury(_ burials: [OutboxChanges.Burial], atMost limit: Int, _ database: Database) throws {
+        guard !burials.isEmpty else { return }
+        let insert = try RawStatement(
+            database,
+            """
+            INSERT INTO outbox_dead_letter
+                (id, platform, app, device, accepted, failed, attempts, failure, status, reason, notification)
+            SELECT id, platform, app, device, accepted, ?, ?, ?, ?, ?, notification
+            FROM outbox_delivery JOIN outbox_queue ON outbox_queue.number = outbox_delivery.queue
+            WHERE outbox_delivery.number = ?
+            """
+        )
+        defer { insert.reset() }
+        for burial in burials {
+            try insert.bind(burial.failedAt.milliseconds, at: 1)
+            try insert.bind(Int64(burial.attempts), at: 2)
+            try insert.bind(Int64(burial.failure.status), at: 4)
+            try insert.bind(burial.key.rawValue, at: 6)
+            try insert.bind(burial.failure.kind.rawValue, at: 3) {
+                try insert.bind(burial.failure.reason, at: 5) {
+                    try insert.run()
+                    insert.reset()
+                }
+            }
+        }
+        let excess = try count(database) - limit
+        guard excess > 0 else { return }
+        try database.execute(
+            sql: """
+                DELETE FROM outbox_dead_letter
+                WHERE number IN (SELECT number FROM outbox_dead_letter ORDER BY number LIMIT ?)
+                """,
+            arguments: [excess]
+        )
+    }
+
+    static func count(_ database: Database) throws -> Int {
+        try Int.fetchOne(database.cachedStatement(sql: "SELECT count(*) FROM outbox_dead_letter")) ?? 0
+    }
+
+    /// Drops those that failed before `time`.
+    static func prune(before time: Timestamp, _ database: Database) throws {
+        try database.execute(sql: "DELETE FROM outbox_dead_letter WHERE failed < ?", arguments: [time.milliseconds])
+    }
+
+    static func forget(_ devices: [DeviceID], _ database: Database) throws {
+        guard !devices.isEmpty else { return }
+        let delete = try RawStatement(database, "DELETE FROM outbox_dead_letter WHERE device = ?")
+        defer { delete.reset() }
+        for device in devices {
+            try delete.bind(device.rawValue, at: 1)
+            try delete.run()
+            delete.reset()
+        }
+    }
+
+    /// The devices that have any.
+    static func devices(_ database: Database) throws -> [DeviceID] {
+        try Int64.fetchAll(database, sql: "SELECT DISTINCT device FROM outbox_dead_letter").map(DeviceID.init)
+    }
+
+    /// Those of `letters` that there are and that can be read, as deliveries accepted at `now`.
+    static func deliveries(_ letters: [DeadLetterNumber], at now: Timestamp, _ database: Database) throws -> [Delivery]
+    {
+        let select = try RawStatement(
+            database,
+            "SELECT id, platform, app, device, notification FROM outbox_dead_letter WHERE number = ?"
+        )
+        defer { select.reset() }
+        var deliveries: [Delivery] = []
+        for letter in letters {
+            try select.bind(letter.rawValue, at: 1)
+            if try select.step(), let notification = try? Notification(blob: select.bytes(at: 4)) {
+                deliveries.append(
+                    Delivery(
+                        id: select.text(at: 0),
+                        device: DeviceID(rawValue: select.integer(at: 3)),
+                        platform: select.text(at: 1),
+                        app: select.text(at: 2),
+                        notification: notification,
+                        acceptedAt: now
+                    )
+                )
+            }
+            select.reset()
+        }
+        return deliveries
+    }
+
+    /// Returns how many there were.
+    static func remove(_ letters: [DeadLetterNumber], _ database: Database) throws -> Int {
+        let delete = try RawStatement(database, "DELETE FROM outbox_dead_letter WHERE number = ?")
+        defer { delete.reset() }
+        var removed = 0
+        for letter in letters {
+            try delete.bind(letter.rawValue, at: 1)
+            try delete.run()
+            removed += Int(sqlite3_changes(database.sqliteConnection))
+            delete.reset()
+        }
+        return removed
+    }
+}

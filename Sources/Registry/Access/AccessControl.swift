@@ -1,0 +1,122 @@
+import Nostr
+import Notifications
+import Synchronization
+import Units
+
+/// Keeps the rules of access: those of the configuration in memory, those that commands made on disk. Looking something
+/// up reads memory only.
+final class AccessControl: Sendable {
+    private struct State {
+        var mode: AccessMode
+        var configured: [AccessRule]
+        var list: AccessList
+    }
+
+    private let store: RegistryStore
+    private let now: @Sendable () -> Timestamp
+    private let changed: @Sendable (AccessList) -> Void
+    private let state: Mutex<State>
+
+    /// Nothing is in force before ``load()``. `changed` gets each new list.
+    init(
+        store: RegistryStore,
+        mode: AccessMode,
+        configured: [AccessRule],
+        changed: @escaping @Sendable (AccessList) -> Void,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.store = store
+        self.now = now
+        self.changed = changed
+        state = Mutex(State(mode: mode, configured: configured, list: AccessList(mode: mode, now: now())))
+    }
+
+    /// What is in force.
+    var list: AccessList { state.withLock { $0.list } }
+
+    /// Reads what is on disk.
+    func load() throws { replace(by: try store.read { try list(from: $0) }) }
+
+    func configure(_ mode: AccessMode, _ rules: [AccessRule]) {
+        state.withLock { state in
+            state.mode = mode
+            state.configured = rules
+        }
+    }
+
+    /// The list that follows from what is on disk now.
+    func list(from rows: RegistryRows) throws -> AccessList {
+        let (mode, configured) = state.withLock { ($0.mode, $0.configured) }
+        let stored = try rows.accessRules()
+        var invitees: [String: PublicKey] = [:]
+        for case .invitation(let digest) in stored.map(\.subject) { invitees[digest] = try rows.invitee(of: digest) }
+        return AccessList(mode: mode, rules: configured + stored, invitees: invitees, now: now())
+    }
+
+    func replace(by list: AccessList) {
+        state.withLock { $0.list = list }
+        changed(list)
+    }
+}
+
+extension Registry {
+    /// The rules in force.
+    package var access: AccessList { accessControl.list }
+
+    /// Puts a rule in force, in place of the one that a command made about the same subject before.
+    package func put(_ rule: AccessRule) throws {
+        try changeAccess { try $0.put(rule) }
+    }
+
+    /// Takes back what a command decided about somebody; nil: there is no such rule.
+    package func removeRule(about subject: AccessSubject) throws -> AccessRule? {
+        try changeAccess { rows in
+            guard let rule = try rows.accessRules().first(where: { $0.subject == subject }) else { return nil }
+            try rows.removeRule(about: subject)
+            return rule
+        }
+    }
+
+    /// Puts what a configuration says in force, in place of what an earlier one said.
+    package func configureAccess(_ mode: AccessMode, _ rules: [AccessRule]) throws {
+        accessControl.configure(mode, rules)
+        try changeAccess { _ in }
+    }
+
+    /// Ends rules whose time is over. Cheap where there are none.
+    package func endAccessRules() throws {
+        guard let end = access.nextEnd, end <= now() else { return }
+        let now = now()
+        try changeAccess { try $0.removeRules(endedBy: now) }
+    }
+
+    /// Whether a device is out of use because of a block.
+    package func isBlocked(_ device: DeviceListing) -> Bool {
+        access.isBlocked(device.slot.author, for: device.account)
+    }
+
+    /// Makes a change, and takes devices out of use or back into it as it says.
+    private func changeAccess<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
+        let control = accessControl
+        return try writer.change { rows, changes in
+            let value = try body(rows)
+            let (former, next) = (control.list, try control.list(from: rows))
+            for key in former.blockedKeys.symmetricDifference(next.blockedKeys) {
+                changes.keys.insert(key)
+                for (device, author) in try rows.indexedDevices(ofOrBy: key, opening: secrets.open(preferences:of:)) {
+                    changes.keys.insert(device.account)
+                    changes.keys.formUnion(try rows.partners(of: device.device))
+                    if next.isBlocked(author, for: device.account) {
+                        changes.index.append(.remove(device.device, of: device.account))
+                    } else if try !rows.waitsForCode(device.device) {
+                        changes.index.append(.put(device))
+                    }
+                }
+            }
+            return (value, next)
+        } first: {
+            control.replace(by: $0.1)
+        }
+        .0
+    }
+}

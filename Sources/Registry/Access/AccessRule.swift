@@ -1,0 +1,153 @@
+import Nostr
+import Units
+
+/// Who or what a rule of access is about.
+package enum AccessSubject: Hashable, Sendable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case key, network, invitation, relay
+    }
+
+    /// An account, or a key that signs registrations for one.
+    case key(PublicKey)
+    /// A network in CIDR notation, in one spelling.
+    case network(String)
+    /// A secret that opens a session, by the hex digits of its keyed digest.
+    case invitation(String)
+    /// A relay's URL in one spelling, or `*.` and the end of a host's name.
+    case relay(String)
+
+    package var kind: Kind {
+        switch self {
+        case .key: .key
+        case .network: .network
+        case .invitation: .invitation
+        case .relay: .relay
+        }
+    }
+
+    /// As it is stored.
+    package var text: String {
+        switch self {
+        case .key(let key): key.hex
+        case .network(let text), .invitation(let text), .relay(let text): text
+        }
+    }
+
+    /// Nil for a key that is none.
+    package init?(_ kind: Kind, _ text: String) {
+        switch kind {
+        case .key:
+            guard let key = PublicKey(hex: text) else { return nil }
+            self = .key(key)
+        case .network: self = .network(text)
+        case .invitation: self = .invitation(text)
+        case .relay: self = .relay(text)
+        }
+    }
+}
+
+/// What an operator decided about somebody.
+package struct AccessRule: Hashable, Sendable {
+    package var subject: AccessSubject
+    /// Else it allows.
+    package var isBlock: Bool
+    /// For operators only.
+    package var reason: String
+    package var madeAt: Timestamp
+    /// Nil: for good.
+    package var until: Timestamp?
+    /// Whether the configuration says it, rather than a command.
+    package var isConfigured: Bool
+
+    package init(
+        _ subject: AccessSubject,
+        isBlock: Bool,
+        reason: String = "",
+        madeAt: Timestamp,
+        until: Timestamp? = nil,
+        isConfigured: Bool = false
+    ) {
+        self.subject = subject
+        self.isBlock = isBlock
+        self.reason = reason
+        self.madeAt = madeAt
+        self.until = until
+        self.isConfigured = isConfigured
+    }
+
+    func isInForce(at now: Timestamp) -> Bool { until.map { now < $0 } ?? true }
+}
+
+/// Who may register with this router.
+package enum AccessMode: String, Sendable, CaseIterable {
+    /// Everybody who is not blocked.
+    case open
+    /// Who opened a session by an invitation (NIP-46), and who is allowed by name.
+    case invited
+    /// Only who is allowed by name.
+    case listed
+}
+
+/// All rules in force at a moment. What is blocked stays blocked, whatever allows it besides.
+package struct AccessList: Sendable {
+    package let mode: AccessMode
+    /// Those of the configuration first.
+    package let rules: [AccessRule]
+    /// Blocked by name, or because they used an invitation that is blocked.
+    package let blockedKeys: Set<PublicKey>
+    private let allowedKeys: Set<PublicKey>
+    private let blockedInvitations: Set<String>
+    /// When the first rule ends; nil: none does.
+    package let nextEnd: Timestamp?
+
+    /// `invitees` are the clients that used invitations, by the digests of these.
+    package init(
+        mode: AccessMode = .open,
+        rules: [AccessRule] = [],
+        invitees: [String: PublicKey] = [:],
+        now: Timestamp
+    ) {
+        let rules = rules.filter { $0.isInForce(at: now) }
+        var (blocked, allowed): (Set<PublicKey>, Set<PublicKey>) = ([], [])
+        var invitations: Set<String> = []
+        for rule in rules {
+            switch rule.subject {
+            case .key(let key) where rule.isBlock: blocked.insert(key)
+            case .key(let key): allowed.insert(key)
+            case .invitation(let digest) where rule.isBlock:
+                invitations.insert(digest)
+                if let client = invitees[digest] { blocked.insert(client) }
+            case .invitation, .network, .relay: break
+            }
+        }
+        self.mode = mode
+        self.rules = rules
+        blockedKeys = blocked
+        allowedKeys = allowed.subtracting(blocked)
+        blockedInvitations = invitations
+        nextEnd = rules.compactMap(\.until).min()
+    }
+
+    package func isBlocked(_ key: PublicKey) -> Bool { blockedKeys.contains(key) }
+
+    /// Whether a device is out of use that `author` registered for `account`.
+    package func isBlocked(_ author: PublicKey, for account: PublicKey) -> Bool {
+        !blockedKeys.isEmpty && (blockedKeys.contains(author) || blockedKeys.contains(account))
+    }
+
+    /// Whether a key is allowed by name.
+    package func isAllowed(_ key: PublicKey) -> Bool { allowedKeys.contains(key) }
+
+    /// Whether a secret opens no session any more, by the hex digits of its keyed digest.
+    package func isBlocked(invitation digest: String) -> Bool { blockedInvitations.contains(digest) }
+
+    /// The rules about a key.
+    package func rules(about key: PublicKey) -> [AccessRule] { rules.filter { $0.subject == .key(key) } }
+
+    /// Why a registration is refused that `author` signed for `account`; nil: it is not.
+    func refusal(ofRegistrationBy author: PublicKey, for account: PublicKey) -> RegistrationRejection? {
+        if isBlocked(author, for: account) { return .blocked("this router does not serve this key") }
+        guard mode == .listed, !isAllowed(author), !isAllowed(account) else { return nil }
+        return .blocked("only keys that this router's operator has listed may register here")
+    }
+}

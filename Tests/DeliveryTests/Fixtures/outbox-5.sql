@@ -1,0 +1,65 @@
+-- As of commit 131e3291: what outbox-4.sql becomes by the migration outbox-held-natures.
+BEGIN TRANSACTION;
+CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
+INSERT INTO "grdb_migrations" VALUES('outbox-1');
+INSERT INTO "grdb_migrations" VALUES('outbox-2');
+INSERT INTO "grdb_migrations" VALUES('outbox-3');
+INSERT INTO "grdb_migrations" VALUES('outbox-4');
+INSERT INTO "grdb_migrations" VALUES('outbox-held-natures');
+CREATE TABLE outbox_cause (number INTEGER PRIMARY KEY, id BLOB NOT NULL) STRICT;
+INSERT INTO "outbox_cause" VALUES(40,X'0101010101010101010101010101010101010101010101010101010101010101');
+INSERT INTO "outbox_cause" VALUES(41,X'0202020202020202020202020202020202020202020202020202020202020202');
+CREATE TABLE outbox_delivery (
+    number INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    device INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    due INTEGER,
+    notification BLOB NOT NULL
+) STRICT;
+INSERT INTO "outbox_delivery" VALUES(17592186044421,1,'delivery-5',1,1773446400000,0,NULL,X'010001010002646D00000000000000000000');
+INSERT INTO "outbox_delivery" VALUES(17592186044422,1,'delivery-6',3,1773446400000,2,1773446400000,X'010001010002646D00000000000000000000');
+INSERT INTO "outbox_delivery" VALUES(35184372088839,2,'delivery-7',7,1773446400000,0,NULL,X'010001010002646D00000000000000000000');
+CREATE TABLE outbox_held (
+                number INTEGER PRIMARY KEY,
+                account BLOB NOT NULL,
+                event BLOB NOT NULL,
+                is_message INTEGER NOT NULL,
+                has_overflowed INTEGER NOT NULL,
+                signal TEXT NOT NULL,
+                mode INTEGER NOT NULL,
+                urgency INTEGER NOT NULL,
+                count INTEGER NOT NULL,
+                since INTEGER NOT NULL,
+                expires INTEGER NOT NULL,
+                notification BLOB,
+                sealed_to INTEGER,
+                nature INTEGER NOT NULL,
+                mark INTEGER,
+                made INTEGER NOT NULL
+            ) STRICT;
+INSERT INTO "outbox_held" VALUES(32,X'0303030303030303030303030303030303030303030303030303030303030303',X'0404040404040404040404040404040404040404040404040404040404040404',0,0,'dm',0,1,1,1773446400000,1773446460000,X'010001010002646D00000000000000000000',NULL,1,NULL,0);
+INSERT INTO "outbox_held" VALUES(225,X'0505050505050505050505050505050505050505050505050505050505050505',X'0606060606060606060606060606060606060606060606060606060606060606',0,0,'dm',0,1,5,1773446400000,0,NULL,NULL,1,NULL,0);
+CREATE TABLE outbox_pace (
+    device INTEGER PRIMARY KEY,
+    pushed INTEGER NOT NULL,
+    window_start INTEGER NOT NULL,
+    matches INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    pushes INTEGER NOT NULL,
+    under_way TEXT,
+    released INTEGER NOT NULL
+, aside INTEGER NOT NULL DEFAULT 0, silent BLOB) STRICT;
+INSERT INTO "outbox_pace" VALUES(1,1773446400000,1773446400000,2,20526,3,'delivery-5',1773446400000,0,NULL);
+CREATE TABLE outbox_queue (
+    number INTEGER PRIMARY KEY,
+    platform TEXT NOT NULL,
+    app TEXT NOT NULL,
+    UNIQUE (platform, app)
+) STRICT;
+INSERT INTO "outbox_queue" VALUES(1,'ios','default');
+INSERT INTO "outbox_queue" VALUES(2,'ntfy','default');
+CREATE INDEX outbox_delivery_retry ON outbox_delivery (queue, due) WHERE due IS NOT NULL;
+COMMIT;

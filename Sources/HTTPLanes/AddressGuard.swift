@@ -70,7 +70,10 @@ package struct AddressGuard: Sendable {
 /// A range of addresses in CIDR notation (RFC 4632, RFC 4291), such as `10.1.2.0/24`.
 package struct AddressBlock: Sendable, Hashable {
     private let base: IPAddress
-    private let prefixLength: Int
+    package let prefixLength: Int
+
+    /// In one spelling.
+    package var text: String { "\(base.text)/\(prefixLength)" }
 
     /// Reads `address/length`, or a bare address as a block of one; nil when it is neither, or when bits behind the
     /// prefix are set, which is usually a mistake.

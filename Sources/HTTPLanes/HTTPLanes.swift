@@ -191,8 +191,8 @@ package struct HTTPLanesError: Error, Equatable, CustomStringConvertible {
     private var code: Code
 
     static func notAnAddressBlock(_ text: String) -> Self { Self(code: .notAnAddressBlock(text)) }
-    static func unusableRoots(_ file: String) -> Self { Self(code: .unusableRoots(file)) }
-    static let notAProxy = Self(code: .notAProxy)
+    package static func unusableRoots(_ file: String) -> Self { Self(code: .unusableRoots(file)) }
+    package static let notAProxy = Self(code: .notAProxy)
     static let noLibcurl = Self(code: .noLibcurl)
 
     package var description: String {

@@ -8,8 +8,8 @@ package struct Proxy: Sendable {
     }
 
     let scheme: Scheme
-    let host: String
-    let port: Int
+    package let host: String
+    package let port: Int
     /// The URL as the operator wrote it, for libcurl.
     let url: String
     /// The value of Proxy-Authorization (RFC 7617), when the URL names a user.
@@ -51,7 +51,7 @@ package struct Proxy: Sendable {
 
     /// Whether HTTP/2 connections can go through it: by CONNECT (RFC 9110, section 9.3.6), over a plain connection to
     /// the proxy.
-    var canTunnel: Bool { scheme == .http }
+    package var canTunnel: Bool { scheme == .http }
 
     /// Percent-decoded; nil where a character should have been encoded.
     private static func decoded(_ text: Substring.UTF8View) -> [UInt8]? {

@@ -81,6 +81,15 @@ package struct Origin: Sendable, Hashable {
     /// Host and, where it is not the scheme's own, port, as they stand in a URL and in `:authority`.
     package let authority: String
 
+    /// A host that is no part of a URL: a name, or an address, where IPv6 has no brackets.
+    package init?(host: String, port: UInt16) {
+        let authority = Array((host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)").utf8)
+        guard let origin = authority.withUnsafeBufferPointer({ Origin(isSecure: true, authority: $0[...]) }) else {
+            return nil
+        }
+        self = origin
+    }
+
     init?(isSecure: Bool, authority: Slice<UnsafeBufferPointer<UInt8>>) {
         let hostBytes: Slice<UnsafeBufferPointer<UInt8>>
         let rest: Slice<UnsafeBufferPointer<UInt8>>

@@ -39,6 +39,21 @@ struct RelaysOfUsersTests {
         #expect(bench.relays.relays == ["wss://good.example"])
     }
 
+    @Test func blockedRelaysAreLeftAndComeBack() throws {
+        let bench = try Bench(always: ["wss://always.example"])
+        bench.watch.block(BlockedRelays([try #require(RelayPattern("first.example"))]))
+        try bench.begin()
+        bench.put(.sample(1, readRelays: ["wss://one.example", "wss://a.bad.example", "wss://first.example"]))
+        #expect(bench.relays.relays == ["wss://a.bad.example", "wss://always.example", "wss://one.example"])
+        let patterns = try ["*.bad.example", "always.example"].map { try #require(RelayPattern($0)) }
+        bench.watch.block(BlockedRelays(patterns))
+        bench.time.pass(.seconds(1))
+        #expect(bench.relays.relays == ["wss://always.example", "wss://first.example", "wss://one.example"])
+        bench.watch.block(BlockedRelays())
+        bench.time.pass(.seconds(1))
+        #expect(bench.relays.relays.count == 4)
+    }
+
     @Test func ofTooManyRelaysBothListsKeepSome() throws {
         let bench = try Bench()
         try bench.begin()

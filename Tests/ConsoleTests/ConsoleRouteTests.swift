@@ -17,6 +17,13 @@ import Testing
         ("DELETE", "/api/devices/7", .removeDevice(7)),
         ("POST", "/api/devices/7/test?mode=alert", .testDevice(7, mode: "alert")),
         ("POST", "/api/reload", .reload), ("GET", "/api/plugins", .plugins),
+        ("GET", "/api/relays", .relays(containing: nil)),
+        ("GET", "/api/relays?containing=a%2Fb", .relays(containing: "a/b")),
+        ("POST", "/api/relays/block?subject=x", .decide("block", isOfRelays: true, ["subject": "x"])),
+        ("GET", "/api/users?limit=5", .users(["limit": "5"])), ("GET", "/api/users/npub1x", .user("npub1x")),
+        ("GET", "/api/users/rules", .accessRules),
+        ("POST", "/api/users/allow?subject=x", .decide("allow", isOfRelays: false, ["subject": "x"])),
+        ("GET", "/api/logs", .logs), ("POST", "/api/logs?level=debug", .setLog(["level": "debug"])),
     ])
     func findsWhatIsAskedFor(_ method: String, _ target: String, _ call: ConsoleCall) {
         #expect(ConsoleRoute(method: method, target: target) == .call(call))
@@ -24,7 +31,7 @@ import Testing
 
     @Test(arguments: [
         ("POST", "/healthz", "GET, HEAD"), ("GET", "/api/reload", "POST"), ("PUT", "/api/devices/7", "GET, DELETE"),
-        ("GET", "/api/devices/7/test", "POST"),
+        ("GET", "/api/devices/7/test", "POST"), ("GET", "/api/users/block", "POST"), ("PUT", "/api/logs", "GET, POST"),
     ])
     func namesTheMethodsThereAre(_ method: String, _ target: String, _ allow: String) {
         #expect(ConsoleRoute(method: method, target: target) == .wrongMethod(allow: allow))

@@ -1,5 +1,6 @@
 import Listening
 import Nostr
+import Synchronization
 import Testing
 import TimeTestSupport
 import Units
@@ -163,6 +164,26 @@ import Units
             #expect(counts.refused[.connections] == 1 && counts.refused[.openings] == 1)
             #expect(counts.openConnections >= 1)
             try await client.close()
+        }
+    }
+
+    @Test func blockedAddressesAreKeptOutAndSentAway() async throws {
+        let counts = LimitCounts(RelayServer.clientLimits)
+        let blocked = Mutex<String?>(nil)
+        let isBlocked: @Sendable (String) -> Bool = { address in blocked.withLock { $0 == address } }
+        try await ServedRelay.run(counts: counts, isTrustedProxy: Self.isThisMachine, isBlocked: isBlocked) {
+            port,
+            server in
+            var client = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+            let other = try await WebSocketClient(port: port, forwardedFor: "203.0.113.8")
+            blocked.withLock { $0 = "203.0.113.7" }
+            server.endBlockedConnections()
+            while await client.next() != nil {}
+            await #expect(throws: (any Error).self) {
+                _ = try await WebSocketClient(port: port, forwardedFor: "203.0.113.7")
+            }
+            #expect(counts.refused[.blocked] == 2)
+            try await other.close()
         }
     }
 

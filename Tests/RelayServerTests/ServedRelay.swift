@@ -13,6 +13,7 @@ enum ServedRelay {
         limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
         counts: LimitCounts = LimitCounts(),
         isTrustedProxy: @escaping @Sendable (String) -> Bool = { _ in false },
+        isBlocked: @escaping @Sendable (String) -> Bool = { _ in false },
         now: @escaping @Sendable () -> Timestamp = { 1_700_000_000_000 },
         _ body: (Int, RelayServer) async throws -> Void
     ) async throws {
@@ -20,6 +21,7 @@ enum ServedRelay {
         configuration.port = 0
         configuration.limits = limits
         configuration.isTrustedProxy = isTrustedProxy
+        configuration.isBlocked = isBlocked
         // A busy machine may leave a test waiting for longer than a client may take.
         if limits.handshakeTimeout != .zero { configuration.limits.handshakeTimeout = .minutes(2) }
         let server = RelayServer(

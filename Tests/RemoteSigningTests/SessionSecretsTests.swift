@@ -1,5 +1,6 @@
 import Cipher
 import Nostr
+import Registry
 import Testing
 
 @testable import RemoteSigning
@@ -46,6 +47,31 @@ import Testing
         #expect(try bench.ask("ping", from: client) == .result("pong"))
         #expect(try bench.ask("connect", [""], from: client) == .result("ack"))
         #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: client) == .result("ack"))
+    }
+
+    @Test func aBlockedInvitationOpensNothingAndItsClientIsOut() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.write("0123456789abcdef\nfedcba9876543210\n", to: "secrets")
+        let bench = try Bench(RemoteSigningConfiguration(secretFile: file), folder: folder)
+        let (first, second) = (try bench.client(), try bench.client())
+        #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: first) == .result("ack"))
+        for invitation in ["0123456789abcdef", "bunker://ab?relay=wss%3A%2F%2Fa&secret=fedcba9876543210"] {
+            let digest = try #require(try InvitationDigest.text(of: invitation, identity: bench.identity.secret))
+            try bench.registry.put(AccessRule(.invitation(digest), isBlock: true, madeAt: Bench.start))
+        }
+        let blocked = "blocked: this router does not serve this key"
+        #expect(try bench.ask("ping", from: first) == .error(blocked))
+        #expect(try bench.ask("connect", ["", "fedcba9876543210"], from: second) == .error(Self.wrongSecret))
+        #expect(try InvitationDigest.text(of: "bunker://ab?relay=x", identity: bench.identity.secret) == nil)
+    }
+
+    @Test func whoIsAllowedByNameNeedsNoSession() throws {
+        let bench = try Bench(RemoteSigningConfiguration(requireSession: true))
+        let client = try bench.client()
+        let registration = try Event.signed(kind: .pushRegistration, createdAt: 1, tags: [], content: "x", by: client)
+        #expect(!bench.admits(registration))
+        try bench.registry.put(AccessRule(.key(client.publicKey), isBlock: false, madeAt: Bench.start))
+        #expect(bench.admits(registration))
     }
 
     @Test func aSecretAddedLaterCountsAtOnce() throws {

@@ -18,6 +18,31 @@ package enum ConsoleCall: Sendable, Equatable {
     case reload
     /// How the plugins' processes are doing.
     case plugins
+    /// How the router is doing, what is amiss, and what helps.
+    case status
+    /// How it stands with each relay, or with those whose URL contains that text, in more detail.
+    case relays(containing: String?)
+    /// Who uses the router, narrowed down by the request's parameters.
+    case users([String: String])
+    /// One user, as the client wrote it.
+    case user(String)
+    /// The rules of access.
+    case accessRules
+    /// To change a rule, of relays or of users: what is to be done, and for which key, network or relay.
+    case decide(String, isOfRelays: Bool, [String: String])
+    /// The levels of the log.
+    case logs
+    case setLog([String: String])
+    /// Deliveries that wait or failed, as the parameters choose them.
+    case queue([String: String])
+    /// All that is known of one of them, by its id.
+    case queued(String)
+    /// Sends the ones chosen again.
+    case retryQueue([String: String])
+    /// Drops the ones chosen.
+    case dropQueue([String: String])
+    /// Counts by day.
+    case statistics([String: String])
 }
 
 /// What the API answers: a status, and a body which is JSON but for the metrics.
@@ -63,6 +88,13 @@ package struct ConsoleAnswer: Sendable, Equatable {
 /// What stands behind the API: the running router. Called from any thread, many calls at a time.
 package protocol ConsoleBackend: Sendable {
     func answer(_ call: ConsoleCall) async -> ConsoleAnswer
+
+    /// What a plugin answers to a request from outside; nil where there is none that takes one. The default has none.
+    func receive(_ call: InboundCall) async -> InboundReply?
+}
+
+extension ConsoleBackend {
+    package func receive(_ call: InboundCall) async -> InboundReply? { nil }
 }
 
 /// Text as a JSON string (RFC 8259).

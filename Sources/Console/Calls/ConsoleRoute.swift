@@ -24,6 +24,25 @@ enum ConsoleRoute: Equatable {
         switch (segments[0], segments.count) {
         case ("reload", 1): return only(["POST"], method) { .reload }
         case ("plugins", 1): return only(["GET"], method) { .plugins }
+        case ("status", 1): return only(["GET"], method) { .status }
+        case ("relays", 1): return only(["GET"], method) { .relays(containing: query["containing"]) }
+        case ("relays", 2) where ["block", "unblock"].contains(segments[1]):
+            return only(["POST"], method) { .decide(segments[1], isOfRelays: true, query) }
+        case ("users", 1): return only(["GET"], method) { .users(query) }
+        case ("users", 2):
+            switch segments[1] {
+            case "rules": return only(["GET"], method) { .accessRules }
+            case "block", "unblock", "allow", "disallow":
+                return only(["POST"], method) { .decide(segments[1], isOfRelays: false, query) }
+            case let key: return only(["GET"], method) { .user(key) }
+            }
+        case ("logs", 1):
+            return method == "POST" ? .call(.setLog(query)) : only(["GET"], method, besides: ["POST"]) { .logs }
+        case ("queue", 1): return only(["GET"], method) { .queue(query) }
+        case ("queue", 2) where segments[1] == "retry": return only(["POST"], method) { .retryQueue(query) }
+        case ("queue", 2) where segments[1] == "drop": return only(["POST"], method) { .dropQueue(query) }
+        case ("queue", 2): return only(["GET"], method) { .queued(segments[1]) }
+        case ("stats", 1): return only(["GET"], method) { .statistics(query) }
         case ("explain", 2):
             return only(["GET"], method) { .explain(event: segments[1], recipient: query["recipient"]) }
         case ("devices", 1):
@@ -42,7 +61,9 @@ enum ConsoleRoute: Equatable {
         default: break
         }
         return .unknown(
-            "expected /api/devices, /api/devices/N, /api/devices/N/test, /api/explain/EVENT, /api/plugins or /api/reload"
+            "expected /api/devices, /api/devices/N, /api/devices/N/test, /api/explain/EVENT, /api/logs, /api/plugins, "
+                + "/api/queue, /api/queue/ID, /api/queue/retry, /api/queue/drop, /api/relays, /api/reload, /api/stats, "
+                + "/api/status, /api/users or /api/users/KEY"
         )
     }
 

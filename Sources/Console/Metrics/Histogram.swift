@@ -30,6 +30,36 @@ package struct Histogram: Sendable, Equatable {
         sum += value * Double(times)
     }
 
+    /// What came after `earlier`, a state of the same histogram.
+    package func subtracting(_ earlier: Histogram) -> Histogram {
+        let counts = zip(counts, earlier.counts).map { $0 &- $1 }
+        return Histogram(bounds: bounds, counts: counts, sum: sum - earlier.sum)
+    }
+
+    /// Adds what another of the same bounds holds.
+    package mutating func add(_ other: Histogram) {
+        for index in counts.indices { counts[index] += other.counts[index] }
+        sum += other.sum
+    }
+
+    /// The value that the share `share`, 0 to 1, of all values does not exceed, taken as evenly spread in their bucket.
+    /// In the last bucket it is the last bound. Nil: there are no values.
+    package func quantile(_ share: Double) -> Double? {
+        let total = counts.reduce(0, +)
+        guard total > 0 else { return nil }
+        let rank = share * Double(total)
+        var below: UInt64 = 0
+        for (index, bound) in bounds.enumerated() {
+            let count = counts[index]
+            guard Double(below + count) < rank || count == 0 else {
+                let start = index == 0 ? 0 : bounds[index - 1]
+                return start + (bound - start) * (rank - Double(below)) / Double(count)
+            }
+            below += count
+        }
+        return bounds.last
+    }
+
     /// From a millisecond to a day, for what waits for disks, networks and people.
     package static var seconds: Histogram {
         Histogram(

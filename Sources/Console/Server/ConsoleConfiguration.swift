@@ -9,6 +9,8 @@ package struct ConsoleConfiguration: Sendable {
     /// Whether metrics are shown to those without the token.
     package var openMetrics = false
     package var limits = Limits()
+    /// Where plugins are reached from outside; nil: nowhere.
+    package var inbound: InboundConfiguration?
 
     package init() {}
 

@@ -15,7 +15,8 @@ final class ConsoleHandler: Sendable {
     }
 
     private let configuration: ConsoleConfiguration
-    private let token: @Sendable () -> APIToken
+    /// Nil: whoever can connect may ask for everything.
+    private let token: (@Sendable () -> APIToken)?
     private let backend: any ConsoleBackend
     private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
@@ -23,7 +24,7 @@ final class ConsoleHandler: Sendable {
 
     init(
         configuration: ConsoleConfiguration,
-        token: @escaping @Sendable () -> APIToken,
+        token: (@Sendable () -> APIToken)?,
         backend: any ConsoleBackend,
         counts: LimitCounts,
         now: @escaping @Sendable () -> Timestamp
@@ -56,7 +57,7 @@ final class ConsoleHandler: Sendable {
     }
 
     func answer(method: String, target: String, authorization: [String], from peer: String) async -> ConsoleAnswer {
-        let isTrusted = token().opens(authorization)
+        let isTrusted = token?().opens(authorization) ?? true
         let route = ConsoleRoute(method: method, target: target)
         if !isTrusted, !Self.isProbe(route, authorization), let refusal = refusal(ofStranger: peer) { return refusal }
         // Whoever has no token learns nothing of what there is.
@@ -96,7 +97,9 @@ final class ConsoleHandler: Sendable {
         switch call {
         case .health, .readiness: true
         case .metrics: configuration.openMetrics
-        case .explain, .devices, .device, .removeDevice, .testDevice, .reload, .plugins: false
+        case .explain, .devices, .device, .removeDevice, .testDevice, .reload, .plugins, .status, .relays, .users,
+            .user, .accessRules, .decide, .logs, .setLog, .queue, .queued, .retryQueue, .dropQueue, .statistics:
+            false
         }
     }
 

@@ -1,5 +1,6 @@
 import HTTPListening
 import HTTPTypes
+import HummingbirdCore
 import Listening
 import Logging
 import NIOCore
@@ -20,7 +21,7 @@ package final class ConsoleServer: Sendable {
     ///   - now: The wall clock.
     ///   - counts: Counts connections and refusals.
     ///   - logger: Logs connections, without addresses.
-    package init(
+    package convenience init(
         configuration: ConsoleConfiguration,
         token: @escaping @Sendable () -> APIToken,
         backend: any ConsoleBackend,
@@ -36,8 +37,54 @@ package final class ConsoleServer: Sendable {
             counts: counts,
             now: now
         )
-        server = HTTPServer(terms: configuration.terms, loop: loop, now: now, counts: counts, logger: logger) {
-            HTTPAnswer(try await handler.answer($0, on: $1))
+        let inbound = configuration.inbound.map { inbound in
+            InboundHandler(
+                configuration: inbound,
+                bodyTimeout: configuration.limits.bodyTimeout,
+                backend: backend,
+                counts: counts,
+                now: now
+            )
+        }
+        let terms = configuration.terms(at: .network(host: configuration.host, port: configuration.port))
+        self.init(handler, inbound, terms: terms, loop: loop, now: now, counts: counts, logger: logger)
+    }
+
+    /// A server on a socket in the file system, for whoever may open `socket`: no token is asked for.
+    package convenience init(
+        socket: String,
+        backend: any ConsoleBackend,
+        loop: any EventLoop,
+        now: @escaping @Sendable () -> Timestamp,
+        logger: Logger
+    ) {
+        let configuration = ConsoleConfiguration()
+        let counts = LimitCounts()
+        let handler = ConsoleHandler(
+            configuration: configuration,
+            token: nil,
+            backend: backend,
+            counts: counts,
+            now: now
+        )
+        let terms = configuration.terms(at: .file(socket))
+        self.init(handler, nil, terms: terms, loop: loop, now: now, counts: counts, logger: logger)
+    }
+
+    private init(
+        _ handler: ConsoleHandler,
+        _ inbound: InboundHandler?,
+        terms: HTTPListeningTerms,
+        loop: any EventLoop,
+        now: @escaping @Sendable () -> Timestamp,
+        counts: LimitCounts,
+        logger: Logger
+    ) {
+        server = HTTPServer(terms: terms, loop: loop, now: now, counts: counts, logger: logger) {
+            if let inbound, InboundCall.isMeant(by: $0.head.path ?? "") {
+                return try await inbound.answer($0, on: $1)
+            }
+            return HTTPAnswer(try await handler.answer($0, on: $1))
         }
     }
 
@@ -49,16 +96,17 @@ package final class ConsoleServer: Sendable {
 }
 
 extension ConsoleConfiguration {
-    fileprivate var terms: HTTPListeningTerms {
-        HTTPListeningTerms(
-            host: host,
-            port: port,
-            connections: limits.connections,
+    fileprivate func terms(at place: ListeningPlace) -> HTTPListeningTerms {
+        var terms = HTTPListeningTerms(
+            at: place,
+            connections: max(limits.connections, inbound?.limits.connections ?? 0),
             connectionsPerAddress: limits.connectionsPerAddress,
             headerBytes: limits.headerBytes,
             idleTimeout: limits.idleTimeout,
             refusalLine: "Refusing connections to the API: too many"
         )
+        if let inbound { terms.isTrustedProxy = inbound.isTrustedProxy }
+        return terms
     }
 }
 

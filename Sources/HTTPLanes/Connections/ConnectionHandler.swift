@@ -79,11 +79,11 @@ final class ConnectionHandler: ChannelInboundHandler {
 }
 
 /// What an error in a channel means for TLS.
-struct TLSFlaw {
+package struct TLSFlaw {
     /// Nil when the error is not from TLS.
-    let reason: HTTPFailure.Reason?
+    package let reason: HTTPFailure.Reason?
 
-    init(_ error: any Error, in context: ChannelHandlerContext) {
+    package init(_ error: any Error, in context: ChannelHandlerContext) {
         switch error {
         case let error as NIOSSLExtraError:
             reason = error == .failedToValidateHostname ? .tlsName : .tls

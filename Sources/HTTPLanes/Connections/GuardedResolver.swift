@@ -23,7 +23,8 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
         self.init(loop: loop, addressGuard: addressGuard, names: PooledLookup(threads: threads))
     }
 
-    init(loop: any EventLoop, addressGuard: AddressGuard?, names: any NameLookup) {
+    /// The same, with another way to look up names.
+    package init(loop: any EventLoop, addressGuard: AddressGuard?, names: any NameLookup) {
         self.addressGuard = addressGuard
         self.names = names
         v4 = loop.makePromise()

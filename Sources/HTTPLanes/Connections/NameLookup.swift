@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 
 /// Turns names into addresses.
-protocol NameLookup: Sendable {
+package protocol NameLookup: Sendable {
     /// Looks `host` up and calls `completion` once, on any thread: with no addresses when none were found, or when
     /// `isWanted` returns false before it begins.
     func lookUp(
@@ -17,9 +17,16 @@ protocol NameLookup: Sendable {
 
 /// Looks names up for connections. Users may choose names whose servers never answer, so theirs are separate from the
 /// operator's.
-struct NameLookups: Sendable {
-    var operators: any NameLookup = ThreadedLookup(limit: 256)
-    var users: any NameLookup = ThreadedLookup(limit: 256)
+package struct NameLookups: Sendable {
+    package var operators: any NameLookup
+    package var users: any NameLookup
+
+    package init() { self.init(users: ThreadedLookup(limit: 256)) }
+
+    init(operators: any NameLookup = ThreadedLookup(limit: 256), users: any NameLookup) {
+        self.operators = operators
+        self.users = users
+    }
 }
 
 /// Looks names up on the threads of a pool, as many at a time as it has threads.

@@ -5,12 +5,12 @@ import NIOExtras
 import NIOHTTP1
 
 /// Connects to origins through a proxy by CONNECT (RFC 9110, section 9.3.6).
-struct ProxyTunnel: Sendable {
-    let proxy: Proxy
+package struct ProxyTunnel: Sendable {
+    package let proxy: Proxy
     private let log: Logger
     private let refusals = NIOLockedValueBox<UInt64>(0)
 
-    init(proxy: Proxy, log: Logger) {
+    package init(proxy: Proxy, log: Logger) {
         self.proxy = proxy
         self.log = log
         Self.instantiateDecoder()
@@ -22,39 +22,46 @@ struct ProxyTunnel: Sendable {
         withExtendedLifetime(ByteToMessageHandler(HTTPResponseDecoder())) {}
     }
 
-    /// Asks for `origin` on a fresh connection to the proxy; then its pipeline is as empty as before and leads to the
-    /// origin. The channel is closed when the proxy refuses or is silent until `deadline`.
-    func dig(through channel: any Channel, to origin: Origin, deadline: NIODeadline) -> EventLoopFuture<Void> {
+    /// Asks for `origin` on a fresh connection to the proxy; then its pipeline leads to the origin, and what is in it
+    /// now receives what came with the proxy's answer. The channel is closed when the proxy refuses or is silent until
+    /// `deadline`.
+    package func dig(through channel: any Channel, to origin: Origin, deadline: NIODeadline) -> EventLoopFuture<Void> {
         let dug = channel.eventLoop.makePromise(of: Void.self)
         // A tunnel's target always has a port.
         let host = if case .v6 = origin.address { "[\(origin.host)]" } else { origin.host }
         var headers: HTTPHeaders = ["host": "\(host):\(origin.port)"]
         if let authorization = proxy.authorization { headers.add(name: "proxy-authorization", value: authorization) }
+        let head = AnswerHead()
         let encoder = HTTPRequestEncoder()
         let decoder = ByteToMessageHandler(HTTPResponseDecoder())
         do {
-            try channel.pipeline.syncOperations.addHandlers([
-                encoder, decoder,
-                NIOHTTP1ProxyConnectHandler(
-                    targetHost: host,
-                    targetPort: Int(origin.port),
-                    headers: headers,
-                    deadline: deadline,
-                    promise: dug
-                ),
-                // Stays in the pipeline, where it does no harm.
-                NIOCloseOnErrorHandler(),
-            ])
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandlers([head, encoder, decoder], position: .first)
+            // After those: it asks as soon as it is there.
+            try pipeline.addHandlers(
+                [
+                    NIOHTTP1ProxyConnectHandler(
+                        targetHost: host,
+                        targetPort: Int(origin.port),
+                        headers: headers,
+                        deadline: deadline,
+                        promise: dug
+                    ),
+                    // Stays in the pipeline, where it does no harm.
+                    NIOCloseOnErrorHandler(),
+                ],
+                position: .after(decoder)
+            )
         } catch {
             dug.fail(error)
         }
-        let codec = NIOLoopBound((encoder: encoder, decoder: decoder), eventLoop: channel.eventLoop)
+        let codec = NIOLoopBound((head: head, encoder: encoder, decoder: decoder), eventLoop: channel.eventLoop)
         return dug.futureResult
             .flatMap {
                 let pipeline = channel.pipeline.syncOperations
                 return pipeline.removeHandler(codec.value.encoder)
                     .and(pipeline.removeHandler(codec.value.decoder))
-                    .map { _ in }
+                    .flatMap { _ in channel.pipeline.syncOperations.removeHandler(codec.value.head) }
             }
             .flatMapErrorThrowing { error in
                 channel.close(promise: nil)

@@ -107,7 +107,11 @@ package final class AccountWatch: Sendable {
     /// Reads who is registered and watches everybody. Call it once. Takes seconds with a million accounts. Throws a
     /// `RegistryStoreError`. Reports through the other functions before or meanwhile are not lost.
     package func start(at relays: any RelayWatching) throws {
-        try worker.withLock { try $0.start(at: relays) }
+        let blocked = inbox.withLock { $0.takeBlocked() }
+        try worker.withLock { worker in
+            if let blocked { worker.block(blocked) }
+            try worker.start(at: relays)
+        }
         let now = now()
         wake(at: inbox.withLock { $0.open(now: now) })
     }
@@ -116,6 +120,11 @@ package final class AccountWatch: Sendable {
     package func changed(_ keys: Set<PublicKey>) {
         guard !keys.isEmpty else { return }
         report(within: coalescing) { $0.change(keys) }
+    }
+
+    /// Watches nobody at these relays from now on, but at the operator's. Replaces the former list.
+    package func block(_ relays: BlockedRelays) {
+        report(within: coalescing) { $0.block(relays) }
     }
 
     /// Takes note of a hint for `account` by one of its partners at `time`.

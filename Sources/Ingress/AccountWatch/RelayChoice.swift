@@ -18,6 +18,8 @@ struct RelayChoice: Sendable {
     /// Relays of one account at most.
     private let limit: Int
     private var reader = RelayReader()
+    /// Chosen in vain.
+    var blocked = BlockedRelays()
 
     init(source: RelaySource, limit: Int) {
         self.source = source
@@ -28,7 +30,9 @@ struct RelayChoice: Sendable {
     mutating func relays(of account: WatchedAccount, without always: Set<RelayURL>) -> [RelayURL] {
         var chosen: [RelayURL] = []
         for text in texts(of: account) where chosen.count < limit {
-            guard let relay = reader.read(text), !always.contains(relay), !chosen.contains(relay) else { continue }
+            guard let relay = reader.read(text), !always.contains(relay), !chosen.contains(relay),
+                !blocked.contains(relay)
+            else { continue }
             chosen.append(relay)
         }
         return chosen

@@ -11,8 +11,12 @@ final class WatchInbox: Sendable {
         var hints: [Hint] = []
         var established: [RelayURL: [PublicKey]] = [:]
         var marked: [RelayURL: Int64] = [:]
+        /// Relays that nobody is watched at from now on; nil: as before.
+        var blocked: BlockedRelays?
 
-        var isEmpty: Bool { keys.isEmpty && hints.isEmpty && established.isEmpty && marked.isEmpty }
+        var isEmpty: Bool {
+            keys.isEmpty && hints.isEmpty && established.isEmpty && marked.isEmpty && blocked == nil
+        }
     }
 
     struct Hint {
@@ -44,6 +48,13 @@ final class WatchInbox: Sendable {
         }
 
         mutating func change(_ keys: Set<PublicKey>) { batch.keys.formUnion(keys) }
+
+        mutating func block(_ relays: BlockedRelays) { batch.blocked = relays }
+
+        mutating func takeBlocked() -> BlockedRelays? {
+            defer { batch.blocked = nil }
+            return batch.blocked
+        }
 
         mutating func receive(_ hint: Hint) { batch.hints.append(hint) }
 
@@ -80,6 +91,7 @@ final class WatchInbox: Sendable {
             batch.hints.insert(contentsOf: failed.hints, at: 0)
             batch.established.merge(failed.established) { $1 + $0 }
             batch.marked.merge(failed.marked) { max($0, $1) }
+            batch.blocked = batch.blocked ?? failed.blocked
         }
 
         /// Schedules processing for `time`. Returns it if nothing earlier is scheduled.

@@ -70,6 +70,9 @@ struct WatchWorker {
         try survey(relaysKnow: false)
     }
 
+    /// Watches nobody at these relays, from the next look at everybody on.
+    mutating func block(_ relays: BlockedRelays) { choice.blocked = relays }
+
     /// Writes what was reported and does nothing more.
     mutating func stop(_ batch: WatchInbox.Batch) throws {
         relays = nil
@@ -90,6 +93,11 @@ struct WatchWorker {
         try record(batch)
         batch.established = [:]
         batch.marked = [:]
+        if let blocked = batch.blocked {
+            block(blocked)
+            try survey(relaysKnow: true)
+            batch.blocked = nil
+        }
         var rest = Array(batch.keys)[...]
         while !rest.isEmpty {
             let keys = rest.prefix(Self.transactionSize)

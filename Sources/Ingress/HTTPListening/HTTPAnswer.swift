@@ -8,18 +8,30 @@ package struct HTTPAnswer: Sendable {
     package var status: HTTPResponse.Status
     /// Header fields besides Content-Length.
     package var fields: HTTPFields
-    package var body: String
+    package let body: ByteBuffer
 
     package init(status: HTTPResponse.Status, fields: HTTPFields = [:], body: String = "") {
         self.status = status
         self.fields = fields
-        self.body = body
+        self.body = ByteBuffer(string: body)
+    }
+
+    /// An answer of any bytes. A status that has no body gets none.
+    package init(status: HTTPResponse.Status, fields: HTTPFields = [:], bytes: [UInt8]) {
+        self.status = status
+        self.fields = fields
+        body = ByteBuffer(bytes: Self.isBodiless(status) ? [] : bytes)
     }
 
     package var head: HTTPResponse {
         var fields = fields
-        fields[.contentLength] = String(body.utf8.count)
+        if !Self.isBodiless(status) { fields[.contentLength] = String(body.readableBytes) }
         return HTTPResponse(status: status, headerFields: fields)
+    }
+
+    /// Whether a message of this status ends with its head (RFC 9110 section 6.4.1).
+    private static func isBodiless(_ status: HTTPResponse.Status) -> Bool {
+        status == .noContent || status == .notModified
     }
 }
 

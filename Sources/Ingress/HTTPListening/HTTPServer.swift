@@ -56,13 +56,14 @@ package final class HTTPServer: Sendable {
         withExtendedLifetime(ByteToMessageHandler(HTTPRequestDecoder())) {}
     }
 
-    /// Starts listening, and returns the port. Throws a `ListenError` when the address cannot be listened on.
+    /// Starts listening, and returns the port; 0 for a socket in the file system. Throws a `ListenError` when the
+    /// address cannot be listened on.
     package func start() async throws -> Int {
         let (ports, port) = AsyncThrowingStream.makeStream(of: Int.self)
         let server = Server(
             childChannelSetup: HTTP1Channel(responder: respond, configuration: channelConfiguration),
             configuration: ServerConfiguration(
-                address: .hostname(terms.host, port: terms.port),
+                address: terms.place.address,
                 backlog: 1024
             ),
             onServerRunning: { port.yield($0.localAddress?.port ?? 0) },
@@ -95,12 +96,12 @@ package final class HTTPServer: Sendable {
     private var respond: HTTPChannelHandler.Responder {
         { [answer] request, writer, channel in
             let answer = try await answer(request, channel)
-            guard request.method != .head, !answer.body.isEmpty else {
+            guard request.method != .head, answer.body.readableBytes > 0 else {
                 return try await writer.writeResponse(answer.head)
             }
             try await writer.write(
                 response: answer.head,
-                body: ResponseBody(byteBuffer: ByteBuffer(string: answer.body))
+                body: ResponseBody(byteBuffer: answer.body)
             )
         }
     }
@@ -143,12 +144,24 @@ package final class HTTPServer: Sendable {
     }
 }
 
+/// Where an HTTP server listens.
+package enum ListeningPlace: Sendable {
+    /// An address of this machine; port 0 lets the system choose.
+    case network(host: String, port: Int)
+    /// A socket in the file system, for programs of this machine. One that is there is replaced.
+    case file(String)
+
+    fileprivate var address: BindAddress {
+        switch self {
+        case .network(let host, let port): .hostname(host, port: port)
+        case .file(let path): .unixDomainSocket(path: path)
+        }
+    }
+}
+
 /// Where an HTTP server listens, and what one client may cost it.
 package struct HTTPListeningTerms: Sendable {
-    /// The address to listen on.
-    package let host: String
-    /// The port to listen on; 0 lets the system choose.
-    package let port: Int
+    package let place: ListeningPlace
     /// The most connections at the same time; a further one is closed at once.
     package let connections: Int
     /// The most connections from one address at the same time. Trusted proxies and this machine have no such limit.
@@ -163,16 +176,14 @@ package struct HTTPListeningTerms: Sendable {
     package let refusalLine: String
 
     package init(
-        host: String,
-        port: Int,
+        at place: ListeningPlace,
         connections: Int,
         connectionsPerAddress: Int,
         headerBytes: ByteCount,
         idleTimeout: Duration,
         refusalLine: String
     ) {
-        self.host = host
-        self.port = port
+        self.place = place
         self.connections = connections
         self.connectionsPerAddress = connectionsPerAddress
         self.headerBytes = headerBytes

@@ -36,6 +36,18 @@ package struct ClientAddress: Hashable, Sendable {
     /// `X-Forwarded-For` that is none. Nil when there is no such address: a proxy that names nobody may stand for
     /// everybody.
     package init?(peer: String, forwardedFor lines: [String], isTrustedProxy: (String) -> Bool) {
+        guard let client = Self.text(peer: peer, forwardedFor: lines, isTrustedProxy: isTrustedProxy) else {
+            return nil
+        }
+        self.init(client)
+    }
+
+    /// The whole address of that client.
+    package static func text(
+        peer: String,
+        forwardedFor lines: [String],
+        isTrustedProxy: (String) -> Bool
+    ) -> String? {
         var client = Self.plain(peer)
         var hops = lines.flatMap { $0.split(separator: ",") }[...]
         // Each proxy appends the address it saw, so whatever a client wrote itself comes first.
@@ -43,7 +55,7 @@ package struct ClientAddress: Hashable, Sendable {
             guard let hop = hops.popLast(), let address = Self.address(in: String(hop)) else { return nil }
             client = address
         }
-        self.init(client)
+        return client
     }
 
     /// The client at an address as the system spells it; nil for anything else.

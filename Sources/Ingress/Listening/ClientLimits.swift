@@ -65,6 +65,8 @@ package enum ClientLimit: String, Sendable, CaseIterable {
     case device
     /// Work under way for all clients together.
     case work
+    /// Rules of the operator: nothing passes.
+    case blocked
 }
 
 /// Counts the open connections of one of our servers, and the refusals since its start. From any thread.

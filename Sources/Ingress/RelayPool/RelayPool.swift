@@ -15,6 +15,8 @@ package final class RelayPool: Sendable {
     /// Threads that look up the names of users' relays.
     private static let resolvers = 8
     private let directory: RelayDirectory
+    /// How relays behave.
+    package let conduct: RelayConductBook
     private let kinds: NIOLockedValueBox<RequestedKinds>
     private let group: any EventLoopGroup
     private let threads: NIOThreadPool
@@ -25,7 +27,8 @@ package final class RelayPool: Sendable {
     ///
     /// `identity` answers challenges (NIP-42). `http` fetches information documents (NIP-11) and must outlive the pool,
     /// as must `group`. `mark` returns, in seconds since 1970, up to when everything that a relay had was dealt with
-    /// before; it is called on event loops and must not block. `jitter` is from 0 to 1. Throws if the
+    /// before; it is called on event loops and must not block. `conduct` is where relays' behaviour is noted; nil: in a
+    /// book of the pool's own. `jitter` is from 0 to 1. Throws if the
     /// roots or a block of addresses of the configuration cannot be used.
     package init(
         configuration: Configuration,
@@ -33,6 +36,7 @@ package final class RelayPool: Sendable {
         group: any EventLoopGroup,
         http: any HTTPSender,
         delegate: any RelayPoolDelegate,
+        conduct: RelayConductBook? = nil,
         mark: @escaping @Sendable (RelayURL) -> Int64?,
         now: @escaping @Sendable () -> Timestamp,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
@@ -53,6 +57,8 @@ package final class RelayPool: Sendable {
         session.furtherLists = configuration.furtherLists
         session.catchUp = configuration.catchUp
         kinds = NIOLockedValueBox(session.requestedKinds)
+        let conduct = conduct ?? RelayConductBook(operators: configuration.operators, now: now, logger: logger)
+        self.conduct = conduct
         let environment = RelayEnvironment(
             limits: configuration.limits,
             pauses: configuration.pauses,
@@ -62,6 +68,7 @@ package final class RelayPool: Sendable {
             connector: connector,
             http: http,
             delegate: delegate,
+            conduct: conduct,
             mark: mark,
             now: now,
             jitter: jitter,
@@ -99,6 +106,19 @@ package final class RelayPool: Sendable {
         for relay in kept { directory.rank(relay) { $0.isKept = true } }
     }
 
+    /// Leaves these relays at once and connects to none of them from now on, whoever names them; the operator's are
+    /// excepted. Replaces the former list.
+    package func block(_ relays: BlockedRelays) {
+        for link in directory.block(relays) {
+            let promise = link.loop.makePromise(of: Void.self)
+            link.loop.execute { [directory] in
+                link.stop(patience: .zero, promise)
+                // One that was being opened would keep its place, for nobody knows it any more.
+                directory.leavePlace(link.url)
+            }
+        }
+    }
+
     /// Asks all relays for other kinds from now on, over new connections, which continue reading where those before
     /// stopped. Does nothing if the kinds are the same.
     package func ask(for kinds: RequestedKinds) {
@@ -128,6 +148,9 @@ package final class RelayPool: Sendable {
     /// Asks `relays`, or all connected ones of the operator's if the list is empty, for stored events. The delegate
     /// gets them as ``Reading/fetched``. Calls `completion` once, when the last was handed over or `time` has
     /// passed; `isAnswered` says whether any relay has sent everything that it has.
+    ///
+    /// A relay whose connection is being renewed counts as connected: otherwise what a reload adds to the questions
+    /// would find nobody to answer the first of them.
     package func fetch(
         _ filters: [Filter],
         from relays: [RelayURL] = [],
@@ -166,7 +189,7 @@ package final class RelayPool: Sendable {
     }
 
     private var connectedOperators: [RelayURL] {
-        directory.links.map(\.status).filter { $0.isOperators && $0.state == .connected }.map(\.url)
+        directory.links.map(\.status).filter { $0.isOperators && ($0.state == .connected || $0.isRenewing) }.map(\.url)
     }
 }
 

@@ -70,6 +70,8 @@ package struct RelayStatus: Sendable, Hashable {
 
     package let url: RelayURL
     package internal(set) var state = State.idle
+    /// Whether we closed the connection only to open it anew, which takes a moment.
+    package internal(set) var isRenewing = false
     /// Whether the configuration names it.
     package internal(set) var isOperators = false
     /// Keys watched there.

@@ -14,7 +14,7 @@ import WebSocketFrames
 package final class RelayServer: Sendable {
     /// What clients can meet here.
     package static let clientLimits: [ClientLimit] = [
-        .connections, .idle, .openings, .messages, .bytes, .registrations,
+        .connections, .idle, .openings, .messages, .bytes, .registrations, .blocked,
     ]
 
     private let configuration: RelayServerConfiguration
@@ -78,6 +78,9 @@ package final class RelayServer: Sendable {
     package func broadcast(_ event: Event) {
         audience.send(event)
     }
+
+    /// Ends connections whose addresses are blocked by now.
+    package func endBlockedConnections() { admission.endBlocked() }
 
     /// Replaces what is answered over HTTP: the NIP-11 document, and the JSON document for clients that register.
     package func inform(_ information: RelayInformation, discovery: [UInt8]?) throws {

@@ -11,6 +11,8 @@ package struct RelayServerConfiguration: Sendable {
     package var url: String = ""
     /// Whether what `X-Forwarded-For` says is believed when it comes from this address.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
+    /// Whether nothing is taken from this address.
+    package var isBlocked: @Sendable (String) -> Bool = { _ in false }
     package var limits = Limits()
 
     /// What one client may do. Each limit answers in the standard way and ends no other client's connection.

@@ -11,7 +11,10 @@ final class SocketAdmission: Sendable {
 
     private let limits: RelayServerConfiguration.Limits
     private let isTrustedProxy: @Sendable (String) -> Bool
+    private let isBlocked: @Sendable (String) -> Bool
     private let places: NIOLockedValueBox<SocketPlaces<any Channel>>
+    /// Who is behind each connection, as far as that is known.
+    private let addresses = NIOLockedValueBox<[Place: (address: String, channel: any Channel)]>([:])
     private let clients: ClientTables
     private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
@@ -25,6 +28,7 @@ final class SocketAdmission: Sendable {
     ) {
         limits = configuration.limits
         isTrustedProxy = configuration.isTrustedProxy
+        isBlocked = configuration.isBlocked
         let census = ConnectionCensus(
             limit: limits.connections,
             limitPerAddress: limits.connectionsPerClient,
@@ -55,6 +59,10 @@ final class SocketAdmission: Sendable {
     func admit(_ channel: any Channel, _ activity: SocketActivity) -> Place? {
         let address = ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")
         let client = isTrustedProxy(address) ? nil : ClientAddress(address)
+        guard client == nil || !isBlocked(address) else {
+            counts.refused(by: .blocked)
+            return nil
+        }
         let now = now()
         if let client, !client.isLoopback, !clients.mayOpen(client, now: now) {
             counts.refused(by: .openings)
@@ -63,8 +71,10 @@ final class SocketAdmission: Sendable {
         let verdict = places.withLockedValue { $0.admit(client, channel, activity, now: now) }
         guard let place = settle(verdict) else { return nil }
         counts.opened()
+        if client != nil { addresses.withLockedValue { $0[place] = (address, channel) } }
         channel.closeFuture.whenComplete { _ in
             self.places.withLockedValue { $0.leave(place) }
+            self.addresses.withLockedValue { $0[place] = nil }
             self.counts.closed()
         }
         return place
@@ -77,14 +87,33 @@ final class SocketAdmission: Sendable {
         _ place: Place
     ) -> Bool {
         guard isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
-            let client = client(of: channel, head), !client.isLoopback
+            let address = ClientAddress.text(
+                peer: channel.remoteAddress?.ipAddress ?? "",
+                forwardedFor: head.headers["x-forwarded-for"],
+                isTrustedProxy: isTrustedProxy
+            )
         else { return true }
+        guard !isBlocked(address) else {
+            counts.refused(by: .blocked)
+            return false
+        }
+        addresses.withLockedValue { $0[place] = (address, channel) }
+        guard let client = client(of: channel, head), !client.isLoopback else { return true }
         let now = now()
         guard clients.mayOpen(client, now: now) else {
             counts.refused(by: .openings)
             return false
         }
         return settle(places.withLockedValue { $0.name(place, client, now: now) }) != nil
+    }
+
+    /// Ends connections whose addresses are blocked by now.
+    func endBlocked() {
+        let blocked = addresses.withLockedValue { $0.values.filter { isBlocked($0.address) } }
+        for (_, channel) in blocked {
+            counts.refused(by: .blocked)
+            channel.close(promise: nil)
+        }
     }
 
     /// The place that was given; nil for none.

@@ -1,5 +1,6 @@
 import Cipher
 import Glibc
+import Nostr
 import Schnorr
 import Synchronization
 
@@ -82,5 +83,20 @@ final class SecretSource: Sendable {
         let secrets = ConnectSecrets(try file.read(), digester: digester)
         known.withLock { known in known = stamp.map { Known(stamp: $0, secrets: secrets) } }
         return secrets
+    }
+}
+
+/// What a rule about an invitation is kept under.
+package enum InvitationDigest {
+    /// The hex digits for an invitation, as a `bunker://` URL or its secret alone; nil: the URL has no secret.
+    package static func text(of invitation: String, identity: SecretKey) throws -> String? {
+        var secret: Substring? = invitation[...]
+        if invitation.hasPrefix("bunker://") {
+            // Ours are of letters and digits, so there is nothing to decode.
+            let parameters = invitation.split(separator: "?").dropFirst().first?.split(separator: "&") ?? []
+            secret = parameters.first { $0.hasPrefix("secret=") }?.dropFirst("secret=".count)
+        }
+        let digester = try ConnectSecrets.Digester(identity: identity)
+        return secret.flatMap { $0.isEmpty ? nil : Hex.encode(digester.digest(of: String($0))) }
     }
 }

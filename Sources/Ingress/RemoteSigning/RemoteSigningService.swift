@@ -15,6 +15,7 @@ import Units
 package final class RemoteSigningService: Sendable {
     /// Large enough for a registration with its tags and encrypted content, as JSON within JSON.
     private static let payloadLimit = 131_072
+    private static let blocked = MachineReadablePrefix.blocked.message("this router does not serve this key")
     private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
 
     private let configuration: RemoteSigningConfiguration
@@ -112,10 +113,12 @@ package final class RemoteSigningService: Sendable {
     }
 
     /// Whether a registration that came as a plain event, and not through a session, is allowed: if sessions are
-    /// required, only if its author, or the root that it names as its own (seed 004), has one.
+    /// required, only if its author, or the root that it names as its own (seed 004), has one or is allowed by name.
     package func admits(_ registration: Event) -> Bool {
-        guard configuration.requireSession else { return true }
+        let access = registry.access
+        guard configuration.requireSession || access.mode == .invited else { return true }
         let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
+        if access.isAllowed(registration.pubkey) || root.map(access.isAllowed) == true { return true }
         let now = now()
         for key in [registration.pubkey, root].compactMap({ $0 })
         where sessions.withLock({ $0.hasSession(key, now: now) }) {
@@ -136,6 +139,7 @@ package final class RemoteSigningService: Sendable {
     ) -> RemoteSigningResponse.Outcome {
         guard let method = RemoteMethod(rawValue: request.method) else { return .error(RemoteMethod.unknown) }
         let client = event.pubkey
+        guard !registry.access.isBlocked(client) else { return .error(Self.blocked) }
         if method != .connect {
             guard sessions.withLock({ $0.hasSession(client, now: now) }) else {
                 return .error("no session: connect first")
@@ -172,7 +176,9 @@ package final class RemoteSigningService: Sendable {
             // session needs none.
             if let secrets, !hasSession {
                 digest = try secrets.secrets().digest(matching: request.params.dropFirst().first ?? "")
-                guard digest != nil else { return .error(Self.wrongSecret) }
+                guard let digest, !registry.access.isBlocked(invitation: Hex.encode(digest)) else {
+                    return .error(Self.wrongSecret)
+                }
             }
             guard try registry.open(session, secret: digest, dropping: others) else { return .error(Self.wrongSecret) }
             sessions.withLock { $0.opened(session, dropping: others) }

@@ -15,13 +15,19 @@ struct PushHandler: Sendable {
     let now: @Sendable () -> Timestamp
 
     func answer(_ request: Request, on channel: any Channel) async throws -> PushAnswer {
-        let client = ClientAddress(
+        let address = ClientAddress.text(
             peer: channel.remoteAddress?.ipAddress ?? "",
             forwardedFor: request.headers[values: .forwardedFor],
             isTrustedProxy: configuration.isTrustedProxy
         )
+        let client = address.flatMap { ClientAddress($0) }
         let body = try await body(of: request, from: client, on: channel)
         let now = now()
+        if let address, configuration.isBlocked(address) {
+            counts.refused(by: .blocked)
+            // Others would make senders forget their subscriptions for good, and the block may end.
+            return .blocked
+        }
         // For all requests: a useless answer costs as much as a useful one.
         if let refusal = try limits.refusal(ofRequestFrom: client, now: now) { return refusal }
         switch IngressRoute(method: request.method.rawValue, target: request.head.path ?? "") {
@@ -114,6 +120,9 @@ enum PushAnswer: Equatable {
     static let pause: Duration = .seconds(30)
     /// How long to stay away for a client that lost its allowance.
     private static let longPause: Duration = .minutes(10)
+
+    /// Nothing is taken from a blocked address.
+    static let blocked = PushAnswer.tooMany(retryAfter: longPause)
 
     case fine
     case queued

@@ -9,7 +9,7 @@ import Units
 /// on as they are (seed 001): a drop-in replacement for metatext-apns.
 package final class WebIngress: Sendable {
     /// The limits that clients can meet here.
-    package static let clientLimits: [ClientLimit] = [.connections, .requests, .bytes, .device, .work]
+    package static let clientLimits: [ClientLimit] = [.connections, .requests, .bytes, .device, .work, .blocked]
 
     private let server: HTTPServer
 
@@ -69,6 +69,8 @@ package struct WebIngressConfiguration: Sendable {
     package var locKey = "apns-default-message"
     /// Whether to trust `X-Forwarded-For` from an address.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
+    /// Whether nothing is taken from an address.
+    package var isBlocked: @Sendable (String) -> Bool = { _ in false }
     package var limits = Limits()
 
     package init() {}
@@ -109,8 +111,7 @@ package struct WebIngressConfiguration: Sendable {
 extension WebIngressConfiguration {
     fileprivate var terms: HTTPListeningTerms {
         var terms = HTTPListeningTerms(
-            host: host,
-            port: port,
+            at: .network(host: host, port: port),
             connections: limits.connections,
             connectionsPerAddress: limits.connectionsPerAddress,
             headerBytes: limits.headerBytes,

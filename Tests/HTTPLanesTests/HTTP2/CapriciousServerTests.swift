@@ -1,3 +1,4 @@
+import CostTestSupport
 import NIOCore
 import Testing
 import TimeTestSupport
@@ -10,7 +11,9 @@ import Units
     private let answers = Answers()
 
     /// Sends a few hundred requests of all sizes, in pieces cut anywhere, and compares both sides' books.
-    @Test(arguments: 0..<40) func bothSidesAgreeOnWhatBecameOfEveryRequest(seed: Int) throws {
+    @Test(arguments: 0..<TestLength.rounds(10, long: 40)) func bothSidesAgreeOnWhatBecameOfEveryRequest(
+        seed: Int
+    ) throws {
         var random = SeededRandom(seed: seed + 1_000)
         let server = CapriciousServer(seed: seed)
         let session = try #require(HTTP2Session(streamLimit: random.once(in: 3) ? 3 : 100))

@@ -1,3 +1,4 @@
+import CostTestSupport
 import NIOCore
 import Testing
 import TimeTestSupport
@@ -16,14 +17,15 @@ import Units
         #expect(original.count > 20)
         var random = SeededRandom(seed: part)
         var answered = 0
-        for _ in 0..<500 {
+        let rounds = TestLength.rounds(60, long: 500)
+        for _ in 0..<rounds {
             let isGreetingSpared = !random.once(in: 4)
             let greeting = original.prefix(isGreetingSpared ? 2 : 0)
             let bytes = greeting.flatMap(\.bytes) + damaged(Array(original.dropFirst(greeting.count)), &random)
             answered += try replay(bytes, &random)
         }
         // Much of the damage leaves much of the conversation whole.
-        #expect(answered > 500)
+        #expect(answered > rounds)
     }
 
     /// A server's side of a whole conversation.

@@ -64,6 +64,27 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
+    /// A reload does both: it adds a filter that needs lists, and the next event asks for one.
+    @Test func aRelayIsAskedWhileItsConnectionIsRenewed() async throws {
+        let relay = try await ScriptedRelay { RelayScript.answer($0) }
+        let test = try TestPool { $0.addressedKinds = [.textNote] }
+        let url = try url(relay.port)
+        test.pool.keep([url])
+        try test.watch(url)
+        #expect(await test.fetch([Filter(kinds: [.profile])], from: [url]))
+        for round in 0..<40 {
+            test.pool.ask(for: RequestedKinds(addressedKinds: [round.isMultiple(of: 2) ? .reaction : .textNote]))
+            // Most rounds find the moment between the connections.
+            for _ in 0..<10_000 {
+                guard test.pool.status.first?.state == .connected else { break }
+                await Task.yield()
+            }
+            #expect(await test.fetch([Filter(kinds: [.profile])]), "round \(round)")
+        }
+        await test.pool.shutdown()
+        try await relay.close()
+    }
+
     @Test func aLostConnectionIsMadeAgain() async throws {
         var relay = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool()

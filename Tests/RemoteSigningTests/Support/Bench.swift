@@ -16,7 +16,7 @@ final class Bench {
     let identity: KeyPair
     /// Registrations that reached the registry's door.
     private(set) var registered: [Event] = []
-    private let registry: Registry
+    let registry: Registry
     private let surroundings = Surroundings(now: start)
     private var service: RemoteSigningService
 

@@ -29,7 +29,9 @@ import Units
             #expect(try await ingress.status(Self.push()) == 202)
             #expect(try await ingress.status(Self.push()) == 429)
             #expect(backend.pushes.count == 4)
-            #expect(ingress.counts.refused == [.device: 2, .connections: 0, .requests: 0, .bytes: 0, .work: 0])
+            #expect(
+                ingress.counts.refused == [.device: 2, .connections: 0, .requests: 0, .bytes: 0, .work: 0, .blocked: 0]
+            )
         }
     }
 

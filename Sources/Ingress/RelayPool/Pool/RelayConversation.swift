@@ -16,6 +16,8 @@ final class RelayConversation: RelayWireOwner {
     private static let patience = 100
     /// Messages without effect, such as notices, that one connection may bring at once and a second.
     private static let idleTalk = (burst: 1_000.0, perSecond: 10.0)
+    /// Challenges (NIP-42) of one connection that are no offence.
+    private static let challengesTolerated = 3
 
     let url: RelayURL
     private let environment: RelayEnvironment
@@ -31,6 +33,12 @@ final class RelayConversation: RelayWireOwner {
     private var hasBegun = false
     private var isOver = false
     private var malformed = 0
+    private var challenges = 0
+    private var unansweredReported = 0
+    /// What came since the last report to the book: a lock is not for each event.
+    private var arrived = (events: 0, unasked: 0)
+    /// Whether we ended the connection for an offence that is counted already.
+    private var isRebuked = false
     private var idleTalk: TokenBucket
     private var alarm = LoopAlarm<Timestamp>()
 
@@ -85,6 +93,8 @@ final class RelayConversation: RelayWireOwner {
     func attach(_ wire: RelayWire) {
         self.wire = wire
         malformed = 0
+        challenges = 0
+        isRebuked = false
         wire.attach(to: self)
     }
 
@@ -120,27 +130,65 @@ final class RelayConversation: RelayWireOwner {
                     take(UnsafeRawBufferPointer(rebasing: bytes[range]), on: subscription)
                 case let other:
                     let now = environment.now()
+                    listen(to: other)
                     let actions = session.receive(other, now: now)
                     perform(actions)
-                    if actions.isEmpty, !idleTalk.take(at: now) { wire?.fail(.protocolError) }
+                    if actions.isEmpty, !idleTalk.take(at: now) { rebuke(for: .flood) }
                 }
             } catch {
                 // Unknown commands belong to extensions and are no error.
                 if case .unknownCommand = error { return }
                 malformed += 1
-                if malformed >= Self.patience { wire?.fail(.protocolError) }
+                environment.conduct.note(.malformed, by: url)
+                if malformed >= Self.patience { rebuke() }
             }
         }
     }
 
+    /// Ends the connection for what the relay does. `offence` is nil where that is counted already.
+    private func rebuke(for offence: RelayOffence? = nil) {
+        guard !isRebuked else { return }
+        isRebuked = true
+        if let offence { environment.conduct.note(offence, by: url) }
+        wire?.fail(.protocolError)
+    }
+
+    /// Keeps the relay's words, and counts what they say.
+    private func listen(to message: ReceivedRelayMessage) {
+        let conduct = environment.conduct
+        switch message {
+        case .notice(let text): conduct.said("NOTICE", text, isRefusal: false, by: url)
+        case .closed(_, let text): conduct.said("CLOSED", text, isRefusal: true, by: url)
+        case .ok(_, false, let text): conduct.said("OK", text, isRefusal: true, by: url)
+        case .authenticate:
+            challenges += 1
+            if challenges > Self.challengesTolerated { conduct.note(.challenges, by: url) }
+        case .event, .ok, .endOfStoredEvents: break
+        }
+    }
+
+    /// Tells the book what came since the last time.
+    private func report() {
+        if arrived.events > 0 { environment.conduct.received(arrived.events, from: url) }
+        environment.conduct.note(.unasked, arrived.unasked, by: url)
+        arrived = (0, 0)
+        let unanswered = session.requestsUnanswered
+        environment.conduct.note(.unanswered, unanswered - unansweredReported, by: url)
+        unansweredReported = unanswered
+    }
+
     func receivedAll() {
         guard hasBegun else { return }
+        report()
         handOver(batches.takeAll())
         scheduleTick()
     }
 
     func ended(_ failure: ConnectionFailure?) {
         receivedAll()
+        if !isRebuked, let offence = failure.flatMap(RelayOffence.init(endOf:)) {
+            environment.conduct.note(offence, by: url)
+        }
         wire = nil
         early = []
         if hasBegun {
@@ -157,7 +205,11 @@ final class RelayConversation: RelayWireOwner {
     }
 
     private func take(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID) {
-        guard let arrival = session.received(event, on: subscription, now: environment.now()) else { return }
+        arrived.events += 1
+        guard let arrival = session.received(event, on: subscription, now: environment.now()) else {
+            if !session.wasOpened(subscription) { arrived.unasked += 1 }
+            return
+        }
         if let full = batches.add(Array(event), arrival) { handOver([full]) }
     }
 
@@ -236,6 +288,7 @@ final class RelayConversation: RelayWireOwner {
     private func tick() {
         alarm.passed()
         perform(session.tick(now: environment.now()))
+        report()
     }
 }
 
@@ -275,6 +328,7 @@ struct RelayEnvironment: Sendable {
     let connector: RelayConnector
     let http: any HTTPSender
     let delegate: any RelayPoolDelegate
+    let conduct: RelayConductBook
     let mark: @Sendable (RelayURL) -> Int64?
     let now: @Sendable () -> Timestamp
     /// From 0 to 1.

@@ -17,6 +17,7 @@ final class RelayDirectory: Sendable {
         /// Relays that only users name.
         var usersCount = 0
         var places: OpeningPlaces
+        var blocked = BlockedRelays()
         var isOver = false
         var hasComplained = false
     }
@@ -108,6 +109,17 @@ final class RelayDirectory: Sendable {
         }
     }
 
+    /// Knows none of these relays from now on but the operator's. Returns those that it knew.
+    func block(_ relays: BlockedRelays) -> [RelayLink] {
+        state.withLockedValue { state in
+            state.blocked = relays
+            let known = state.entries.filter { !$0.value.rank.isOperators && relays.contains($0.key) }
+            for url in known.keys { state.entries[url] = nil }
+            state.usersCount -= known.count
+            return known.values.map(\.link)
+        }
+    }
+
     /// Forgets all relays and accepts no further ones. Returns those that there were.
     func end() -> [RelayLink] {
         state.withLockedValue { state in
@@ -121,6 +133,7 @@ final class RelayDirectory: Sendable {
         guard !state.isOver else { return nil }
         if let entry = state.entries[url] { return entry }
         if !rank.isOperators {
+            guard !state.blocked.contains(url) else { return nil }
             guard state.usersCount < maxRelays else {
                 complain(&state)
                 return nil

@@ -20,6 +20,8 @@ final class RelayLink: @unchecked Sendable {
     private var information: KnownLimitation
     private var rank: RelayRank
     private var isOpen = false
+    /// Whether the connection was closed only to open the next, which has not happened yet.
+    private var isRenewing = false
     private var lastFailure: ConnectionFailure?
     private var alarm = LoopAlarm<Deadline>()
     /// Fulfilled when nothing of this is open any longer.
@@ -69,7 +71,10 @@ final class RelayLink: @unchecked Sendable {
     /// Asks for other kinds over a new connection, which continues reading where the one before stopped.
     func ask(for kinds: RequestedKinds) {
         conversation.ask(for: kinds)
-        if isOpen { perform(life.rest(for: .zero, now: loop.time)) }
+        if isOpen {
+            isRenewing = true
+            perform(life.rest(for: .zero, now: loop.time))
+        }
         review()
     }
 
@@ -156,6 +161,7 @@ final class RelayLink: @unchecked Sendable {
 
     private func opened(_ wire: RelayWire) {
         isOpen = true
+        isRenewing = false
         lastFailure = nil
         conversation.attach(wire)
         perform(life.opened(now: loop.time))
@@ -173,6 +179,7 @@ final class RelayLink: @unchecked Sendable {
     private func failed(_ failure: ConnectionFailure?) {
         directory.leavePlace(url)
         if let failure {
+            isRenewing = false
             log(
                 lastFailure == failure ? .debug : .warning,
                 "A relay is not connected",
@@ -244,6 +251,7 @@ final class RelayLink: @unchecked Sendable {
     private func publish() {
         var status = RelayStatus(url: url)
         status.state = state
+        status.isRenewing = isRenewing
         status.isOperators = rank.isOperators
         status.keys = conversation.keyCount
         status.isAskedByKind = conversation.isAskedByKind

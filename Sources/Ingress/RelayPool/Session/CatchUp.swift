@@ -167,6 +167,7 @@ struct CatchUp: Sendable {
                 requests.wake(at: deadline)
                 continue
             }
+            requests.countUnanswered()
             requests.close(sweep.subscription)
             failed(number, now: requests.now)
         }

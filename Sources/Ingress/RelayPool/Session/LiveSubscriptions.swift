@@ -253,6 +253,7 @@ struct LiveSubscriptions: Sendable {
                 requests.wake(at: deadline)
                 continue
             }
+            requests.countUnanswered()
             requests.close(subscription.pending)
             if subscription.open == subscription.pending { lost(name, requests.now, &catchUp) }
             failed(name, pause: settings.pause(after: subscription.failures), &catchUp, &requests)

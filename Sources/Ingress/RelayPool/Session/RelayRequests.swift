@@ -16,6 +16,8 @@ struct RelayRequests: Sendable {
     private(set) var subscriptions = OpenSubscriptions()
     /// The number of the last REQ, which is how many were sent since the session began.
     private(set) var lastNumber: UInt64 = 0
+    /// Those among them that the relay neither answered nor refused in time.
+    private(set) var unanswered = 0
     private var actions: [RelayAction] = []
     /// The moment of the call that the session handles.
     private(set) var now = Timestamp.epoch
@@ -84,6 +86,15 @@ struct RelayRequests: Sendable {
     }
 
     mutating func reuse(_ id: SubscriptionID, as use: SubscriptionUse) { subscriptions.reuse(id, as: use) }
+
+    /// A subscription has no answer in time.
+    mutating func countUnanswered() { unanswered += 1 }
+
+    /// Whether that is a name that we gave a subscription at some time.
+    func wasOpened(_ id: SubscriptionID) -> Bool {
+        guard id.description.hasPrefix("c"), let number = UInt64(id.description.dropFirst()) else { return false }
+        return number <= lastNumber
+    }
 
     /// The relay accepted a subscription, for it sent all stored events. Returns what it is.
     mutating func accepted(_ id: SubscriptionID) -> SubscriptionUse? {

@@ -49,6 +49,8 @@ struct RelaySession: Sendable {
     var capacity: RelayCapacity { requests.capacity }
     /// REQs sent since the session began.
     var requestsSent: Int { Int(requests.lastNumber) }
+    /// REQs that the relay neither answered nor refused in time, since the session began.
+    var requestsUnanswered: Int { requests.unanswered }
     /// Sweeps through stored events that are not through.
     var sweepCount: Int { catchUp.count }
     /// Whether stored events are being read.
@@ -243,6 +245,9 @@ struct RelaySession: Sendable {
     }
 
     // MARK: Events
+
+    /// Whether we opened a subscription of that name at some time.
+    func wasOpened(_ subscription: SubscriptionID) -> Bool { requests.wasOpened(subscription) }
 
     /// Says how an event is to be read that came on that subscription; nil when it is not to be read at all.
     ///

@@ -1,0 +1,142 @@
+import Units
+
+/// What a relay does wrong. One word of a small fixed set, for logs and a metric's label.
+package enum RelayOffence: String, Sendable, Hashable, CaseIterable {
+    /// Messages that are none (NIP-01).
+    case malformed
+    /// Events whose id or signature is wrong, or which are no events.
+    case invalidEvents = "invalid-events"
+    /// Events on subscriptions that we never opened.
+    case unasked
+    /// Messages without effect, beyond what one connection may bring.
+    case flood
+    /// Messages over the limit.
+    case tooLong = "too-long"
+    /// Frames that break the rules of WebSocket (RFC 6455).
+    case brokenFrames = "broken-frames"
+    /// Requests that it neither answers to the end nor refuses.
+    case unanswered
+    /// Challenges (NIP-42) beyond the few that a connection takes.
+    case challenges
+    /// It does not read what is sent to it.
+    case unread
+
+    /// The offence that a connection's end is; nil where it is none.
+    init?(endOf failure: ConnectionFailure) {
+        switch failure {
+        case .protocolError: self = .brokenFrames
+        case .tooLarge: self = .tooLong
+        case .unread: self = .unread
+        default: return nil
+        }
+    }
+
+    /// With so many within an hour a relay misbehaves; fewer may be an accident.
+    package var tolerance: UInt64 {
+        switch self {
+        case .flood, .unread: 1
+        case .tooLong, .brokenFrames: 2
+        case .invalidEvents, .unanswered: 5
+        case .malformed, .challenges: 10
+        case .unasked: 20
+        }
+    }
+
+    /// For people.
+    package var words: String {
+        switch self {
+        case .malformed: "malformed messages"
+        case .invalidEvents: "events with a wrong id or signature"
+        case .unasked: "events that nobody asked for"
+        case .flood: "floods of messages"
+        case .tooLong: "messages that are too long"
+        case .brokenFrames: "broken frames"
+        case .unanswered: "requests without an answer"
+        case .challenges: "too many challenges"
+        case .unread: "messages of ours that it does not read"
+        }
+    }
+}
+
+/// Words of a relay, which are not to be trusted: cut, and without anything but visible characters.
+package struct RelayWords: Sendable, Hashable {
+    private static let length = 200
+
+    /// `NOTICE`, `CLOSED` or `OK`.
+    package let command: String
+    package let text: String
+    package let at: Timestamp
+
+    init(_ command: String, _ text: String, at: Timestamp) {
+        self.command = command
+        self.at = at
+        var scalars = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars.prefix(Self.length) {
+            switch scalar.properties.generalCategory {
+            // Terminals act on the first sort and are fooled by the second, among which are marks for direction.
+            case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator:
+                scalars.append(" ")
+            default: scalars.append(scalar)
+            }
+        }
+        let isCut = text.unicodeScalars.dropFirst(Self.length).first != nil
+        self.text = String(scalars) + (isCut ? "…" : "")
+    }
+}
+
+/// How one relay behaved since the start. Pure: knows no clock.
+package struct RelayConduct: Sendable, Hashable {
+    private static let wordsKept = 3
+    private static let span: Duration = .hours(1)
+
+    /// Events that were read from it.
+    package private(set) var events: UInt64 = 0
+    /// Subscriptions that it closed, and events that it did not take.
+    package private(set) var refusals: UInt64 = 0
+    package private(set) var offences: [RelayOffence: UInt64] = [:]
+    /// The last ones, the newest last.
+    package private(set) var lastWords: [RelayWords] = []
+    private var hour = (start: Timestamp.distantPast, counts: [RelayOffence: UInt64]())
+    private var toldAt = Timestamp.distantPast
+
+    package static func == (one: RelayConduct, other: RelayConduct) -> Bool {
+        one.events == other.events && one.refusals == other.refusals && one.offences == other.offences
+            && one.lastWords == other.lastWords
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(events)
+        hasher.combine(offences)
+    }
+
+    /// What it does beyond what is tolerated, in the hour that runs at `now`; the most frequent first.
+    package func misbehaviour(at now: Timestamp) -> [RelayOffence] {
+        guard now - hour.start < Self.span else { return [] }
+        return hour.counts.filter { $0.value >= $0.key.tolerance }
+            .sorted { ($1.value, $0.key.rawValue) < ($0.value, $1.key.rawValue) }.map(\.key)
+    }
+
+    mutating func received(_ count: Int) { events += UInt64(count) }
+
+    mutating func said(_ words: RelayWords, isRefusal: Bool) {
+        if isRefusal { refusals += 1 }
+        // A relay that says the same over and over does not drive out everything else.
+        lastWords.removeAll { $0.command == words.command && $0.text == words.text }
+        lastWords.append(words)
+        if lastWords.count > Self.wordsKept { lastWords.removeFirst() }
+    }
+
+    /// Counts what it did wrong. Returns whether an operator is to be told, which is once an hour.
+    mutating func note(_ offence: RelayOffence, _ count: Int, now: Timestamp) -> Bool {
+        guard count > 0 else { return false }
+        // A clock that went back begins anew.
+        if now - hour.start >= Self.span || now < hour.start { hour = (now, [:]) }
+        offences[offence, default: 0] += UInt64(count)
+        hour.counts[offence, default: 0] += UInt64(count)
+        guard hour.counts[offence, default: 0] >= offence.tolerance,
+            now - toldAt >= Self.span || now < toldAt
+        else { return false }
+        toldAt = now
+        return true
+    }
+}

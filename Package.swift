@@ -17,6 +17,21 @@ let pluginLinkerSettings: [LinkerSetting] = [
     ])
 ]
 
+/// Set by contrib/package/run: only what packages hold is built, hardened, and finds Swift's libraries where packages
+/// put them.
+let isForPackages = Context.environment["CARILLON_PACKAGE"] != nil
+
+/// How a shipped binary is linked; `folder` leads from it to the libraries, such as `$ORIGIN/..`.
+func shipped(_ folder: String) -> [LinkerSetting] {
+    guard isForPackages else { return [] }
+    return [
+        .unsafeFlags([
+            "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now",
+            "-no-toolchain-stdlib-rpath", "-Xlinker", "-rpath=\(folder)",
+        ])
+    ]
+}
+
 let nio: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
@@ -79,7 +94,7 @@ func plugin(
             name: name + "Plugin",
             dependencies: [.byName(name: name + kind), "CarillonABI", "PluginKit"],
             path: "Plugins/\(name)/\(name)Plugin",
-            linkerSettings: pluginLinkerSettings
+            linkerSettings: pluginLinkerSettings + shipped("$ORIGIN/..")
         )
     ]
 }
@@ -102,7 +117,22 @@ let underneath: [Target] = [
     .target(name: "CCurl", dependencies: ["CLibcurl"], path: "Sources/System/CCurl"),
     .target(name: "CPrivileges", path: "Sources/System/CPrivileges"),
     .target(name: "CSpawn", path: "Sources/System/CSpawn"),
+    .target(name: "CBreadcrumbs", path: "Sources/System/CBreadcrumbs"),
     .target(name: "CIsolation", path: "Sources/System/CIsolation"),
+    // The same for Python, as a library that needs nothing of Swift's.
+    .target(
+        name: "CConfinement",
+        dependencies: ["CIsolation"],
+        path: "Sources/System/CConfinement",
+        linkerSettings: [.unsafeFlags(["-nostartfiles", "-static-stdlib", "-Xlinker", "--as-needed"])]
+            + shipped("$ORIGIN")
+    ),
+    // The commit that packages are built from.
+    .target(
+        name: "CBuild",
+        path: "Sources/System/CBuild",
+        cSettings: Context.environment["CARILLON_COMMIT"].map { [.define("CARILLON_COMMIT", to: "\"\($0)\"")] }
+    ),
     .systemLibrary(name: "CSemaphore", path: "Sources/System/CSemaphore"),
 ]
 
@@ -130,12 +160,15 @@ let vocabulary: [[Target]] = [
             dependencies: [
                 "Platforms", "Rules", "YAMLReading", "APNsTransport", "FCMTransport", "WebPushTransport",
                 "UnifiedPushTransport", "NtfyTransport", "GotifyTransport", "WebhookTransport", "HTTPTemplateTransport",
+                "HMSTransport", "EmailTransport", "MQTTTransport", "TelegramTransport",
             ],
             path: "Tests/PlatformTestSupport"
         )
     ],
     module("WebPushEncryption", uses: ["Cipher"], resources: [.copy("Vectors")]),
-    module("Storage", uses: [grdb, logging]),
+    module("Storage", uses: [grdb, grdbSQLite, logging]),
+    // Where our log goes, and how it looks.
+    module("Logs", uses: ["JSON", logging]),
 ]
 
 // MARK: Where events come in, and who is registered
@@ -159,8 +192,8 @@ let ingress: [[Target]] = [
     module(
         "Registry",
         uses: [
-            "Caching", "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "RateLimits", "Storage",
-            grdb, logging,
+            "Caching", "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "PluginServices",
+            "RateLimits", "Storage", grdb, logging,
         ],
         tests: ["PlatformTestSupport"],
         exclude: ["make_fixtures.py"],
@@ -208,12 +241,22 @@ let ingress: [[Target]] = [
     ),
 ]
 
+// MARK: Several routers as one
+
+let cluster: [[Target]] = [
+    module(
+        "NATS",
+        uses: ["Cipher", nio, nioPosix, nioTLS, nioSSL, logging],
+        tests: ["CommandTestSupport"]
+    )
+]
+
 // MARK: From an event to a delivery
 
 let stages: [[Target]] = [
     module(
         "Rules",
-        uses: ["JSON", "Nostr", "Notifications", "Patterns", "Platforms", "YAMLReading", mustache],
+        uses: ["Cipher", "JSON", "Nostr", "Notifications", "Patterns", "Platforms", "YAMLReading", mustache],
         tests: ["PlatformTestSupport"]
     ),
     module(
@@ -236,35 +279,56 @@ let outgoing: [[Target]] = [
         uses: ["Notifications", "Storage", grdb, grdbSQLite, heap, collections, logging],
         resources: [.copy("Fixtures")]
     ),
+    module(
+        "Telemetry",
+        uses: ["Cipher", "Delivery", "HTTPLanes", "JSON", "Nostr", "Notifications", "Pipeline", "Schnorr", logging]
+    ),
     // Plugins in processes of their own: what both sides say, the router's side, the program that loads plugins.
-    module("PluginProtocol", uses: ["CarillonABI"]),
+    module("PluginServices"),
+    module("PluginProtocol", uses: ["CarillonABI", "PluginServices"]),
+    // TCP connections for plugins.
+    module(
+        "Streams",
+        uses: ["HTTPLanes", nio, nioPosix, nioTLS, nioSSL, collections, logging],
+        tests: ["StreamTestSupport"]
+    ),
+    [
+        // The other side of streams.
+        .target(
+            name: "StreamTestSupport",
+            dependencies: ["CommandTestSupport", nio, nioPosix, nioSSL],
+            path: "Tests/StreamTestSupport"
+        )
+    ],
     module(
         "PluginIsolation",
-        uses: ["CarillonABI", "CIsolation", "CSpawn", "PluginProtocol", logging],
+        uses: ["CarillonABI", "CIsolation", "CSpawn", "PluginProtocol", "PluginServices", "Streams", logging],
         tests: ["CommandTestSupport"]
     ),
     [
         .executableTarget(
             name: "CarillonPluginHost",
-            dependencies: ["CarillonABI", "CIsolation", "PluginProtocol"],
+            dependencies: ["CarillonABI", "CIsolation", "PluginProtocol", "PluginServices"],
             // Modules are linked with what they import without using it, such as Concurrency: megabytes for each
             // process.
-            linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"])]
+            linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"])] + shipped("$ORIGIN")
         ),
         .testTarget(
             name: "CarillonPluginHostTests",
-            dependencies: ["CarillonABI", "CIsolation", "CommandTestSupport", "PluginProtocol"],
+            dependencies: ["CarillonABI", "CIsolation", "CommandTestSupport", "PluginProtocol", "PluginServices"],
             exclude: ["Fixtures"]
         ),
+        // What plugins in Python run in: a program in Python, and where it lies.
+        .target(name: "CarillonPluginPython", resources: [.copy("carillon-plugin-python")]),
     ],
     module(
         "PluginHost",
         uses: [
-            "CarillonABI", "Cipher", "JSON", "Notifications", "Platforms", "HTTPLanes", "PluginIsolation",
-            "PluginProtocol", logging,
+            "CBreadcrumbs", "CarillonABI", "Cipher", "JSON", "Notifications", "Platforms", "HTTPLanes",
+            "PluginIsolation", "PluginProtocol", "PluginServices", "Streams", logging,
         ],
         // Plugins run in the built carillon-plugin-host, which is found beside the tests.
-        tests: ["CommandTestSupport", "PluginKit"],
+        tests: ["CarillonPluginPython", "CommandTestSupport", "PluginKit", "StreamTestSupport", nioPosix],
         exclude: ["Fixtures"]
     ),
     // What `carillon plugin check` runs.
@@ -272,7 +336,9 @@ let outgoing: [[Target]] = [
         .target(
             name: "PluginConformance",
             dependencies: [
-                "PluginHost", "PluginProtocol", "Platforms", "CarillonABI", "Cipher", "Notifications", "HTTPLanes",
+                "PluginHost", "PluginIsolation", "PluginProtocol", "PluginServices", "Platforms", "CarillonABI",
+                "Cipher",
+                "Notifications", "HTTPLanes",
             ]
         ),
         // Runs the built plugins as well, found beside the test as LinkageTests finds them.
@@ -285,10 +351,13 @@ let outgoing: [[Target]] = [
             exclude: ["Fixtures"]
         ),
         // What `carillon plugin new` writes. Most templates are copies, which contrib/update-templates makes.
-        .target(name: "PluginTemplates", resources: [.embedInCode("Templates")]),
+        .target(name: "CPluginTemplates", path: "Sources/PluginTemplates/Embedded"),
+        .target(name: "PluginTemplates", dependencies: ["CPluginTemplates"], exclude: ["Embedded", "Templates"]),
         .testTarget(
             name: "PluginTemplatesTests",
-            dependencies: ["CommandTestSupport", "PluginConformance", "PluginTemplates"]
+            dependencies: [
+                "CarillonPluginPython", "CommandTestSupport", "PluginConformance", "PluginIsolation", "PluginTemplates",
+            ]
         ),
     ],
     module(
@@ -316,6 +385,11 @@ let router: [[Target]] = [
         uses: ["ASCII", "Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio, logging],
         tests: ["ListeningTestSupport", nioPosix]
     ),
+    module(
+        "Backup",
+        uses: ["Cipher", "Delivery", "Registry", "Storage", grdb],
+        tests: ["Nostr", "Notifications", "Operations", "PluginServices", "RouterConfiguration"]
+    ),
     // The configuration file: reading, checking, its JSON Schema. (`Configuration` alone is a module of
     // swift-configuration.)
     [
@@ -324,42 +398,53 @@ let router: [[Target]] = [
             dependencies: [
                 "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits", "RelayServer", "RelayPool",
                 "RemoteSigning", "AccountWatch", "Registry", "EventTrace", "Pipeline", "Rules", "WebIngress",
-                "Console", "PluginHost", "PluginIsolation", "HTTPLanes", "YAMLReading", logging,
+                "Console", "Delivery", "CarillonPluginPython", "PluginHost", "PluginIsolation", "HTTPLanes",
+                "Telemetry", "YAMLReading", "Logs", logging,
             ],
             path: "Sources/Configuration"
         ),
         .target(
             name: "Operations",
             dependencies: [
-                "RouterConfiguration", "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits",
+                "Backup", "RouterConfiguration", "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits",
                 "RelayServer", "RelayPool", "Registry", "EventTrace", "Pipeline", "Rules", "Sealing",
                 "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost",
-                "PluginIsolation", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", "CPrivileges", logging, nio,
-                nioPosix,
+                "PluginIsolation", "HTTPLanes", "Streams", "Telemetry", "YAMLReading", "Schnorr", "Storage",
+                "CPrivileges", "CBuild", logging, nio, nioPosix, nioHTTP1, "ASCII", "Logs", "RemoteSigning",
             ]
         ),
     ],
     module(
         "CarillonRouter",
         uses: [
-            "RouterConfiguration", "Operations", "JSON", "Nostr", "Cipher", "Notifications", "Platforms",
+            "Backup", "RouterConfiguration", "Operations", "JSON", "Nostr", "Cipher", "Notifications", "Platforms",
             "RateLimits", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch", "Registry",
             "EventTrace", "Pipeline", "Rules", "Sealing", "Listening", "WebIngress", "Console", "Delivery",
-            "PluginHost", "PluginIsolation", "HTTPLanes", "YAMLReading", "Schnorr", "Storage", lifecycle, logging, nio,
-            nioPosix,
+            "PluginHost", "PluginIsolation", "PluginServices", "HTTPLanes", "Streams", "Telemetry", "YAMLReading",
+            "Schnorr", "Storage", "Logs", lifecycle, logging, nio, nioPosix,
         ],
-        tests: ["CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb]
+        tests: ["CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb]
     ),
     [
+        // What `carillon setup` asks and writes. The rules files are copies, which contrib/update-templates makes.
+        .target(
+            name: "Setup",
+            dependencies: ["Cipher", "YAMLReading"],
+            resources: [.embedInCode("Templates")]
+        ),
+        .testTarget(name: "SetupTests", dependencies: ["Setup", "Cipher", "YAMLReading"]),
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "CarillonRouter", "Operations", "RouterConfiguration", "PluginHost", "PluginConformance",
-                "PluginTemplates", "Nostr", "Cipher", "Platforms", "Storage", "YAMLReading", argumentParser, lifecycle,
-                unixSignals, logging,
-            ]
+                "Backup", "CarillonRouter", "Operations", "RouterConfiguration", "PluginHost", "PluginConformance",
+                "PluginIsolation", "PluginTemplates", "Setup", "Nostr", "Cipher", "Platforms", "Storage", "YAMLReading",
+                argumentParser, lifecycle, unixSignals, logging, "Logs", "Registry",
+            ],
+            linkerSettings: shipped("$ORIGIN/../lib/carillon")
         ),
         .target(name: "CommandTestSupport", path: "Tests/CommandTestSupport"),
+        // What keeps the run of all tests short.
+        .target(name: "CostTestSupport", dependencies: ["CommandTestSupport"], path: "Tests/CostTestSupport"),
         // Rules and built plugins together; the plugins are found beside the test as LinkageTests finds them.
         .testTarget(
             name: "EndToEndTests",
@@ -407,6 +492,9 @@ let plugins: [[Target]] = [
         resources: [.copy("Goldens")]
     ),
     plugin("FCM", "Transport", uses: ["Cipher"]),
+    plugin("HMS", "Transport", uses: ["Cipher"]),
+    plugin("Email", "Transport", uses: ["Cipher"]),
+    plugin("MQTT", "Transport"),
     plugin("UnifiedPush", "Transport", uses: ["WebPushMessage"], tests: ["WebPushEncryption", "Cipher"]),
     plugin(
         "WebPush",
@@ -417,6 +505,7 @@ let plugins: [[Target]] = [
     plugin("Ntfy", "Transport", uses: ["Cipher"]),
     plugin("Gotify", "Transport"),
     plugin("Webhook", "Transport", uses: ["Cipher"]),
+    plugin("Telegram", "Transport", uses: ["Cipher"]),
     plugin("HTTPTemplate", "Transport", tests: ["YAMLReading"]),
 
     plugin("Mutes", "Filter"),
@@ -424,8 +513,8 @@ let plugins: [[Target]] = [
     plugin("Noise", "Filter"),
 ]
 let pluginNames = [
-    "APNs", "FCM", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Webhook", "HTTPTemplate", "Mutes", "WebOfTrust",
-    "Noise",
+    "APNs", "FCM", "HMS", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Webhook", "HTTPTemplate", "Mutes",
+    "WebOfTrust", "Noise", "Email", "MQTT", "Telegram",
 ]
 
 // MARK: Push services on loopback
@@ -434,10 +523,14 @@ let lab: [[Target]] = [
     module(
         "CarillonLab",
         uses: ["Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioTLS, nioSSL, nioConcurrency, logging],
-        tests: ["CarillonLabCLI", "FCMTransport", "PluginKit", "CarillonABI", "PluginTestSupport"]
+        tests: ["CarillonLabCLI", "FCMTransport", "HMSTransport", "PluginKit", "CarillonABI", "PluginTestSupport"]
     ),
     [
-        .executableTarget(name: "CarillonLabCLI", dependencies: ["CarillonLab", argumentParser]),
+        .executableTarget(
+            name: "CarillonLabCLI",
+            dependencies: ["CarillonLab", argumentParser],
+            linkerSettings: shipped("$ORIGIN/../lib/carillon")
+        ),
         .executableTarget(
             name: "CarillonDemo",
             dependencies: ["CarillonLab", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, argumentParser]
@@ -447,7 +540,7 @@ let lab: [[Target]] = [
             name: "StatusTableTests",
             dependencies: [
                 "Delivery", "PluginHost", "HTTPLanes", "Notifications", "CarillonLab", "APNsTransport", "FCMTransport",
-                "WebPushMessage", nio, nioPosix, logging,
+                "HMSTransport", "WebPushMessage", nio, nioPosix, logging,
             ]
         ),
     ],
@@ -484,6 +577,7 @@ let package = Package(
         .executable(name: "carillon-lab", targets: ["CarillonLabCLI"]),
         .executable(name: "carillon-demo", targets: ["CarillonDemo"]),
         .executable(name: "carillon-plugin-host", targets: ["CarillonPluginHost"]),
+        .library(name: "carillon-confinement", type: .dynamic, targets: ["CConfinement"]),
         .library(name: "CarillonLab", targets: ["CarillonLab"]),
         .library(name: "PluginKit", targets: ["PluginKit", "CarillonABI"]),
     ]
@@ -497,21 +591,34 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
-    targets: underneath + (vocabulary + ingress + stages + outgoing + router + plugins + lab).flatMap(\.self) + benches,
+    targets: underneath
+        + (vocabulary + ingress + cluster + stages + outgoing + router + plugins + lab).flatMap(\.self) + benches,
     swiftLanguageModes: [.v6]
 )
 
-let inC: Set = ["CarillonABI", "CCurl", "CPrivileges", "CSpawn", "CIsolation"]
+let inC: Set = [
+    "CarillonABI", "CCurl", "CPrivileges", "CSpawn", "CIsolation", "CConfinement", "CBuild", "CPluginTemplates",
+]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings
     // Times and sizes have the same types everywhere, and tests write them as literals.
     if !target.name.hasPrefix("Units") { target.dependencies.append("Units") }
     if target.type == .test || target.name.hasSuffix("TestSupport") && target.name != "TimeTestSupport" {
         target.dependencies.append("TimeTestSupport")
+    }
+    if target.type == .test { target.dependencies.append("CostTestSupport") }
+}
+
+if isForPackages {
+    let left: Set = ["carillon-demo", "CarillonLab", "PluginKit"]
+    package.products.removeAll { left.contains($0.name) }
+    package.targets.removeAll { target in
+        target.type == .test || target.name == "CarillonDemo"
+            || ["Tests/", "contrib/"].contains { (target.path ?? "").hasPrefix($0) }
     }
 }

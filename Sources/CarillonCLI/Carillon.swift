@@ -10,7 +10,11 @@ struct Carillon: AsyncParsableCommand {
         commandName: "carillon",
         abstract: "A push router for Nostr: events come in, the right devices are woken.",
         discussion: """
-            Start with a key, a configuration and a look at both:
+            Answer some questions, and have a configuration:
+
+              carillon setup
+
+            Or start with a key, a configuration of your own and a look at both:
 
               carillon keys new carillon.key
               carillon check --config carillon.yaml
@@ -21,10 +25,11 @@ struct Carillon: AsyncParsableCommand {
               carillon rules try --all
               carillon rules try --rules rules.yaml --fixture reply --platform ios
             """,
-        version: Version.current,
+        version: Version.described,
         subcommands: [
-            Serve.self, Reload.self, Check.self, Explain.self, Devices.self, Keys.self, Plugin.self, Push.self,
-            Rules.self, Store.self,
+            SetupCommand.self, Serve.self, Status.self, Reload.self, Check.self, Explain.self, Devices.self,
+            Users.self, Relays.self, Queue.self, Stats.self, Keys.self, Backup.self, Store.self, Plugin.self,
+            Push.self, Rules.self, LogsCommand.self,
         ]
     )
 

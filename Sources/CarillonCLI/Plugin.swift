@@ -7,8 +7,8 @@ import RouterConfiguration
 /// `carillon plugin`
 struct Plugin: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "See which plugins load, check whether a plugin keeps to the rules, and begin a new one.",
-        subcommands: [List.self, PluginCheck.self, PluginNew.self]
+        abstract: "See which plugins load, check whether a plugin keeps to the rules, begin a new one and try it.",
+        subcommands: [List.self, PluginCheck.self, PluginNew.self, PluginDev.self]
     )
 
     /// `carillon plugin list`

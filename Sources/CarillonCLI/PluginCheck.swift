@@ -2,6 +2,8 @@ import ArgumentParser
 import CarillonRouter
 import Foundation
 import PluginConformance
+import PluginIsolation
+import RouterConfiguration
 
 /// `carillon plugin check`
 struct PluginCheck: AsyncParsableCommand {
@@ -15,15 +17,18 @@ struct PluginCheck: AsyncParsableCommand {
             platform is judged strictly: unknown members and keys, kinds of push that do not exist, samples that its own create
             or validate refuses. Exits with status 1 when any check fails.
 
+            A plugin in Python runs in the process that the router gives it. What is checked is what reaches it there.
+
             A plugin with a description is checked with its own sample unless --block and --registration say otherwise.
 
               carillon plugin check ./webhook.so
+              carillon plugin check ./pager.py
               carillon plugin check ./libCarillonAPNs.so --block ios=ios.json
               carillon plugin check ./libCarillonWebOfTrust.so --block web-of-trust=settings.json
             """
     )
 
-    @Argument(help: "The shared object.")
+    @Argument(help: "The shared object, or the plugin in Python.")
     var file: String?
 
     @Option(help: "NAME=FILE: as JSON the block of one app for a platform that needs one, or the settings of a filter.")
@@ -31,6 +36,9 @@ struct PluginCheck: AsyncParsableCommand {
 
     @Option(help: "PLATFORM=TOKEN: a registration that a platform takes, if it takes none of the usual ones.")
     var registration: [Assignment] = []
+
+    @Option(help: "The interpreter for a plugin in Python; the system's python3 without it.")
+    var python: String?
 
     @Flag(help: ArgumentHelp("Run the checks in this process, as the command asks of itself.", visibility: .hidden))
     var inProcess = false
@@ -54,10 +62,16 @@ struct PluginCheck: AsyncParsableCommand {
         for registration in registration {
             plan.registrations[registration.name] = ConformancePlan.Registration(token: registration.value)
         }
-        let runner = ConformanceRunner(executable: Self.ourselves, arguments: ["plugin", "check", "--in-process"])
-        let report = try await runner.run(plan)
+        plan.python = PluginProgram.python
+        if let python { plan.python.interpreter = URL(fileURLWithPath: python).standardizedFileURL.path }
+        let report = try await Self.runner.run(plan)
         print(report.description)
         if !report.isPassed { throw ExitCode(1) }
+    }
+
+    /// Runs checks in another process of this program.
+    static var runner: ConformanceRunner {
+        ConformanceRunner(executable: ourselves, arguments: ["plugin", "check", "--in-process"])
     }
 
     /// The program that runs, wherever it was started from.

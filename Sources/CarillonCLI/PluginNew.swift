@@ -12,6 +12,7 @@ struct PluginNew: ParsableCommand {
             A transport posts JSON to the device's URL; a filter drops events with one of the operator's words. Without
             these options it writes one file in C, NAME.c, which needs the headers in include.
 
+              carillon plugin new pager --language python
               carillon plugin new pager --language rust
               carillon plugin new pager --language c --folder ~/pager
               carillon plugin new no-casinos --language cpp --kind filter
@@ -73,7 +74,10 @@ struct PluginNew: ParsableCommand {
             throw ValidationError(error.description)
         }
         print("Wrote \(folder), with a README. Next:")
-        for line in ["cd \(folder)"] + project.commands.split(separator: "\n").map(String.init) { print("    \(line)") }
+        let commands = ["cd \(folder)"] + project.commands.split(separator: "\n").map(String.init)
+        for line in commands + ["carillon plugin dev .   # shows every request, again on each save"] {
+            print("    \(line)")
+        }
     }
 
     private func writeOneFile(_ name: PluginName) throws {

@@ -10,8 +10,7 @@ struct Reload: AsyncParsableCommand {
         discussion: """
             Rules, apps with their credentials and key files, filters, defaults and bounds, shutdown_seconds and new plugins take no \
             restart; nothing in flight is lost. A configuration with mistakes is refused as a whole, and the old one stays. SIGHUP \
-            does the same, tells its mistakes in the log, and takes a new API token as well, which this command could not show. \
-            Takes the api block.
+            does the same, tells its mistakes in the log, and takes a new API token as well, which this command could not show.
 
               carillon reload --config /etc/carillon/carillon.yaml
 

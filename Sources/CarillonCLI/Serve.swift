@@ -3,6 +3,7 @@ import CarillonRouter
 import Dispatch
 import Foundation
 import Logging
+import Logs
 import Operations
 import RouterConfiguration
 import ServiceLifecycle
@@ -43,8 +44,13 @@ struct Serve: AsyncParsableCommand {
 
     @OptionGroup var config: ConfigurationOption
 
-    @Option(help: "trace, debug, info, notice, warning, error or critical.")
-    var logLevel: Logger.Level = .info
+    @Option(
+        help: "trace, debug, info, notice, warning, error or critical; the configuration's, or info, when left out."
+    )
+    var logLevel: Logger.Level?
+
+    @Option(help: "auto, text, json or journald; the configuration's, or auto, when left out.")
+    var logFormat: LogFormat?
 
     @Option(help: "Read events, one JSON text a line, from this file or FIFO, or from standard input (-).")
     var feed: String?
@@ -61,6 +67,9 @@ struct Serve: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The same for the API's port.", visibility: .hidden))
     var apiPortFile: String?
 
+    @Option(help: ArgumentHelp("Where the journal listens, for tests.", visibility: .hidden))
+    var journalSocket: String?
+
     func validate() throws {
         if feedExit, feed == nil {
             throw ValidationError("--feed-exit says when to stop reading --feed, which is missing")
@@ -70,21 +79,31 @@ struct Serve: AsyncParsableCommand {
     func run() async throws {
         // Before the configuration is read: what changes after that is to be read anew.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
-        let level = logLevel
-        LoggingSystem.bootstrap { label in
-            var handler = StreamLogHandler.standardError(label: label)
-            handler.logLevel = level
-            return handler
-        }
+        let output = LogOutput(
+            levels: LogLevels(usual: logLevel ?? .info),
+            journalStream: ProcessInfo.processInfo.environment["JOURNAL_STREAM"],
+            journalPath: journalSocket
+        )
+        output.use(logFormat ?? .auto)
+        LoggingSystem.bootstrap { output.handler(label: $0) }
         let logger = Logger(label: "carillon")
         var configuration = try configuration()
+        let applyLog: @Sendable (Configuration.Log) -> Void = { [logLevel, logFormat] log in
+            output.levels.setUsual(logLevel ?? log.level ?? .info)
+            let format = logFormat ?? log.format
+            if !output.use(format), format == .journald {
+                logger.warning("No journal listens; the log goes out as text")
+            }
+        }
+        applyLog(configuration.log)
         configuration.feed = feed.map { Configuration.Feed(path: $0, stopsAtEnd: feedExit) }
         let router = try Terminal.printingMistakes { [configuration] in
             try Router(
                 configuration: configuration,
                 reread: Self.rereading(configuration),
                 serviceManager: ServiceManager(environment: { ProcessInfo.processInfo.environment[$0] }),
-                logger: logger
+                logger: logger,
+                runningLog: RunningLog(levels: output.levels, apply: applyLog)
             )
         }
         let impatience = Task { await Self.endAtSecondInterrupt(logger) }
@@ -189,3 +208,4 @@ struct Serve: AsyncParsableCommand {
 }
 
 extension Logger.Level: @retroactive ExpressibleByArgument {}
+extension LogFormat: ExpressibleByArgument {}

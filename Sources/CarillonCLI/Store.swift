@@ -6,8 +6,8 @@ import Storage
 /// `carillon store`
 struct Store: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look through the databases, and save what can be read of damaged ones.",
-        subcommands: [Check.self, Rescue.self]
+        abstract: "Look through the databases, save what can be read of damaged ones, or move all of it.",
+        subcommands: [Check.self, Rescue.self, Migrate.self]
     )
 
     /// `carillon store check`
@@ -82,6 +82,41 @@ struct Store: ParsableCommand {
                 print("To use it:")
                 for command in report.commands { print("  \(command)") }
             }
+        }
+    }
+
+    /// `carillon store migrate`
+    struct Migrate: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Move the databases and the key to another folder.",
+            discussion: """
+                Registrations, paces, waiting deliveries, relay marks, what plugins keep, and the router's key. The router must not \
+                run. Afterwards it starts on the new place only, so that nothing is pushed twice; the old files stay until you \
+                delete them. When this is interrupted, run it again.
+
+                  systemctl stop carillon
+                  carillon store migrate --config /etc/carillon/carillon.yaml --to /srv/carillon
+
+                To move to another machine use carillon backup create --retire. Exits with status 1 when nothing was moved.
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Option(help: "The new folder; it is made where it is missing.")
+        var to: String
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() throws {
+            let configuration = try config.readAsOwner()
+            let progress = ProgressLine("Copying")
+            let report = try Terminal.sayingWhy {
+                try StoreMigration(configuration: configuration, folder: to).run(progress: progress.show)
+            }
+            progress.end()
+            Asking.show(report, asJSON: json)
         }
     }
 }

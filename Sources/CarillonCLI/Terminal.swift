@@ -20,6 +20,18 @@ enum Terminal {
         }
     }
 
+    /// The same for whatever error it throws.
+    static func sayingWhy<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try printingMistakes(body)
+        } catch let code as ExitCode {
+            throw code
+        } catch {
+            Self.error("\(error)")
+            throw ExitCode(1)
+        }
+    }
+
     /// Where root runs a command that writes beside `path`, in another user's folder, it goes on as that user.
     static func takeOver(folderOf path: String) throws {
         do throws(OperationFailure) {

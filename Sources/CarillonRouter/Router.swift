@@ -7,6 +7,7 @@ import Foundation
 import HTTPLanes
 import Listening
 import Logging
+import Logs
 import NIOCore
 import NIOPosix
 import Nostr
@@ -15,10 +16,12 @@ import Pipeline
 import PluginHost
 import Registry
 import RelayPool
+import RelayServer
 import RouterConfiguration
 import Rules
 import Sealing
 import ServiceLifecycle
+import Telemetry
 import Units
 import WebIngress
 import YAMLReading
@@ -29,12 +32,14 @@ import YAMLReading
 ///     try await router.run()   // until graceful shutdown
 package final class Router: Service {
     private let stores: Stores
+    private let lastStatistics: LastStatistics
     private let outgoing: Outgoing
     private let deliveries: Deliveries
     private let events: Events
     private let relays: Relays
     private let sockets: Sockets
     private let operators: Operators
+    private let spans: Spans
     private let reloader: Reloader
     private let settings: ActiveSettings
     private let stop: StopSignal
@@ -46,7 +51,7 @@ package final class Router: Service {
     /// Opens everything; attempts nothing yet.
     ///
     /// `reread` reads the configuration anew for a reload; `serviceManager` receives the progress; `platforms` stand
-    /// for what the loaded plugins say.
+    /// for what the loaded plugins say; `runningLog` is what `logger` writes to.
     ///
     /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the
     /// store, a `FeedError` when there is nothing to feed from, and the stores' errors.
@@ -56,6 +61,7 @@ package final class Router: Service {
         serviceManager: ServiceManager? = nil,
         platforms: KnownPlatforms? = nil,
         logger: Logger,
+        runningLog: RunningLog = RunningLog(),
         now: @escaping @Sendable () -> Timestamp = Timestamp.now
     ) throws {
         self.logger = logger
@@ -64,6 +70,8 @@ package final class Router: Service {
         let counts = RouterCounts(now: now)
         let intake = Intake(answered: counts.answered)
         let changes = AccountChanges()
+        let networks = NetworkAccess()
+        let accessChanges = AccessChanges()
         let codes = TargetCodes(name: configuration.relay.name, now: now, logger: logger)
         let stop = StopSignal()
         let serving = ServingFlag()
@@ -73,7 +81,14 @@ package final class Router: Service {
         let apiToken = ActiveAPIToken(
             try configuration.api.map { try APITokenFile(path: $0.tokenFile).readOrCreate(random: SecureRandom.bytes) }
         )
-        let outgoing = try Outgoing(configuration, logger: logger)
+        // Plugins find what they kept as soon as they are made.
+        let store = try RegistryStore(path: configuration.storePath, damaged: log.damaged)
+        let pluginStates = PluginStateKeeper(
+            try PluginStateTable(store: store, identity: identity),
+            now: now,
+            logger: logger
+        )
+        let outgoing = try Outgoing(configuration, states: pluginStates, logger: logger)
         let transports = outgoing.transports
         let platforms = platforms ?? KnownPlatforms(outgoing.plugins)
         let rules = try configuration.loadRules(platforms)
@@ -92,18 +107,32 @@ package final class Router: Service {
         let stores = try Stores(
             claim,
             configuration,
+            store: store,
+            pluginStates: pluginStates,
             platforms: platforms.catalog,
             checks: RegistrationChecks(transports: transports, lanes: outgoing.lanes, settings: settings),
+            access: configuration.access,
+            accessChanged: accessChanges.changed,
             changes: changes,
             codes: codes,
             log: log,
             now: now
         )
+        let dailyCounts = DailyCounts(now: now)
+        let statistics = StatisticsOperations(
+            registry: stores.registry,
+            outbox: OutboxReader(path: configuration.outboxPath),
+            defaultMode: { settings.configuration.defaultMode },
+            pending: { dailyCounts.pending },
+            now: now
+        )
         let trials = TokenTrials(now: now)
+        let spans = try Spans(configuration, identity: identity, sender: outgoing.lanes, now: now, logger: logger)
         let observers = RouterObservers(
-            pipeline: [log, counts] + (stores.trace.map { [$0] } ?? []),
-            deliveries: [PaceFeedback(intake: intake, now: now), log, counts, trials]
-                + (stores.trace.map { [$0] } ?? [])
+            pipeline: [log, counts, dailyCounts]
+                + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? []),
+            deliveries: [PaceFeedback(intake: intake, now: now), log, counts, dailyCounts, trials]
+                + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? [])
         )
         let deliveries = try Deliveries(
             stores.outbox,
@@ -154,9 +183,14 @@ package final class Router: Service {
             stop: stop,
             group: outgoing.group,
             counts: listeners,
+            isBlocked: networks.isBlocked,
             now: now,
             logger: logger
         )
+        accessChanges.tell { [relays, server = sockets.server] access in
+            relays.follow(access)
+            if networks.follow(access) { server.endBlockedConnections() }
+        }
         let events = try Events(
             intake: intake,
             settings: configuration.pipelineSettings(rules, filters, platforms.catalog, plugins: outgoing.plugins),
@@ -204,28 +238,48 @@ package final class Router: Service {
             pool: relays.pool,
             announcer: announcer,
             serviceManager: serviceManager,
-            logger: logger
+            logger: logger,
+            runningLog: runningLog
+        )
+        let deviceOperations = DeviceOperations(
+            registry: stores.registry,
+            sealer: Sealer(identity: identity.secret),
+            files: OperatorFiles(configuration: configuration),
+            sender: RunningTestPushes(
+                settings: settings,
+                encryptingPlatforms: { [plugins = outgoing.plugins] in plugins.encryptingPlatforms },
+                transport: { transports[$0] },
+                now: now
+            ),
+            configuration: { [plugins = outgoing.plugins] in
+                settings.configuration.limited(by: plugins.platformCatalog)
+            },
+            deliveryID: try DeliveryIDs(identity: identity).id,
+            traceIDs: try configuration.traceIDs(identity),
+            now: now
         )
         operators = Operators(
             configuration.api,
+            socket: configuration.adminSocketPath,
             token: apiToken,
             console: RouterConsole(
-                operations: DeviceOperations(
+                operations: deviceOperations,
+                users: UserOperations(
                     registry: stores.registry,
-                    sealer: Sealer(identity: identity.secret),
+                    devices: deviceOperations,
                     files: OperatorFiles(configuration: configuration),
-                    sender: RunningTestPushes(
-                        settings: settings,
-                        encryptingPlatforms: { [plugins = outgoing.plugins] in plugins.encryptingPlatforms },
-                        transport: { transports[$0] },
-                        now: now
-                    ),
-                    configuration: { [plugins = outgoing.plugins] in
-                        settings.configuration.limited(by: plugins.platformCatalog)
-                    },
-                    deliveryID: try DeliveryIDs(identity: identity).id,
+                    configuration: configuration,
                     now: now
                 ),
+                logs: LogOperations(levels: runningLog.levels),
+                queue: QueueOperations(
+                    registry: stores.registry,
+                    files: OperatorFiles(configuration: configuration),
+                    handle: .running(courier, stores.outbox),
+                    deadLetters: configuration.deadLetters,
+                    now: now
+                ),
+                statistics: statistics,
                 health: health,
                 metrics: RouterMetrics(
                     counts: counts,
@@ -239,9 +293,24 @@ package final class Router: Service {
                     pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
                     pool: relays.pool,
                     lanes: outgoing.lanes,
-                    trace: stores.trace
+                    trace: stores.trace,
+                    tracer: spans.tracer
                 ),
                 plugins: outgoing.plugins,
+                statusReader: StatusReader(
+                    configuration: configuration,
+                    health: health,
+                    counts: counts,
+                    courier: courier,
+                    outbox: stores.outbox,
+                    transports: transports,
+                    plugins: outgoing.plugins,
+                    pool: relays.pool,
+                    registry: stores.registry,
+                    mark: relays.watch.mark,
+                    now: now
+                ),
+                transports: transports,
                 trace: stores.trace,
                 reload: reloader.reload
             ),
@@ -250,12 +319,22 @@ package final class Router: Service {
             now: now,
             logger: logger
         )
+        let statisticsKeeper = StatisticsKeeper(
+            counts: dailyCounts,
+            statistics: statistics,
+            outbox: stores.outbox,
+            now: now,
+            logger: logger
+        )
         upkeep = { started in
             Upkeep(
                 settings: settings,
                 identity: identity,
                 transports: transports,
+                registry: stores.registry,
                 trace: stores.trace,
+                stores: stores,
+                statistics: statisticsKeeper,
                 announcer: announcer,
                 health: health,
                 serving: serving,
@@ -264,8 +343,10 @@ package final class Router: Service {
                 logger: logger
             )
         }
+        lastStatistics = LastStatistics(keeper: statisticsKeeper)
         self.stores = stores
         self.outgoing = outgoing
+        self.spans = spans
         self.deliveries = deliveries
         self.events = events
         self.relays = relays
@@ -302,7 +383,8 @@ package final class Router: Service {
         // In the order of the start. Stopping goes the other way: what came in at the sockets goes all the way before
         // the next part stops.
         let parts: [any RouterPart] = [
-            stores, outgoing, operators, deliveries, events, relays, sockets, upkeep(started),
+            stores, lastStatistics, outgoing, spans, operators, deliveries, events, relays, sockets,
+            upkeep(started),
         ]
         try await RouterLifecycle(parts, stop: stop) { [settings, now] in
             StopBudget(settings.configuration.shutdownTime, now: now)

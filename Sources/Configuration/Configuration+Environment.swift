@@ -125,8 +125,12 @@ extension Configuration {
     /// Beside the executable as it was built, or where it was installed.
     package static func pluginFolders(_ folder: String) -> [String] {
         let prefix = URL(fileURLWithPath: folder).deletingLastPathComponent().path
-        return ["\(folder)/plugins", folder, "\(prefix)/lib/carillon/plugins"].filter {
-            FileManager.default.fileExists(atPath: $0)
+        let files = FileManager.default
+        // A folder of programs may hold libraries that are none of ours, as /usr/bin does.
+        let beside = (try? files.contentsOfDirectory(atPath: folder)) ?? []
+        let own = beside.contains { $0.hasPrefix("libCarillon") && $0.hasSuffix(".so") } ? [folder] : []
+        return (["\(folder)/plugins"] + own + ["\(prefix)/lib/carillon/plugins"]).filter {
+            files.fileExists(atPath: $0)
         }
     }
 }

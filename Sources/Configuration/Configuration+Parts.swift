@@ -1,6 +1,7 @@
 import AccountWatch
 import HTTPLanes
 import Nostr
+import Registry
 import RelayPool
 import RemoteSigning
 import Rules
@@ -56,7 +57,7 @@ extension Configuration {
     package var remoteSigning: RemoteSigningConfiguration {
         let own = ownURL
         return RemoteSigningConfiguration(
-            requireSession: registration.requireSession,
+            requireSession: registration.requireSession || access.mode == .invited,
             secretFile: registration.secretFile,
             relays: (own.isEmpty ? [] : [own]) + relays.nip46.map(\.text)
         )

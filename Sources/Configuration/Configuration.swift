@@ -1,10 +1,12 @@
 import Console
+import Delivery
 import EventTrace
 import HTTPLanes
 import Notifications
 import Pipeline
 import Registry
 import RelayServer
+import Telemetry
 import Units
 import YAMLReading
 
@@ -24,9 +26,17 @@ package struct Configuration: Sendable {
     package var relays = Relays()
     package var hints = Hints()
     package var registration = Registration()
+    package var access = Access()
+    package var log = Log()
     package var context = Context()
     /// How much is kept of what became of events; nil: nothing.
     package var trace: TraceLimits? = TraceLimits()
+    /// How many deliveries that failed for good are kept, and for how long.
+    package var deadLetters = DeadLetterLimits()
+    /// Where the way of events is exported to as spans; nil: nowhere.
+    package var tracing: TracingSettings?
+    /// Where the block on that stands, for mistakes that show only when it is used; 0 where no file was read.
+    package var tracingPlace = (line: 0, column: 0)
     /// A stream of events to read besides; nil: none. Not in the file: whoever starts us says so.
     package var feed: Feed?
     /// The rules files, whose rules are asked in this order; none: the built-in rules.
@@ -135,6 +145,10 @@ extension Configuration {
         package var place = (line: 0, column: 0)
         /// Where it listens and what one client may do.
         package var console = ConsoleConfiguration()
+        /// Whose word on who a client is counts, where plugins are reached from outside.
+        package var trustedProxies = TrustedProxies() {
+            didSet { console.inbound?.isTrustedProxy = trustedProxies.contains }
+        }
 
         package init(tokenFile: String) {
             self.tokenFile = tokenFile

@@ -1,4 +1,5 @@
 import AccountWatch
+import Delivery
 import EventTrace
 import Foundation
 import HTTPLanes
@@ -95,6 +96,15 @@ extension ConfigurationReader {
         guard let mapping = value.mapping(keys: ["rows", "days"]) else { return limits }
         limits.rows = mapping["rows"]?.integer(in: TraceLimits.rowRange) ?? limits.rows
         limits.days = mapping["days"]?.integer(in: TraceLimits.dayRange) ?? limits.days
+        return limits
+    }
+
+    /// How many deliveries that failed for good are kept, and for how long; 0 of either: none.
+    func deadLetters(_ value: YAMLValue) -> DeadLetterLimits {
+        var limits = DeadLetterLimits()
+        guard let mapping = value.mapping(keys: ["days", "rows"]) else { return limits }
+        limits.days = mapping["days"]?.integer(in: DeadLetterLimits.dayRange) ?? limits.days
+        limits.rows = mapping["rows"]?.integer(in: DeadLetterLimits.rowRange) ?? limits.rows
         return limits
     }
 

@@ -2,6 +2,7 @@ import Console
 import Foundation
 import HTTPLanes
 import Notifications
+import Telemetry
 import Units
 import YAMLReading
 
@@ -27,8 +28,10 @@ struct ConfigurationReader {
     func read(_ text: String) throws(Diagnostics) -> Configuration {
         let configuration = file.parse(text)?
             .mapping(keys: [
-                "identity", "store", "relay", "relays", "hints", "registration", "context", "trace", "rules", "plugins",
+                "identity", "store", "relay", "relays", "hints", "registration", "context", "trace", "tracing", "rules",
+                "plugins", "dead_letters",
                 "http", "defaults", "bounds", "filters", "apps", "sealed_ingress", "api", "shutdown_seconds",
+                "access", "log",
             ])
             .flatMap(configuration)
         try file.throwMistakes()
@@ -54,8 +57,13 @@ struct ConfigurationReader {
         configuration.relays = relays(top["relays"], ownURL: configuration.relay.url)
         configuration.hints = hints(top["hints"])
         configuration.registration = registration(top["registration"])
+        configuration.access = access(top["access"], invitationsNeed: configuration.registration.secretFile)
+        configuration.log = log(top["log"])
         configuration.context = context(top["context"])
         configuration.trace = trace(top["trace"])
+        if let deadLetters = top["dead_letters"] { configuration.deadLetters = self.deadLetters(deadLetters) }
+        configuration.tracing = top["tracing"].flatMap(tracing)
+        configuration.tracingPlace = top["tracing"]?.place ?? (0, 0)
         configuration.rulesFiles = top["rules"].map(rulesFiles) ?? []
         if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }
         if let http = top["http"] { configuration.http = self.http(http) }
@@ -197,10 +205,43 @@ extension ConfigurationReader {
     }
 }
 
+/// Reads the block on spans.
+extension ConfigurationReader {
+    func tracing(_ value: YAMLValue) -> TracingSettings? {
+        guard let mapping = value.mapping(keys: ["otlp", "sample", "headers_file", "service"]),
+            let otlp = mapping.require("otlp", "a collector's URL, as in http://127.0.0.1:4318"),
+            let url = otlp.string()
+        else { return nil }
+        guard var settings = TracingSettings(url: url) else {
+            otlp.mistake("expected a collector's URL, as in http://127.0.0.1:4318")
+            return nil
+        }
+        if let sample = mapping["sample"], let text = sample.string() {
+            if let part = Double(text), (0...1).contains(part) {
+                settings.sample = part
+            } else {
+                sample.mistake("expected the part of the events to trace, from 0 to 1, as in 0.01")
+            }
+        }
+        if let service = mapping["service"]?.string(), !service.isEmpty { settings.service = service }
+        if let file = mapping["headers_file"], let path = file.string().map(path) {
+            settings.headersFile = path
+            do throws(CollectorHeadersError) {
+                if !isWithoutCredentials { _ = try settings.headers() }
+            } catch {
+                file.mistake(error.description)
+            }
+        }
+        return settings
+    }
+}
+
 /// Reads the block on the API.
 extension ConfigurationReader {
     func api(_ value: YAMLValue) -> Configuration.API {
-        guard let mapping = value.mapping(keys: ["listen", "token_file", "open_metrics"]) else {
+        guard
+            let mapping = value.mapping(keys: ["listen", "token_file", "open_metrics", "public_url", "trusted_proxies"])
+        else {
             return Configuration.API(tokenFile: "")
         }
         let file = mapping.require("token_file", "the file with the token that opens it, made on the first run")
@@ -212,6 +253,21 @@ extension ConfigurationReader {
             api.console.port = port
         }
         api.console.openMetrics = mapping["open_metrics"]?.bool() ?? false
+        api.console.inbound = mapping["public_url"].flatMap(publicURL).map(InboundConfiguration.init)
+        api.trustedProxies = proxies(mapping["trusted_proxies"])
         return api
+    }
+
+    /// Without `/` at its end.
+    private func publicURL(_ value: YAMLValue) -> String? {
+        guard let text = value.string() else { return nil }
+        let isURL =
+            ["https://", "http://"].contains { text.hasPrefix($0) && text.count > $0.count }
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        guard isURL else {
+            value.mistake("expected the URL under which others reach the API, as in https://push.example.com")
+            return nil
+        }
+        return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 }

@@ -29,6 +29,10 @@ extension Configuration {
     /// The outbox is a file of its own beside the store, so that registrations and deliveries do not wait for each
     /// other.
     package var outboxPath: String { storePath + "-outbox" }
+    /// The socket over which commands ask a running router. Only its user and root may enter the folder.
+    package var adminSocketPath: String { storePath + "-admin/socket" }
+    /// Where plugins in the router's own process leave notes of what they are at.
+    package var breadcrumbsPath: String { storePath + "-breadcrumbs" }
 }
 
 /// What the loaded plugins say about their platforms, and how they check rule blocks.

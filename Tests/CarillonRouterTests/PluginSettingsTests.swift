@@ -1,3 +1,4 @@
+import CarillonPluginPython
 import Foundation
 import PluginIsolation
 import Testing
@@ -35,15 +36,16 @@ import YAMLReading
     @Test func saysItAll() throws {
         let plugins = try read(
             """
-            { isolation: { default: process, libFoo.so: none, libBar.so: shared }, deadline_seconds: 20,
+            { isolation: { default: process, libFoo.so: none, libBar.so: shared, pager.py: process }, deadline_seconds: 20,
               question_deadline_seconds: 2, limits: { memory_mib: 64, cpu_percent: 50 }, sandbox: false,
-              program: bin/host }
+              program: bin/host, python: bin/python3 }
             """
         )
-        #expect(plugins.isolationPlaces.mapValues(\.line) == ["libFoo.so": 3, "libBar.so": 3])
+        #expect(plugins.isolationPlaces.mapValues(\.line) == ["libFoo.so": 3, "libBar.so": 3, "pager.py": 3])
         var expected = IsolationSettings(program: "/etc/carillon/bin/host")
         expected.usual = .process
-        expected.plugins = ["libFoo.so": .none, "libBar.so": .shared]
+        expected.plugins = ["libFoo.so": .none, "libBar.so": .shared, "pager.py": .process]
+        expected.python.interpreter = "/etc/carillon/bin/python3"
         expected.deadline = .seconds(20)
         expected.questionDeadline = .seconds(2)
         expected.memory = .mebibytes(64)
@@ -118,6 +120,28 @@ import YAMLReading
                 "carillon.yaml:3:10: plugins.program: expected the program carillon-plugin-host, and /no/where is none"
             ]
         )
+    }
+
+    @Test func pythonIsLookedForBesideTheExecutableAndWhereItWasInstalled() {
+        #expect(
+            PythonProgram.places(beside: "/usr/local/bin") == [
+                "/usr/local/bin/carillon-plugin-python",
+                "/usr/local/bin/carillon_CarillonPluginPython.resources/carillon-plugin-python",
+                "/usr/local/libexec/carillon/carillon-plugin-python", "/usr/local/lib/carillon/carillon-plugin-python",
+            ]
+        )
+    }
+
+    @Test func interpreterThatIsNamedHasToBeThere() throws {
+        let named = try read("{ folders: [p], python: /no/where }")
+        #expect(
+            mistakes { () throws(Diagnostics) in _ = try named.processes(places: ["/bin/true"]) } == [
+                "carillon.yaml:3:10: plugins.python: expected an interpreter, such as /usr/bin/python3, and /no/where is "
+                    + "none"
+            ]
+        )
+        let settings = try read("{ folders: [p], python: /bin/true }").processes(places: ["/bin/true"])
+        #expect(settings?.python.interpreter == "/bin/true")
     }
 
     /// What a reload adds is then refused by name.

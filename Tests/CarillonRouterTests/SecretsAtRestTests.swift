@@ -158,9 +158,9 @@ import Units
         if whileRunning { #expect(names.contains { $0.hasSuffix("-wal") }) }
         var found: Set<String> = []
         for name in names {
-            // A journal may be gone by now.
+            // A journal may be gone by now, and the folder of the socket holds no file.
             guard let bytes = FileManager.default.contents(atPath: "\(folder)/\(name)") else {
-                #expect(name.hasSuffix("-journal"))
+                #expect(name.hasSuffix("-journal") || name.hasSuffix("-admin"))
                 continue
             }
             for (what, needle) in Self.needles {

@@ -9,12 +9,15 @@ import RouterConfiguration
 import Synchronization
 import Units
 
-/// The API for operators and their tools, where the configuration has one.
+/// The API for operators and their tools, where the configuration has one, and the same for commands on this machine.
 final class Operators: RouterPart {
     private struct State {
-        var server: ConsoleServer?
+        var servers: [ConsoleServer] = []
+        var address: SocketPath?
         var port: Int?
     }
+
+    private let socket: String
 
     private let api: Configuration.API?
     private let token: ActiveAPIToken
@@ -27,6 +30,7 @@ final class Operators: RouterPart {
 
     init(
         _ api: Configuration.API?,
+        socket: String,
         token: ActiveAPIToken,
         console: RouterConsole,
         group: MultiThreadedEventLoopGroup,
@@ -35,6 +39,7 @@ final class Operators: RouterPart {
         logger: Logger
     ) {
         self.api = api
+        self.socket = socket
         self.token = token
         self.console = console
         self.group = group
@@ -47,6 +52,7 @@ final class Operators: RouterPart {
     var port: Int? { state.withLock { $0.port } }
 
     func prepare() async throws {
+        await openSocket()
         guard let api, let first = token.value else { return }
         let server = ConsoleServer(
             configuration: api.console,
@@ -60,15 +66,43 @@ final class Operators: RouterPart {
         )
         do {
             let port = try await server.start()
-            state.withLock { $0 = State(server: server, port: port) }
+            state.withLock { state in
+                state.servers.append(server)
+                state.port = port
+            }
             logger.info("Taking operators' questions", metadata: ["address": "\(api.console.host):\(port)"])
         } catch {
             throw RouterError.cannotListen("api.listen", host: api.console.host, port: api.console.port, error)
         }
     }
 
+    /// Without the socket everything works but commands that ask the router, which may have the API.
+    private func openSocket() async {
+        do {
+            let address = try AdminFolder(around: socket).prepare()
+            let server = ConsoleServer(
+                socket: address.text,
+                backend: console,
+                loop: group.next(),
+                now: now,
+                logger: logger
+            )
+            _ = try await server.start()
+            state.withLock { state in
+                state.servers.append(server)
+                state.address = address
+            }
+        } catch {
+            logger.warning(
+                "Commands cannot ask this router, but by the API",
+                metadata: ["socket": "\(socket)", "reason": "\(error)"]
+            )
+        }
+    }
+
     func stop(_ time: StopBudget) async {
-        await state.withLock { $0.server }?.stop(within: time.part(5))
+        for server in state.withLock(\.servers) { await server.stop(within: time.part(5)) }
+        AdminFolder(around: socket).remove()
     }
 }
 

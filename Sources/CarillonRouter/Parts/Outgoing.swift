@@ -1,3 +1,4 @@
+import Console
 import Delivery
 import Foundation
 import HTTPLanes
@@ -10,6 +11,7 @@ import Pipeline
 import PluginHost
 import Registry
 import RouterConfiguration
+import Streams
 import Synchronization
 import Units
 import YAMLReading
@@ -18,18 +20,23 @@ import YAMLReading
 final class Outgoing: RouterPart {
     let group: MultiThreadedEventLoopGroup
     let lanes: HTTPLanes
+    private let streams: NetworkStreams
     let plugins: PluginHost
     let transports: ActiveTransports
+    /// What instances of plugins work with.
+    let settings: InstanceSettings
     private let keeper = Mutex<Task<Void, Never>?>(nil)
     private let logger: Logger
 
     /// Loads the plugins and makes a transport of each block; those that cannot start are in the log.
     ///
+    /// `states` is where plugins keep what they are to find again.
+    ///
     /// Throws `Diagnostics` where that leaves a configuration of the environment without any, and where the program is
     /// missing that runs plugins; also errors of lanes.
-    init(_ configuration: Configuration, logger: Logger) throws {
+    init(_ configuration: Configuration, states: any PluginStateStore, logger: Logger) throws {
         self.logger = logger
-        plugins = try configuration.plugins.load(log: logger)
+        plugins = try configuration.plugins.load(breadcrumbs: Self.breadcrumbs(configuration, logger), log: logger)
         group = MultiThreadedEventLoopGroup(
             numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
         )
@@ -37,11 +44,19 @@ final class Outgoing: RouterPart {
         lanes = try configuration.inItsWords {
             try HTTPLanes(configuration: lanesSettings, group: lanesGroup, logger: logger)
         }
-        let transports = Transports(
-            configuration: configuration,
-            plugins: plugins,
-            settings: InstanceSettings(sender: lanes, log: logger)
+        streams = try configuration.inItsWords {
+            try NetworkStreams(configuration: lanesSettings, group: lanesGroup, logger: logger)
+        }
+        settings = InstanceSettings(
+            sender: lanes,
+            streams: streams,
+            log: logger,
+            states: PluginStates(states),
+            inboundURL: { [inbound = configuration.api?.console.inbound] platform, app in
+                inbound.map { InboundCall.url(publicURL: $0.publicURL, platform: platform, app: app) }
+            }
         )
+        let transports = Transports(configuration: configuration, plugins: plugins, settings: settings)
         if configuration.isOfEnvironment, !transports.failures.isEmpty {
             throw Diagnostics(transports.failures.map { configuration.environmentMistake($0.reason) })
         }
@@ -54,8 +69,19 @@ final class Outgoing: RouterPart {
         }
     }
 
-    /// What instances of plugins work with.
-    var settings: InstanceSettings { InstanceSettings(sender: lanes, log: logger) }
+    /// Where plugins in this process leave notes; nil: there are none, or the file cannot be had.
+    private static func breadcrumbs(_ configuration: Configuration, _ logger: Logger) -> Breadcrumbs? {
+        guard configuration.plugins.areInRouter else { return nil }
+        do {
+            return try Breadcrumbs(file: configuration.breadcrumbsPath, log: logger)
+        } catch {
+            logger.error(
+                "No notes are taken of what plugins are given: one that ends the router will end it again",
+                metadata: ["file": "\(configuration.breadcrumbsPath)", "reason": "\(error.localizedDescription)"]
+            )
+            return nil
+        }
+    }
 
     func prepare() {
         keeper.withLock { $0 = Task { [plugins] in await plugins.run() } }

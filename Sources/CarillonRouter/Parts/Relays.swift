@@ -20,6 +20,7 @@ struct Relays: RouterPart {
     let pool: RelayPool
     let advertising: Advertising
     private let always: [RelayURL]
+    private let known = KnownBlocks()
 
     init(
         _ configuration: Configuration,
@@ -37,12 +38,15 @@ struct Relays: RouterPart {
         watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))
         watch = try AccountWatch(registry: registry, configuration: watching, now: now, logger: logger)
         changes.tell(watch)
+        let pools = configuration.relayPool(for: settings.rules, lists: settings.filters.lists)
+        let conduct = RelayConductBook(operators: pools.operators, now: now, logger: logger)
         pool = try RelayPool(
-            configuration: configuration.relayPool(for: settings.rules, lists: settings.filters.lists),
+            configuration: pools,
             identity: identity,
             group: outgoing.group,
             http: outgoing.lanes,
-            delegate: RelayReception(intake: intake, watch: watch, counts: counts),
+            delegate: RelayReception(intake: intake, watch: watch, counts: counts, conduct: conduct),
+            conduct: conduct,
             mark: watch.mark,
             now: now,
             logger: logger
@@ -56,6 +60,18 @@ struct Relays: RouterPart {
             logger: logger
         )
         always = Array(Set(configuration.relays.always + configuration.relays.nip46))
+    }
+
+    /// Leaves relays of users that these rules block, and connects to none of them from now on.
+    func follow(_ access: AccessList) {
+        let patterns = access.rules.compactMap { rule -> RelayPattern? in
+            guard rule.isBlock, case .relay(let text) = rule.subject else { return nil }
+            return RelayPattern(text)
+        }
+        let blocked = BlockedRelays(patterns)
+        guard known.replace(by: blocked) else { return }
+        pool.block(blocked)
+        watch.block(blocked)
     }
 
     /// Connects to the operator's relays and to those of everybody registered.
@@ -73,6 +89,19 @@ struct Relays: RouterPart {
         advertising.stop()
         await pool.shutdown()
         watch.shutdown()
+    }
+}
+
+/// The blocked relays as they were told last: most changes of access are about users.
+private final class KnownBlocks: Sendable {
+    private let relays = Mutex(BlockedRelays())
+
+    /// Returns whether these are others.
+    func replace(by new: BlockedRelays) -> Bool {
+        relays.withLock { relays in
+            defer { relays = new }
+            return relays != new
+        }
     }
 }
 

@@ -40,13 +40,14 @@ final class Sockets: RouterPart {
         stop: StopSignal,
         group: any EventLoopGroup,
         counts: ListenerCounts,
+        isBlocked: @escaping @Sendable (_ address: String) -> Bool,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         self.configuration = configuration
         self.logger = logger
         server = RelayServer(
-            configuration: configuration.relayServer,
+            configuration: configuration.relayServer(isBlocked: isBlocked),
             information: configuration.relayInformation(of: identity.publicKey),
             backend: backend,
             group: group,
@@ -56,8 +57,10 @@ final class Sockets: RouterPart {
             logger: logger
         )
         if let ingress, let settings = configuration.sealedIngress {
+            var web = settings.web
+            web.isBlocked = isBlocked
             self.ingress = WebIngress(
-                configuration: settings.web,
+                configuration: web,
                 platform: ingress.platform,
                 backend: ingress.backend,
                 // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
@@ -127,13 +130,14 @@ final class Sockets: RouterPart {
 }
 
 extension Configuration {
-    fileprivate var relayServer: RelayServerConfiguration {
+    fileprivate func relayServer(isBlocked: @escaping @Sendable (String) -> Bool) -> RelayServerConfiguration {
         var server = RelayServerConfiguration()
         server.host = relay.host
         server.port = relay.port
         server.url = relay.url
         server.limits = relay.limits
         server.isTrustedProxy = relay.trustedProxies.contains
+        server.isBlocked = isBlocked
         return server
     }
 

@@ -19,13 +19,15 @@ struct StoreClaim: Sendable {
     /// Another router may have the store now.
     func release() { lock.release() }
 
-    /// Throws a `RouterError` where root may not serve, a `StoreLockError` when another router has the store, a
-    /// `StoreFault` when the registry is lost, and `Diagnostics` for a key that is missing or unusable.
+    /// Throws an `UnusableStore` for one that was moved away, a `RouterError` where root may not serve, a
+    /// `StoreLockError` when another router has the store, a `StoreFault` when the registry is lost, and `Diagnostics`
+    /// for a key that is missing or unusable.
     init(_ configuration: Configuration, logger: Logger) throws {
         if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
             throw RouterError.foreignFolder(of: configuration.storePath, owner)
         }
         lock = try configuration.inItsWords { try StoreLock(store: configuration.storePath) }
+        if let unusable = UnusableStore(configuration) { throw unusable }
         if let fault = try LostRegistry.fault(configuration) { throw fault }
         if let warning = LostOutbox.warning(configuration) {
             logger.error("A database is missing; an empty one takes its place", metadata: ["loss": "\(warning)"])
@@ -61,34 +63,51 @@ struct Stores: RouterPart {
     /// Nil: the configuration switches it off.
     let trace: TraceStore?
     private let claim: StoreClaim
+    private let pluginStates: PluginStateKeeper
     private let tracePath: String
+    private let now: @Sendable () -> Timestamp
     private let logger: Logger
 
+    /// `store` is the registry's, which `pluginStates` writes to as well.
     init(
         _ claim: StoreClaim,
         _ configuration: Configuration,
+        store: RegistryStore,
+        pluginStates: PluginStateKeeper,
         platforms: PlatformCatalog,
         checks: RegistrationChecks,
+        access: Configuration.Access,
+        accessChanged: @escaping @Sendable (AccessList) -> Void,
         changes: AccountChanges,
         codes: TargetCodes,
         log: RouterLog,
         now: @escaping @Sendable () -> Timestamp
     ) throws {
         self.claim = claim
+        self.pluginStates = pluginStates
         tracePath = configuration.tracePath
+        self.now = now
         logger = log.logger
         registry = try Registry(
-            store: RegistryStore(path: configuration.storePath, damaged: log.damaged),
+            store: store,
             identity: claim.identity,
             limits: configuration.relay.registrations,
             now: now,
             platforms: platforms,
+            accessMode: access.mode,
+            accessRules: access.rules,
+            accessChanged: accessChanged,
             changed: changes.changed,
             check: checks.address,
             checkSignal: checks.signal,
             pushCode: codes.push
         )
-        outbox = try Outbox(path: configuration.outboxPath, limit: configuration.mostWaiting, damaged: log.damaged)
+        outbox = try Outbox(
+            path: configuration.outboxPath,
+            limit: configuration.mostWaiting,
+            deadLetters: configuration.deadLetters,
+            damaged: log.damaged
+        )
         trace = configuration.trace.map {
             TraceStore(path: configuration.tracePath, limits: $0, now: now, logger: log.logger)
         }
@@ -99,9 +118,20 @@ struct Stores: RouterPart {
         if trace == nil { TraceStore.discard(path: tracePath, logger: logger) }
     }
 
+    /// Drops dead letters whose days are over, or whose device is no longer registered. Reads and writes the disk.
+    func pruneDeadLetters(_ logger: Logger) {
+        let directory = RegisteredDevices(registry: registry)
+        do {
+            try outbox.pruneDeadLetters(at: now()) { try directory.address(of: $0) != nil }
+        } catch {
+            logger.warning("Old failed deliveries cannot be dropped; trying again", metadata: ["error": "\(error)"])
+        }
+    }
+
     func stop(_ time: StopBudget) {
         trace?.close()
         outbox.settle()
+        pluginStates.flush()
         registry.store.settle()
         claim.release()
     }

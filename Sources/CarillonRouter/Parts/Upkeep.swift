@@ -3,6 +3,7 @@ import EventTrace
 import Logging
 import Nostr
 import Operations
+import Registry
 import RouterConfiguration
 import Rules
 import Synchronization
@@ -12,7 +13,10 @@ final class Upkeep: RouterPart {
     private let settings: ActiveSettings
     private let identity: KeyPair
     private let transports: ActiveTransports
+    private let registry: Registry
     private let trace: TraceStore?
+    private let stores: Stores
+    private let statistics: StatisticsKeeper
     private let announcer: Announcer
     private let health: RouterHealth
     private let serving: ServingFlag
@@ -26,7 +30,10 @@ final class Upkeep: RouterPart {
         settings: ActiveSettings,
         identity: KeyPair,
         transports: ActiveTransports,
+        registry: Registry,
         trace: TraceStore?,
+        stores: Stores,
+        statistics: StatisticsKeeper,
         announcer: Announcer,
         health: RouterHealth,
         serving: ServingFlag,
@@ -37,7 +44,10 @@ final class Upkeep: RouterPart {
         self.settings = settings
         self.identity = identity
         self.transports = transports
+        self.registry = registry
         self.trace = trace
+        self.stores = stores
+        self.statistics = statistics
         self.announcer = announcer
         self.health = health
         self.serving = serving
@@ -84,6 +94,25 @@ final class Upkeep: RouterPart {
                 await ExpensivePatterns.watch({ settings.rules.exceededPatterns }, logger: logger)
             },
         ]
+        tasks.append(
+            Task { [registry, logger] in
+                while (try? await Task.sleep(for: .seconds(5))) != nil {
+                    do {
+                        try registry.endAccessRules()
+                    } catch {
+                        logger.error("Blocks could not be ended", metadata: ["error": "\(error)"])
+                    }
+                }
+            }
+        )
+        tasks.append(
+            Task { [stores, logger] in
+                repeat {
+                    await onDisk { stores.pruneDeadLetters(logger) }
+                } while (try? await Task.sleep(for: .seconds(60))) != nil
+            }
+        )
+        tasks.append(Task { [statistics] in await statistics.run() })
         if let trace { tasks.append(Task { await trace.dropExpired() }) }
         if let serviceManager, let interval = serviceManager.watchdog {
             let watchdog = Watchdog(

@@ -1,5 +1,6 @@
 import Console
 import RouterConfiguration
+import Telemetry
 import WebIngress
 
 extension Configuration {
@@ -12,6 +13,8 @@ extension Configuration {
         result.pacing = new.pacing
         result.filters = new.filters
         result.shutdownTime = new.shutdownTime
+        result.access = new.access
+        result.log = new.log
         if let file = new.api?.tokenFile { result.api?.tokenFile = file }
         return result
     }
@@ -35,6 +38,8 @@ extension Configuration {
                     && context.path == new.context.path
             ),
             ("trace", trace == new.trace),
+            ("dead_letters", deadLetters == new.deadLetters),
+            ("tracing", tracing == new.tracing),
             ("plugins", plugins.isExtended(by: new.plugins)),
             ("http", http == new.http),
             ("sealed_ingress", Self.areSame(sealedIngress, new.sealedIngress)),
@@ -55,5 +60,7 @@ extension Configuration {
         guard let old, let new else { return old == nil && new == nil }
         return old.console.host == new.console.host
             && old.console.port == new.console.port && old.console.openMetrics == new.console.openMetrics
+            && old.console.inbound?.publicURL == new.console.inbound?.publicURL
+            && old.trustedProxies == new.trustedProxies
     }
 }

@@ -3,6 +3,7 @@ import Console
 import Delivery
 import Dispatch
 import Logging
+import Logs
 import Operations
 import Pipeline
 import PluginHost
@@ -46,6 +47,7 @@ final class Reloader: Sendable {
     private let announcer: Announcer
     private let serviceManager: ServiceManager?
     private let logger: Logger
+    private let runningLog: RunningLog
     private let gate = ReloadGate()
 
     /// `reread` reads the configuration; nil where it came from no file.
@@ -61,8 +63,10 @@ final class Reloader: Sendable {
         pool: RelayPool,
         announcer: Announcer,
         serviceManager: ServiceManager?,
-        logger: Logger
+        logger: Logger,
+        runningLog: RunningLog
     ) {
+        self.runningLog = runningLog
         self.configuration = configuration
         self.reread = reread
         self.settings = settings
@@ -149,8 +153,10 @@ final class Reloader: Sendable {
         } catch {
             return .refused(Diagnostics([Diagnostic(file: configuration.storePath, message: "\(error)")]))
         }
-        await rereadRegistrations()
+        await rereadRegistrations(prepared.configuration.access)
         if let token = prepared.apiToken { apiToken.replace(by: token) }
+        runningLog.levels.reset()
+        runningLog.apply(prepared.configuration.log)
         let leaving = outgoing.transports.replace(by: prepared.transports)
         let reloaded = configuration.reloaded(from: prepared.configuration)
         settings.replace(by: reloaded, prepared.rules, prepared.filters)
@@ -240,13 +246,14 @@ final class Reloader: Sendable {
         )
     }
 
-    /// What new plugins say about their platforms, for registrations.
-    private func rereadRegistrations() async {
+    /// What new plugins say about their platforms, for registrations, and who may register.
+    private func rereadRegistrations(_ access: Configuration.Access) async {
         await withCheckedContinuation { continuation in
             // The disk may take its time, which the threads that tasks share have not.
             DispatchQueue.global().async { [registry, outgoing, logger] in
                 do {
                     try registry.replacePlatforms(with: outgoing.plugins.platformCatalog)
+                    try registry.configureAccess(access.mode, access.rules)
                 } catch {
                     logger.error(
                         "Registrations could not be read for the new plugins",

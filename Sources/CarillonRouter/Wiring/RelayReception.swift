@@ -9,6 +9,7 @@ struct RelayReception: RelayPoolDelegate {
     let intake: Intake
     let watch: AccountWatch
     let counts: RouterCounts
+    let conduct: RelayConductBook
 
     func received(
         _ events: [[UInt8]],
@@ -17,7 +18,8 @@ struct RelayReception: RelayPoolDelegate {
         completion: @escaping @Sendable ([Bool]) -> Void
     ) {
         intake.submit(
-            Submission(events: events, source: .relay(reading.relayReading)) { verdicts in
+            Submission(events: events, source: .relay(reading.relayReading)) { [conduct] verdicts in
+                conduct.note(.invalidEvents, verdicts.count(where: \.result.isOffence), by: relay)
                 completion(verdicts.map(\.result.isFinal))
             }
         )
@@ -33,6 +35,14 @@ struct RelayReception: RelayPoolDelegate {
 
     func couldNotRead(_ times: Int, at relay: RelayURL) {
         counts.couldNotRead(times)
+    }
+}
+
+extension EventVerdict.Result {
+    /// Whether a relay should not have passed on the event: a copy whose id or signature is wrong, or no event.
+    fileprivate var isOffence: Bool {
+        guard case .refused(let message) = self else { return false }
+        return MachineReadablePrefix(of: message) == .invalid
     }
 }
 

@@ -1,3 +1,4 @@
+import CarillonPluginPython
 import Foundation
 import Logging
 import PluginHost
@@ -15,6 +16,13 @@ package enum PluginProgram {
     package static func places(beside folder: String) -> [String] {
         let prefix = URL(fileURLWithPath: folder).deletingLastPathComponent().path
         return ["\(folder)/\(name)", "\(prefix)/libexec/carillon/\(name)", "\(prefix)/lib/carillon/\(name)"]
+    }
+
+    /// What runs plugins in Python, as it was found on this machine.
+    package static var python: PythonPrograms {
+        let interpreter = PythonProgram.interpreters.first { FileManager.default.isExecutableFile(atPath: $0) }
+        let program = folders.flatMap(PythonProgram.places).first { FileManager.default.fileExists(atPath: $0) }
+        return PythonPrograms(interpreter: interpreter ?? "", program: program ?? "")
     }
 
     /// That of the executable. Where another program has loaded us, as the one that runs tests does, also that of the
@@ -45,10 +53,14 @@ extension Configuration.Plugins {
 
     /// Loads the plugins, each where it is to run. This runs their code. A bad one is refused, and the rest goes on.
     ///
-    /// Throws a mistake when the program is missing that runs them.
-    package func load(log: Logger) throws(Diagnostics) -> PluginHost {
-        PluginHost(loading: search, isolation: try processes(), log: log)
+    /// Those in this process leave notes in `breadcrumbs`. Throws a mistake when the program is missing that runs the
+    /// others.
+    package func load(breadcrumbs: Breadcrumbs? = nil, log: Logger) throws(Diagnostics) -> PluginHost {
+        PluginHost(loading: search, isolation: try processes(), breadcrumbs: breadcrumbs, log: log)
     }
+
+    /// Whether plugins may run in the router itself.
+    package var areInRouter: Bool { isolation.usual == Isolation.none || isolation.plugins.values.contains(.none) }
 
     /// How plugins are kept in processes; nil where all run in the router itself. `places` is where the program for
     /// them is looked for, unless the configuration names it.
@@ -57,6 +69,7 @@ extension Configuration.Plugins {
     package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings? {
         if isolation.usual == Isolation.none, isolation.plugins.values.allSatisfy({ $0 == .none }) { return nil }
         var settings = isolation
+        settings.python = try python()
         if !settings.program.isEmpty {
             guard FileManager.default.isExecutableFile(atPath: settings.program) else {
                 throw mistake(
@@ -75,6 +88,19 @@ extension Configuration.Plugins {
         }
         settings.program = program
         return settings
+    }
+
+    /// What runs plugins in Python, where it is; a router without such plugins needs neither.
+    private func python() throws(Diagnostics) -> PythonPrograms {
+        let isExecutable = FileManager.default.isExecutableFile(atPath:)
+        let named = isolation.python.interpreter
+        if !named.isEmpty, !isExecutable(named) {
+            throw mistake("plugins.python: expected an interpreter, such as /usr/bin/python3, and \(named) is none")
+        }
+        var python = PluginProgram.python
+        if !named.isEmpty { python.interpreter = named }
+        python.showsErrors = isolation.python.showsErrors
+        return python
     }
 
     private func mistake(_ message: String) -> Diagnostics {

@@ -50,7 +50,7 @@ extension ConfigurationReader {
         plugins.place = (value.file.name, value.place.line, value.place.column)
         let keys = [
             "folders", "sha256", "isolation", "deadline_seconds", "question_deadline_seconds", "limits", "sandbox",
-            "program",
+            "program", "python",
         ]
         guard let mapping = value.mapping(keys: keys) else { return plugins }
         plugins.folders = mapping["folders"]?.oneOrMore().compactMap { $0.string() }.map(path) ?? []
@@ -83,6 +83,7 @@ extension ConfigurationReader {
         }
         if let sandbox = mapping["sandbox"]?.bool() { settings.isSandboxed = sandbox }
         if let program = mapping["program"]?.string() { settings.program = path(program) }
+        if let python = mapping["python"]?.string() { settings.python.interpreter = path(python) }
         plugins.isolation = settings
     }
 
@@ -96,7 +97,7 @@ extension ConfigurationReader {
             guard let isolation = isolation(value) else { continue }
             if name == Configuration.Plugins.defaultName {
                 plugins.isolation.usual = isolation
-            } else if name.hasSuffix(".so"), !name.contains("/") {
+            } else if name.hasSuffix(".so") || name.hasSuffix(".py"), !name.contains("/") {
                 plugins.isolation.plugins[name] = isolation
                 plugins.isolationPlaces[name] = value.place
             } else {

@@ -1,4 +1,5 @@
 import AccountWatch
+import Delivery
 import EventTrace
 import RelayPool
 import Rules
@@ -81,7 +82,43 @@ extension ConfigurationSchema {
                     ],
                 ]
             ),
+            (
+                "dead_letters",
+                SchemaParts.mapping(
+                    "Deliveries that failed for good, kept for carillon queue; 0 of either switches it off.",
+                    [
+                        ("days", SchemaParts.integer("How long one is kept at most.", DeadLetterLimits.dayRange)),
+                        ("rows", SchemaParts.integer("How many are kept at most.", DeadLetterLimits.rowRange)),
+                    ]
+                )
+            ),
+            ("tracing", tracing),
         ]
+    }
+
+    private static var tracing: JSONTree {
+        SchemaParts.mapping(
+            "Exports what becomes of events as spans of OpenTelemetry; nothing when left out.",
+            required: ["otlp"],
+            [
+                (
+                    "otlp",
+                    SchemaParts.text("The URL of a collector that takes OTLP over HTTP, as in http://127.0.0.1:4318.")
+                ),
+                (
+                    "sample",
+                    [
+                        "description": "The part of the events that is traced; 0.01 when left out.", "type": "number",
+                        "minimum": 0, "maximum": 1,
+                    ]
+                ),
+                (
+                    "headers_file",
+                    SchemaParts.text("A file with headers for the collector, a line each: authorization: Bearer …")
+                ),
+                ("service", SchemaParts.text("What the collector knows this router as; carillon when left out.")),
+            ]
+        )
     }
 
     private static var relays: JSONTree {

@@ -37,7 +37,7 @@ enum ConfigurationSchema {
                         ("filters", FilterSchema.schema),
                         ("apps", apps(platforms)),
                         ("sealed_ingress", SealedIngressSchema.schema),
-                        ("api", APISchema.schema),
+                        ("api", APISchema.schema), access, log,
                         (
                             "shutdown_seconds",
                             SchemaParts.integer(
@@ -173,6 +173,19 @@ enum APISchema {
                 ("listen", SchemaParts.text("An address and a port; 127.0.0.1:7448 when left out.")),
                 ("token_file", SchemaParts.text("The file with the token that opens it; made on the first start.")),
                 ("open_metrics", SchemaParts.flag("Show metrics without the token too.")),
+                (
+                    "public_url",
+                    SchemaParts.text(
+                        "The URL under which others reach the API's /plugins/, for plugins that take requests; none when left out.",
+                        pattern: "^https?://[^?#]+$"
+                    )
+                ),
+                (
+                    "trusted_proxies",
+                    SchemaParts.oneOrMore(
+                        "Networks of proxies whose X-Forwarded-For counts there, as CIDR blocks; this machine when left out."
+                    )
+                ),
             ]
         )
     }

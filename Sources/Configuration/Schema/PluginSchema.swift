@@ -65,6 +65,7 @@ enum PluginSchema {
                 SchemaParts.flag("Whether processes give up files, network and programs; true when left out.")
             ),
             ("program", SchemaParts.text("The program carillon-plugin-host, where it is not installed with carillon.")),
+            ("python", SchemaParts.text("The python3 for plugins in Python; the system's when left out.")),
         ]
     }
 

@@ -1,4 +1,5 @@
 import Console
+import Foundation
 import HTTPLanes
 import Logging
 import NIOCore
@@ -21,21 +22,45 @@ package struct APIClient {
         package let description: String
     }
 
-    private let base: String
-    private let token: String
-    private let tokenFile: String
+    /// Why the router does not do something, in its words.
+    private struct Refusal: Decodable {
+        var error: String
+    }
 
-    /// Throws a `Failure` where the configuration has no API, and `Diagnostics` where the token cannot be read.
+    /// How the router is reached.
+    private enum Way {
+        /// By the socket for commands.
+        case socket(String)
+        case network(base: String, token: String, tokenFile: String)
+    }
+
+    private let way: Way
+
+    /// The router's socket for commands is the way; where that is not there, or not for this user, the API.
+    ///
+    /// Throws a `Failure` where there is neither, and `Diagnostics` where the API's token cannot be read.
     package init(configuration: Configuration) throws {
+        let socket = configuration.adminSocketPath
+        if access(socket, W_OK) == 0 {
+            way = .socket(socket)
+            return
+        }
+        let isForbidden = errno == EACCES
         guard let api = configuration.api else {
-            throw Failure(description: "the configuration has no api block, so a running router cannot be asked")
+            throw Failure(
+                description: isForbidden
+                    ? "this user may not ask the router: run this as root or as the user that runs Carillon"
+                    : "no router runs on this configuration: there is no \(socket)"
+            )
         }
         guard api.console.port > 0 else {
             throw Failure(description: "api.listen: port 0 does not say where the router listens")
         }
-        base = "http://\(Self.host(of: api.console.host)):\(api.console.port)"
-        tokenFile = api.tokenFile
-        token = try APITokenFile(path: tokenFile).text()
+        way = .network(
+            base: "http://\(Self.host(of: api.console.host)):\(api.console.port)",
+            token: try APITokenFile(path: api.tokenFile).text(),
+            tokenFile: api.tokenFile
+        )
     }
 
     /// The answer to a request for `target`, such as `/api/reload`; a refusal is an answer too.
@@ -43,13 +68,92 @@ package struct APIClient {
     /// Throws a `Failure` when none comes, and errors of the system.
     package func ask(_ method: String, _ target: String) async throws -> Answer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let answer: Result<Answer, any Error>
+        do {
+            answer = .success(try await ask(method, target, on: group))
+        } catch {
+            answer = .failure(error)
+        }
+        try await group.shutdownGracefully()
+        return try answer.get()
+    }
+
+    /// The content of the answer to a GET of `target`. Throws a `Failure` for a refusal.
+    package func read<Content: OperatorAnswer>(_ target: String) async throws -> Content {
+        let answer = try await ask("GET", target)
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard answer.status == 200, let content = try? decoder.decode(Content.self, from: Data(answer.body.utf8)) else {
+            throw Failure(
+                description:
+                    "the router answered with status \(answer.status) and not with what was expected: is it of "
+                    + "another version than this command?"
+            )
+        }
+        return content
+    }
+
+    /// The content of the answer to a POST of `target`. Throws an ``OperationFailure`` for a refusal, in the router's
+    /// words, and where no router answers.
+    package func change<Content: OperatorAnswer>(_ target: String) async throws -> Content {
+        let answer: Answer
+        do {
+            answer = try await ask("POST", target)
+        } catch let failure as Failure {
+            throw OperationFailure.unavailable(failure.description)
+        }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let body = Data(answer.body.utf8)
+        if answer.status == 200, let content = try? decoder.decode(Content.self, from: body) { return content }
+        let words =
+            (try? decoder.decode(Refusal.self, from: body))?.error
+            ?? "the router answered with status \(answer.status): is it of another version than this command?"
+        switch answer.status {
+        case 400: throw OperationFailure.invalid(words)
+        case 404: throw OperationFailure.unknown(words)
+        default: throw OperationFailure.unavailable(words)
+        }
+    }
+
+    private func ask(_ method: String, _ target: String, on group: any EventLoopGroup) async throws -> Answer {
+        switch way {
+        case .socket(let socket):
+            do {
+                guard let path = SocketPath(socket) else { throw IOError(errnoCode: errno, reason: "open") }
+                defer { withExtendedLifetime(path) {} }
+                return try await SocketRequest(socket: path.text, method: method, target: target).answer(on: group)
+            } catch {
+                throw Failure(
+                    description: "no answer from \(socket): does the router run, and with this configuration?"
+                )
+            }
+        case .network(let base, let token, let tokenFile):
+            return try await ask(method, target, base, token, tokenFile, on: group)
+        }
+    }
+
+    private func ask(
+        _ method: String,
+        _ target: String,
+        _ base: String,
+        _ token: String,
+        _ tokenFile: String,
+        on group: any EventLoopGroup
+    ) async throws -> Answer {
         let log = Logger(label: "carillon.api-client") { _ in SwiftLogNoOpLogHandler() }
         let lanes = try HTTPLanes(configuration: HTTPLanes.Configuration(), group: group, logger: log)
+        let request = HTTPRequest(
+            method: method,
+            url: base + target,
+            headers: [HTTPField("authorization", "Bearer " + token)],
+            timeout: .minutes(1),
+            maxResponseBytes: .mebibytes(1)
+        )
         let result = await withCheckedContinuation { continuation in
-            lanes.send(request(method, target)) { continuation.resume(returning: $0) }
+            lanes.send(request) { continuation.resume(returning: $0) }
         }
         await lanes.shutdown()
-        try await group.shutdownGracefully()
         switch result {
         case .success(let response) where response.status == 401:
             throw Failure(
@@ -65,16 +169,6 @@ package struct APIClient {
                     "no answer from \(base) (\(failure.reason.rawValue)): does the router run, and with this configuration?"
             )
         }
-    }
-
-    private func request(_ method: String, _ target: String) -> HTTPRequest {
-        HTTPRequest(
-            method: method,
-            url: base + target,
-            headers: [HTTPField("authorization", "Bearer " + token)],
-            timeout: .minutes(1),
-            maxResponseBytes: .mebibytes(1)
-        )
     }
 
     /// Where one connects to reach who listens there: any address stands for this machine.

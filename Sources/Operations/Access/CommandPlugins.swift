@@ -15,7 +15,7 @@ package struct CommandPlugins: Sendable {
     ///
     /// Throws a mistake when the program is missing that runs them.
     package init(_ configuration: Configuration? = nil, folders: [String] = []) throws(Diagnostics) {
-        var plugins = configuration?.plugins ?? Configuration.Plugins(folders: Self.besideProgram)
+        var plugins = configuration?.plugins ?? Configuration.Plugins(folders: Self.foldersBesideProgram)
         if !folders.isEmpty { (plugins.folders, plugins.pins) = (folders, [:]) }
         self.folders = plugins.folders
         host = try plugins.load(log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() })
@@ -23,7 +23,8 @@ package struct CommandPlugins: Sendable {
 
     package var platforms: KnownPlatforms { KnownPlatforms(host) }
 
-    private static var besideProgram: [String] {
+    /// Where plugins may lie that were built or installed together with this program.
+    package static var foldersBesideProgram: [String] {
         guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
             return []
         }

@@ -33,13 +33,20 @@ package struct DeliveryIDs: Sendable {
         var bytes = bytes
         bytes[6] = bytes[6] & 0x0F | version << 4
         bytes[8] = bytes[8] & 0x3F | 0x80
-        let hex = Hex.encode(bytes)
-        var parts: [Substring] = []
-        var rest = hex[...]
-        for length in [8, 4, 4, 4, 12] {
-            parts.append(rest.prefix(length))
-            rest = rest.dropFirst(length)
+        // Byte by byte, since each push has one.
+        return String(unsafeUninitializedCapacity: 36) { text in
+            var place = 0
+            for (index, byte) in bytes.enumerated() {
+                if [4, 6, 8, 10].contains(index) {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
+                }
+                for digit in [byte >> 4, byte & 0x0F] {
+                    text[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+                    place += 1
+                }
+            }
+            return place
         }
-        return parts.joined(separator: "-")
     }
 }

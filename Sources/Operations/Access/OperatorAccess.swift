@@ -5,6 +5,7 @@ import Nostr
 import Registry
 import RouterConfiguration
 import Sealing
+import Telemetry
 import Units
 
 /// The way of commands to a router's events and devices: by its files, beside the router or without it.
@@ -17,6 +18,7 @@ package struct OperatorAccess {
     }
 
     package let operations: DeviceOperations
+    package let users: UserOperations
     /// Keeps routers off for as long as this value lives.
     private let lock: StoreLock?
 
@@ -43,19 +45,31 @@ package struct OperatorAccess {
                 purpose == .changing
                 ? try RegistryStore(path: configuration.storePath)
                 : try RegistryStore(reading: configuration.storePath)
+            let registry = try Registry(
+                store: store,
+                identity: identity,
+                now: now,
+                platforms: platforms,
+                accessMode: configuration.access.mode,
+                accessRules: configuration.access.rules,
+                check: { _ in }
+            )
+            let files = OperatorFiles(configuration: configuration)
             operations = DeviceOperations(
-                registry: try Registry(
-                    store: store,
-                    identity: identity,
-                    now: now,
-                    platforms: platforms,
-                    check: { _ in }
-                ),
+                registry: registry,
                 sealer: Sealer(identity: identity.secret),
-                files: OperatorFiles(configuration: configuration),
+                files: files,
                 sender: ConfiguredTestPushes(configuration: configuration),
                 configuration: { [configuration = configuration.limited(by: platforms)] in configuration },
                 deliveryID: try DeliveryIDs(identity: identity).id,
+                traceIDs: try configuration.traceIDs(identity),
+                now: now
+            )
+            users = UserOperations(
+                registry: registry,
+                devices: operations,
+                files: files,
+                configuration: configuration,
                 now: now
             )
         } catch {
@@ -70,6 +84,13 @@ package struct OperatorAccess {
             if error.isOfStoreInUse { throw error }
             throw OperationFailure.unavailable(error.description)
         }
+    }
+}
+
+extension Configuration {
+    /// Names the traces of events; nil: no spans are exported.
+    package func traceIDs(_ identity: KeyPair) throws -> TraceIDs? {
+        try tracing.map { try TraceIDs(identity: identity, sample: $0.sample) }
     }
 }
 

@@ -4,6 +4,7 @@ import NIOCore
 import NIOPosix
 import PluginHost
 import RouterConfiguration
+import Streams
 import Units
 import YAMLReading
 
@@ -74,6 +75,7 @@ struct LonePlatform {
         let host = try configuration.plugins.load(log: log)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let lanes = try HTTPLanes(configuration: configuration.lanes, group: group, logger: log)
+        let streams = try NetworkStreams(configuration: configuration.lanes, group: group, logger: log)
         let deadlines = Task { await host.run() }
         let result: Result<Value, any Error>
         do {
@@ -81,7 +83,7 @@ struct LonePlatform {
                 platform: platform,
                 app: app,
                 configuration: block.json,
-                settings: InstanceSettings(sender: lanes, log: log)
+                settings: InstanceSettings(sender: lanes, streams: streams, log: log)
             )
             result = .success(try await body(host, transport))
         } catch {

@@ -1,4 +1,5 @@
 import Console
+import Delivery
 import Dispatch
 import EventTrace
 import PluginHost
@@ -13,25 +14,43 @@ package struct RouterConsole: ConsoleBackend {
     private static let reading = DispatchQueue(label: "carillon.console-reading", attributes: .concurrent)
 
     private let operations: DeviceOperations
+    private let users: UserOperations
+    private let logs: LogOperations
+    private let queue: QueueOperations
+    private let statistics: StatisticsOperations
     private let health: RouterHealth
     private let metrics: RouterMetrics
     private let plugins: PluginHost
+    private let statusReader: StatusReader
+    private let transports: ActiveTransports
     private let reload: @Sendable () async -> ReloadResult
     private let trace: TraceStore?
 
     /// `trace` is nil where nothing is traced.
     package init(
         operations: DeviceOperations,
+        users: UserOperations,
+        logs: LogOperations,
+        queue: QueueOperations,
+        statistics: StatisticsOperations,
         health: RouterHealth,
         metrics: RouterMetrics,
         plugins: PluginHost,
+        statusReader: StatusReader,
+        transports: ActiveTransports,
         trace: TraceStore?,
         reload: @escaping @Sendable () async -> ReloadResult
     ) {
         self.operations = operations
+        self.users = users
+        self.logs = logs
+        self.queue = queue
+        self.statistics = statistics
         self.health = health
         self.metrics = metrics
         self.plugins = plugins
+        self.statusReader = statusReader
+        self.transports = transports
         self.trace = trace
         self.reload = reload
     }
@@ -46,6 +65,17 @@ package struct RouterConsole: ConsoleBackend {
             Self.answer(
                 .success(PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals))
             )
+        case .status: Self.answer(.success(await statusReader.status(within: Self.patience)))
+        case .relays(let text): await onFiles { [statusReader] _ in try statusReader.relays(containing: text) }
+        case .users(let parameters): await onFiles { [users] _ in try users.list(UserOperations.Query(parameters)) }
+        case .user(let key): await onFiles { [users] _ in try users.show(key) }
+        case .accessRules: Self.answer(.success(users.rules))
+        case .decide(let verb, let isOfRelays, let parameters):
+            await onFiles { [users] _ in
+                try users.decide(AccessRequest(verb, isRelay: isOfRelays, parameters))
+            }
+        case .logs: Self.answer(.success(logs.report))
+        case .setLog(let parameters): Self.answer(Result { try logs.set(parameters) })
         case .explain(let event, let recipient):
             await onFiles { [trace] operations in
                 trace?.flush()
@@ -55,7 +85,33 @@ package struct RouterConsole: ConsoleBackend {
         case .device(let device): await onFiles { try $0.show(device) }
         case .removeDevice(let device): await onFiles { try $0.remove(device) }
         case .testDevice(let device, let mode): await test(device, mode)
+        case .queue(let parameters):
+            await onFiles { [queue, trace] _ in
+                trace?.flush()
+                return try queue.list(parameters)
+            }
+        case .queued(let id):
+            await onFiles { [queue, trace] _ in
+                trace?.flush()
+                return try queue.show(id)
+            }
+        case .statistics(let parameters): await onFiles { [statistics] _ in try statistics.report(parameters) }
+        case .retryQueue(let parameters): await change { try await queue.retry(parameters) }
+        case .dropQueue(let parameters): await change { try await queue.drop(parameters) }
         }
+    }
+
+    package func receive(_ call: InboundCall) async -> InboundReply? {
+        let request = InboundRequest(
+            method: call.method,
+            path: call.path,
+            query: call.query,
+            headers: call.headers,
+            body: call.body
+        )
+        let queue = QueueName(platform: call.platform, app: call.app)
+        return await transports.current.receive(request, for: queue)
+            .map { InboundReply(status: Int($0.status), headers: $0.headers, body: $0.body) }
     }
 
     private func onFiles(
@@ -69,12 +125,16 @@ package struct RouterConsole: ConsoleBackend {
         }
     }
 
-    private func test(_ device: Int64, _ mode: String?) async -> ConsoleAnswer {
+    private func change(_ body: () async throws -> any OperatorAnswer) async -> ConsoleAnswer {
         do {
-            return Self.answer(.success(try await operations.test(device, mode: mode)))
+            return Self.answer(.success(try await body()))
         } catch {
             return Self.answer(.failure(error))
         }
+    }
+
+    private func test(_ device: Int64, _ mode: String?) async -> ConsoleAnswer {
+        await change { try await operations.test(device, mode: mode) }
     }
 
     private static func answer(_ result: Result<any OperatorAnswer, any Error>) -> ConsoleAnswer {

@@ -129,6 +129,10 @@ package struct ConfigurationCheck {
 
     private func store(_ configuration: Configuration) -> [Diagnostic] {
         let place = configuration.storePlace
+        if let unusable = UnusableStore(configuration) {
+            let message = unusable.description.replacing("store.path: ", with: "", maxReplacements: 1)
+            return [mistake("store.path", place, message)]
+        }
         // What is wrong with the outbox itself is reported below.
         let lost = (try? LostRegistry.fault(configuration)).map { [mistake("store.path", place, "\($0)")] } ?? []
         return folder(of: configuration.storePath, "store.path", place) + lost

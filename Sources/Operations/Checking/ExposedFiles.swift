@@ -2,6 +2,7 @@ import Cipher
 import Foundation
 import Glibc
 import RouterConfiguration
+import Telemetry
 import YAMLReading
 
 /// Files with secrets that others can get at, although nothing is refused for it: keys of push services, and databases,
@@ -32,6 +33,9 @@ package struct ExposedFiles {
                     add(file.path, "apps.\(app).\(platform).\(file.key)", line: block.line)
                 }
             }
+        }
+        if let headers = configuration.tracing?.headersFile {
+            add(headers, "tracing.headers_file", line: configuration.tracingPlace.line)
         }
         for path in [
             configuration.storePath, configuration.outboxPath, configuration.contextPath, configuration.tracePath,

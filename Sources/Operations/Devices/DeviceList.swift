@@ -40,6 +40,7 @@ extension DeviceOverview {
     }
 
     private var nextPush: String {
+        if isBlocked == true { return "blocked" }
         if waitsForCode { return "needs a code" }
         if queuePause != nil { return "paused" }
         guard let pace else { return "-" }

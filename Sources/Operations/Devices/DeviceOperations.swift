@@ -7,6 +7,7 @@ import Pipeline
 import Registry
 import RouterConfiguration
 import Sealing
+import Telemetry
 import Units
 
 /// What operators ask about events and devices, and do to devices. The same in the router, for its API, and on its
@@ -15,13 +16,14 @@ package final class DeviceOperations: Sendable {
     /// Devices in one answer.
     package static let page = 1_000
 
-    private let registry: Registry
+    let registry: Registry
     private let sealer: Sealer
     private let files: OperatorFiles
     private let sender: any TestPushSender
     /// A reload may change it.
     private let configuration: @Sendable () -> Configuration
     private let deliveryID: @Sendable (EventID, DeviceID) -> String
+    private let traceIDs: TraceIDs?
     private let now: @Sendable () -> Timestamp
 
     package init(
@@ -31,6 +33,7 @@ package final class DeviceOperations: Sendable {
         sender: any TestPushSender,
         configuration: @escaping @Sendable () -> Configuration,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
+        traceIDs: TraceIDs? = nil,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.registry = registry
@@ -39,6 +42,7 @@ package final class DeviceOperations: Sendable {
         self.sender = sender
         self.configuration = configuration
         self.deliveryID = deliveryID
+        self.traceIDs = traceIDs
         self.now = now
     }
 
@@ -79,6 +83,11 @@ package final class DeviceOperations: Sendable {
         let asked = try mode.map { text throws(OperationFailure) in try OperatorWords.mode(text) }
         let listing = try listing(of: device)
         guard let address = try attempt({ try registry.address(of: listing.device) }) else {
+            if registry.isBlocked(listing) {
+                throw .unavailable(
+                    "device \(device) is out of use, as its account is blocked: carillon users rules says more"
+                )
+            }
             throw .unknown("there is no device \(device)")
         }
         let mode = asked ?? listing.mode ?? sender.defaultMode
@@ -149,8 +158,14 @@ package final class DeviceOperations: Sendable {
             )
             .lines
         }
+        explanation.traceID = explanation.isKnown ? traceIDs?.traceID(of: id) : nil
         for account in key.map({ [$0] }) ?? explainer.accountsNamed {
             explanation.advice += try identityLines(of: account)
+            if registry.access.isBlocked(account) {
+                explanation.advice.append(
+                    "\(NIP19.npub(account)) is blocked and is sent nothing: carillon users rules says more"
+                )
+            }
         }
         return explanation
     }
@@ -194,7 +209,7 @@ package final class DeviceOperations: Sendable {
         return listings.map { listing in
             let queue = QueueName(platform: listing.route.platform, app: listing.route.app)
             let pace = forecasts[listing.device].map(DevicePaceOverview.init)
-            return DeviceOverview(
+            var overview = DeviceOverview(
                 listing,
                 preferences(of: listing),
                 isTraced: files.trace != nil,
@@ -203,6 +218,8 @@ package final class DeviceOperations: Sendable {
                 waiting: waiting.map { $0[listing.device] ?? 0 },
                 pauses[queue]
             )
+            overview.isBlocked = registry.isBlocked(listing) ? true : nil
+            return overview
         }
     }
 

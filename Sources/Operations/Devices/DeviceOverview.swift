@@ -44,6 +44,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var queuePause: String?
     /// Whether its target belongs to another account, and nobody has shown yet that they read there.
     package var waitsForCode: Bool
+    /// True where it is out of use, as its account or the key that registered it is blocked; nil: it is not.
+    package var isBlocked: Bool?
 
     init(
         _ listing: DeviceListing,
@@ -102,6 +104,9 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         ]
         if let waiting { rows.append(("in the outbox", waiting == 0 ? "nothing" : "\(waiting) not delivered yet")) }
         rows += pace?.rows ?? []
+        if isBlocked == true {
+            rows.append(("but", "blocked, so nothing is sent to it: carillon users rules says more"))
+        }
         if waitsForCode { rows.append(("but", IdentityWords.waitsForCode)) }
         if let queuePause { rows.append(("but", queuePause)) }
         return rows.map { "\($0.0.padded(to: 14))\($0.1)" }.joined(separator: "\n")

@@ -42,6 +42,8 @@ package struct EventExplanation: OperatorAnswer, Equatable {
     package var event: String
     package var note: String
     package var isKnown: Bool
+    /// The trace of its spans, where they are exported.
+    package var traceID: String?
     /// Since when the trace is kept, RFC 3339 in UTC; nil: there is none.
     package var tracedSince: String?
     /// What is the same for everybody.
@@ -55,6 +57,7 @@ package struct EventExplanation: OperatorAnswer, Equatable {
 extension EventExplanation {
     package var text: String {
         var lines = ["event \(event)", "      \(note)"]
+        if let traceID { lines.append("trace \(traceID)") }
         lines += steps.map { "  \($0.text)" }
         for account in accounts {
             lines += ["", account.npub]

@@ -48,8 +48,14 @@ struct Explainer {
 
     /// The deliveries that `history` names without their end.
     static func unfinished(_ history: [TraceEntry]) -> Set<String> {
-        Set(history.flatMap { [$0.delivery, $0.joinedDelivery].compactMap(\.self) })
-            .subtracting(history.filter(\.isEnd).compactMap(\.delivery))
+        var ended: Set<String> = []
+        for entry in history {
+            guard let delivery = entry.delivery else { continue }
+            if entry.isEnd { ended.insert(delivery) }
+            // What failed for good may go on.
+            if entry.isRequeueing { ended.remove(delivery) }
+        }
+        return Set(history.flatMap { [$0.delivery, $0.joinedDelivery].compactMap(\.self) }).subtracting(ended)
     }
 
     /// `advice` is asked for where nothing is known.
@@ -130,6 +136,7 @@ struct Explainer {
         isRegistered: Bool,
         _ queue: QueueName?
     ) -> String {
+        let entries = entries[(entries.lastIndex(where: \.isRequeueing) ?? entries.startIndex)...]
         // The courier may be faster than those who say that it has something to do.
         let last = entries.last(where: \.isEnd) ?? entries.last(where: \.isReport) ?? entries.last { !$0.isRemark }
         guard let last else { return "" }
@@ -194,6 +201,12 @@ extension TraceEntry {
     fileprivate var queue: QueueName? {
         guard case .report(let report) = what else { return nil }
         return report.queue
+    }
+
+    /// Whether an operator had the delivery tried again.
+    fileprivate var isRequeueing: Bool {
+        guard case .report(let report) = what else { return false }
+        return report.kind == DeliveryReport.Kind.requeued.name
     }
 
     /// Whether something more is to come.

@@ -32,6 +32,8 @@ enum ReportWords {
         case .expired: "not delivered: its lifetime was over before \(place) took it"
         case .unregistered: "not delivered: the device is registered no more"
         case .moved: "the device has moved to another platform or app, where the delivery goes on"
+        case .requeued: "an operator had it tried again: it waits for its turn"
+        case .discarded: "not delivered: an operator dropped it"
         case .unreadable: "not delivered: what the outbox holds of it cannot be read"
         }
     }

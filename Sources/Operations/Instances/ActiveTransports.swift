@@ -13,6 +13,7 @@ package final class ActiveTransports: Sendable {
         var leaving: [TransportInstance] = []
         /// What those did that have ended, by queue, so that counters never go back.
         var retired: [QueueName: RequestCounts] = [:]
+        var retiredStreams: [QueueName: StreamCounts] = [:]
     }
 
     private let state: Mutex<State>
@@ -49,6 +50,7 @@ package final class ActiveTransports: Sendable {
         state.withLock { state in
             state.leaving.removeAll { $0 === instance }
             state.retired[instance.queue, default: RequestCounts()].add(instance.requests)
+            state.retiredStreams[instance.queue, default: StreamCounts()].add(instance.streams)
         }
     }
 
@@ -57,6 +59,15 @@ package final class ActiveTransports: Sendable {
         state.withLock { state in
             (state.transports.all.values + state.leaving).reduce(into: state.retired) { requests, instance in
                 requests[instance.queue, default: RequestCounts()].add(instance.requests)
+            }
+        }
+    }
+
+    /// The same for streams.
+    var streams: [QueueName: StreamCounts] {
+        state.withLock { state in
+            (state.transports.all.values + state.leaving).reduce(into: state.retiredStreams) { streams, instance in
+                streams[instance.queue, default: StreamCounts()].add(instance.streams)
             }
         }
     }
@@ -91,17 +102,21 @@ package final class TransportStatuses: Sendable {
         }
     }
 
-    /// When credentials end.
+    /// When credentials end, in the order of the queues.
+    var expiries: [(QueueName, TransportStatus.Expiry)] {
+        statuses.withLock { $0 }.sorted { $0.key < $1.key }
+            .flatMap { queue, status in status.expiries.map { (queue, $0) } }
+    }
+
+    /// The same as a metric.
     var family: MetricFamily {
         var family = MetricFamily(
             "carillon_credential_expiry_timestamp_seconds",
             .gauge,
             "When something of a transport's credentials ends, in seconds since 1970, as its plugin says."
         )
-        for (queue, status) in statuses.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
-            for expiry in status.expiries {
-                family.add(expiry.at.seconds, ["platform": queue.platform, "app": queue.app, "what": expiry.what])
-            }
+        for (queue, expiry) in expiries {
+            family.add(expiry.at.seconds, ["platform": queue.platform, "app": queue.app, "what": expiry.what])
         }
         return family
     }

@@ -71,7 +71,7 @@ extension EventFilter {
             wantedKinds: instance.wantedKinds.map { Kind($0) },
             need: instance.need,
             isAskedAfterRendering: instance.isAskedAfterRendering,
-            decide: instance.decide
+            decideTogether: instance.decide
         )
     }
 }

@@ -59,6 +59,12 @@ package struct Transports: Sendable {
         instances[queue].map(PluginTransportAdapter.init)
     }
 
+    /// What an instance answers to a request from outside; nil where nothing there takes one.
+    func receive(_ request: InboundRequest, for queue: QueueName) async -> InboundAnswer? {
+        guard let instance = instances[queue], instance.isReachable else { return nil }
+        return await instance.receive(request)
+    }
+
     /// The platforms that are served, sorted.
     package var platforms: [String] { Set(instances.keys.map(\.platform)).sorted() }
 
@@ -96,5 +102,15 @@ private struct PluginTransportAdapter: Transport {
 
     func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
         instance.deliver(delivery.notification, id: delivery.id, to: address, completion: completion)
+    }
+
+    var takesMany: Bool { instance.takesMany }
+
+    func deliver(_ attempts: [DeliveryAttempt]) {
+        instance.deliver(
+            attempts.map {
+                DeliveryOrder($0.delivery.notification, id: $0.delivery.id, to: $0.address, completion: $0.completion)
+            }
+        )
     }
 }

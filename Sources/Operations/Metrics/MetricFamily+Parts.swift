@@ -4,6 +4,7 @@ import HTTPLanes
 import Pipeline
 import PluginHost
 import RelayPool
+import Streams
 
 /// What parts tell of themselves at a moment, as metrics.
 extension MetricFamily {
@@ -67,6 +68,16 @@ extension MetricFamily {
         return [count, most]
     }
 
+    static func deadLetters(_ count: Int) -> MetricFamily {
+        var letters = MetricFamily(
+            "carillon_dead_letters",
+            .gauge,
+            "Deliveries that failed for good and are kept for carillon queue."
+        )
+        letters.add(count)
+        return letters
+    }
+
     static func intake(_ backlog: IntakeBacklog) -> [MetricFamily] {
         var events = MetricFamily("carillon_intake_events", .gauge, "Events that wait for the pipeline.")
         events.add(backlog.events)
@@ -96,6 +107,16 @@ extension MetricFamily {
         return family
     }
 
+    static func spans(_ counts: [(result: String, count: Int)]) -> MetricFamily {
+        var family = MetricFamily(
+            "carillon_tracing_spans_total",
+            .counter,
+            "Spans for the collector: sent, dropped for lack of room or of an answer, refused by the collector."
+        )
+        for (result, count) in counts { family.add(count, ["result": result]) }
+        return family
+    }
+
     static func relays(_ relays: [RelayStatus]) -> MetricFamily {
         var family = MetricFamily("carillon_relay_connections", .gauge, "Relays by whose they are and how it stands.")
         for (owner, isOperators) in [("operator", true), ("users", false)] {
@@ -105,6 +126,26 @@ extension MetricFamily {
             }
         }
         return family
+    }
+
+    static func conduct(_ book: RelayConductBook) -> [MetricFamily] {
+        var offences = MetricFamily(
+            "carillon_relay_offences_total",
+            .counter,
+            "What relays did wrong; users' relays are counted together, as users."
+        )
+        for (relay, counts) in book.offences.sorted(by: { ($0.key?.text ?? "") < ($1.key?.text ?? "") }) {
+            for offence in RelayOffence.allCases {
+                offences.add(counts[offence] ?? 0, ["relay": relay?.text ?? "users", "what": offence.rawValue])
+            }
+        }
+        var misbehaving = MetricFamily(
+            "carillon_relays_misbehaving",
+            .gauge,
+            "Relays that did wrong within the hour beyond what may be an accident."
+        )
+        misbehaving.add(book.misbehaving.count, [:])
+        return [offences, misbehaving]
     }
 
     static func lanes(_ lanes: HTTPSnapshot) -> [MetricFamily] {
@@ -135,14 +176,40 @@ extension MetricFamily {
         var begun = MetricFamily("carillon_transport_requests_total", .counter, "HTTP requests that transports made.")
         var answered = MetricFamily("carillon_transport_answers_total", .counter, "Those that were answered.")
         var failed = MetricFamily("carillon_transport_failures_total", .counter, "Those that were not, by why.")
+        var inbound = MetricFamily(
+            "carillon_transport_inbound_requests_total",
+            .counter,
+            "Requests from outside that reached transports, by the hundreds of the status they were answered with."
+        )
         for (queue, counts) in requests.sorted(by: { $0.key < $1.key }) {
+            for (hundreds, count) in counts.inbound.sorted(by: { $0.key < $1.key }) {
+                inbound.add(count, ["platform": queue.platform, "app": queue.app, "status": "\(hundreds)xx"])
+            }
             begun.add(counts.begun, ["platform": queue.platform, "app": queue.app])
             answered.add(counts.answered, ["platform": queue.platform, "app": queue.app])
             for (reason, count) in counts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
                 failed.add(count, ["platform": queue.platform, "app": queue.app, "reason": reason.rawValue])
             }
         }
-        return [begun, answered, failed]
+        return [begun, answered, failed, inbound]
+    }
+
+    static func streams(_ streams: [QueueName: StreamCounts]) -> [MetricFamily] {
+        var open = MetricFamily("carillon_transport_open_streams", .gauge, "Streams of transports that are open.")
+        var begun = MetricFamily("carillon_transport_streams_total", .counter, "Streams that transports opened.")
+        var failed = MetricFamily(
+            "carillon_transport_stream_failures_total",
+            .counter,
+            "Those that neither side closed, by why they ended."
+        )
+        for (queue, counts) in streams.sorted(by: { $0.key < $1.key }) where counts.begun > 0 {
+            open.add(counts.open, ["platform": queue.platform, "app": queue.app])
+            begun.add(counts.begun, ["platform": queue.platform, "app": queue.app])
+            for (reason, count) in counts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                failed.add(count, ["platform": queue.platform, "app": queue.app, "reason": reason.rawValue])
+            }
+        }
+        return [open, begun, failed]
     }
 
     static func plugins(_ statistics: [QueueName: TransportStatistics]) -> MetricFamily {
@@ -154,8 +221,9 @@ extension MetricFamily {
         for (queue, statistics) in statistics.sorted(by: { $0.key < $1.key }) {
             let all = [
                 ("unknown-ticket", statistics.unknownTickets), ("malformed-outcome", statistics.malformedOutcomes),
-                ("malformed-request", statistics.malformedRequests), ("deadline-missed", statistics.deadlinesMissed),
-                ("late-completion", statistics.lateCompletions),
+                ("malformed-request", statistics.malformedRequests), ("malformed-stream", statistics.malformedStreams),
+                ("deadline-missed", statistics.deadlinesMissed), ("late-completion", statistics.lateCompletions),
+                ("malformed-answer", statistics.malformedAnswers),
             ]
             for (what, count) in all {
                 family.add(count, ["platform": queue.platform, "app": queue.app, "what": what])
@@ -163,20 +231,4 @@ extension MetricFamily {
         }
         return family
     }
-}
-
-extension RelayStatus.State {
-    fileprivate var word: String {
-        switch self {
-        case .idle: "idle"
-        case .waiting: "waiting"
-        case .connecting: "connecting"
-        case .connected: "connected"
-        }
-    }
-}
-
-/// Which Carillon this is.
-package enum Version {
-    package static let current = "0.1.0"
 }

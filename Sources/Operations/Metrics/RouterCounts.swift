@@ -16,6 +16,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let isOutboxFailing = Atomic<Bool>(false)
     private let unread = Atomic<UInt64>(0)
     private let now: @Sendable () -> Timestamp
+    private let recent = Mutex(RecentFigures(start: .now()))
 
     /// How long submissions waited for their answer, by source.
     let socket = AtomicHistogram()
@@ -50,7 +51,37 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
 
     package func record(_ counts: [PipelineStep: Int]) {
         steps.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
+        keepRecent()
     }
+
+    private func keepRecent() {
+        let now = Deadline.now()
+        guard recent.withLock({ $0.wants(now: now) }) else { return }
+        let totals = totals
+        recent.withLock { $0.take(totals, now: now) }
+    }
+
+    /// Everything since the start.
+    var totals: RecentFigures.Totals {
+        var totals = RecentFigures.Totals()
+        totals.events = steps.withLock { $0.values.reduce(0, +) }
+        deliveries.withLock { deliveries in
+            for (label, count) in deliveries.outcomes where label.kind == DeliveryReport.Kind.delivered.name {
+                totals.pushes += count
+            }
+            for ends in deliveries.ends.values { totals.ends.add(ends) }
+        }
+        return totals
+    }
+
+    /// What the last minute brought.
+    var rates: RecentFigures.Rates {
+        let totals = totals
+        return recent.withLock { $0.rates(totals, now: .now()) }
+    }
+
+    /// How often each filter spared a device an event.
+    var sparedByFilter: [String: UInt64] { spared.withLock(\.self) }
 
     package func filtered(_ counts: [String: Int]) {
         spared.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
@@ -63,6 +94,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let now = now()
         deliveries.withLock { $0.add(reports, now: now) }
+        keepRecent()
     }
 
     package func attemptsBegan(_ attempts: [AttemptStart]) {

@@ -9,6 +9,7 @@ import PluginIsolation
 import RelayPool
 import RelayServer
 import RouterConfiguration
+import Telemetry
 import WebIngress
 
 /// The parts of a running router whose figures the API's `/metrics` shows.
@@ -29,6 +30,8 @@ package struct RouterMetrics: Sendable {
     private let lanes: HTTPLanes
     /// Nil: nothing is traced.
     private let trace: TraceStore?
+    /// Nil: no spans are exported.
+    private let tracer: Tracer?
 
     package init(
         counts: RouterCounts,
@@ -42,7 +45,8 @@ package struct RouterMetrics: Sendable {
         pluginProcesses: @escaping @Sendable () -> [PluginProcessReport],
         pool: RelayPool,
         lanes: HTTPLanes,
-        trace: TraceStore?
+        trace: TraceStore?,
+        tracer: Tracer? = nil
     ) {
         self.counts = counts
         self.listeners = listeners
@@ -56,6 +60,7 @@ package struct RouterMetrics: Sendable {
         self.pool = pool
         self.lanes = lanes
         self.trace = trace
+        self.tracer = tracer
     }
 
     /// Everything that there is to count, at this moment.
@@ -64,14 +69,18 @@ package struct RouterMetrics: Sendable {
         families += counts.families
         families.append(counts.filters(filterNames()))
         families.append(MetricFamily.trace(lost: trace?.shed))
+        if let tracer { families.append(MetricFamily.spans(tracer.counts)) }
         families += listeners.families
         families += MetricFamily.queues(courier.status)
         families += MetricFamily.outbox(rows: outbox.count, limit: outbox.limit)
+        families.append(MetricFamily.deadLetters(outbox.deadLetterCount))
         families += MetricFamily.intake(intake.backlog)
         families += MetricFamily.waiting(pipeline.gauges)
         families.append(MetricFamily.relays(pool.status))
+        families += MetricFamily.conduct(pool.conduct)
         families += MetricFamily.lanes(await lanes.snapshot())
         families += MetricFamily.requests(transports.requests)
+        families += MetricFamily.streams(transports.streams)
         families.append(MetricFamily.plugins(transports.current.all.mapValues(\.statistics)))
         families += MetricFamily.processes(pluginProcesses())
         families.append(transports.statuses.family)

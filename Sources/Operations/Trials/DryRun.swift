@@ -5,6 +5,7 @@ import Platforms
 import PluginHost
 import Schnorr
 import Sealing
+import Streams
 import Synchronization
 import Units
 
@@ -26,6 +27,7 @@ package final class DryRun: Sendable {
     private struct Stage {
         let transport: TransportInstance
         let recorder: RecordingHTTP
+        let streams: RecordingStreams
     }
 
     /// `blocks` are platform blocks by platform; one that is missing is the sample of `platforms`. `now` is what
@@ -61,6 +63,7 @@ package final class DryRun: Sendable {
                     mode: next.mode,
                     reductions: reductions,
                     request: request,
+                    stream: stage.streams.takeTarget(),
                     reason: outcome.reason,
                     decrypted: request.flatMap { device.decrypt($0.body) }
                 )
@@ -88,18 +91,20 @@ package final class DryRun: Sendable {
         try stages.withLock { stages in
             if let stage = stages[address.platform] { return stage }
             let recorder = RecordingHTTP { .success($0.isTokenRequest ? .token : HTTPResponse(status: 200)) }
+            let streams = RecordingStreams()
             let transport = try host.makeTransport(
                 platform: address.platform,
                 app: address.app,
                 configuration: blocks[address.platform] ?? sample(of: address.platform),
                 settings: InstanceSettings(
                     sender: recorder,
+                    streams: streams,
                     log: Logger(label: "carillon.dry-run") { _ in SwiftLogNoOpLogHandler() },
                     deliveryTimeout: .seconds(10),
                     now: now
                 )
             )
-            let stage = Stage(transport: transport, recorder: recorder)
+            let stage = Stage(transport: transport, recorder: recorder, streams: streams)
             stages[address.platform] = stage
             return stage
         }
@@ -118,6 +123,23 @@ package final class DryRun: Sendable {
     ) async -> Outcome {
         await withCheckedContinuation { continuation in
             transport.deliver(notification, id: id, to: address) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+/// Streams that end when they have begun, and where they would have led.
+private final class RecordingStreams: StreamConnector {
+    private let target = Mutex<String?>(nil)
+
+    func stream(to target: StreamTarget, _ receiver: any StreamReceiver) -> any StreamConnection {
+        self.target.withLock { $0 = "\(target.host):\(target.port)" }
+        return NoStreams().stream(to: target, receiver)
+    }
+
+    func takeTarget() -> String? {
+        target.withLock { target in
+            defer { target = nil }
+            return target
         }
     }
 }
@@ -153,6 +175,8 @@ package struct DryRunResult: Sendable {
     package var reductions: [Reduction]
     /// What the push service would have got; nil when the transport sends nothing.
     package var request: HTTPRequest?
+    /// Where a stream would have led that the transport opened, which leads nowhere here; nil when it opened none.
+    package var stream: String?
     /// The outcome's word, for when there is no request.
     package var reason: String
     /// The body as the device reads it, when it was encrypted to the device.

@@ -71,8 +71,11 @@ package struct TrialDelivery: Sendable {
 
     /// Whether something should go out and does not.
     var isFailure: Bool {
-        if case .spared = outcome { return false }
-        return request == nil
+        switch outcome {
+        case .spared: false
+        case .made(let result): result.request == nil && result.stream == nil
+        case .failed: true
+        }
     }
 }
 
@@ -107,6 +110,9 @@ extension TrialDelivery {
         case .failed(let failure): return "\(line)\n\(failure)"
         case .spared(let reason): return "\(line)\nnothing goes out: \(reason)"
         case .made(let result):
+            if result.request == nil, let stream = result.stream {
+                return "\(line)\nmode: \(modes(result))\ngoes out over a connection to \(stream), which is not tried"
+            }
             guard let request = result.request else {
                 return "\(line)\nmode: \(modes(result))\nnothing goes out: \(result.reason)"
             }
@@ -188,13 +194,17 @@ extension TrialDelivery {
             "throw_away_keys": hasThrowAwayKeys,
         ]
         if let ruleName { object["rule"] = ruleName }
+        if result.request == nil, let stream = result.stream {
+            object["stream"] = stream
+            return object
+        }
         guard let request = result.request else {
             object["error"] = "nothing goes out: \(result.reason)"
             return object
         }
         if !leftOut.isEmpty { object["left_out"] = leftOut }
         object["method"] = request.method
-        object["url"] = request.url
+        object["url"] = request.readableURL
         object["headers"] = Dictionary(request.readableHeaders.map { ($0.name, $0.value) }) { "\($0), \($1)" }
         if let text = String(validating: request.body, as: UTF8.self) {
             object["body"] = text

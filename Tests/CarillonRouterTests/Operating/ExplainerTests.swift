@@ -85,6 +85,27 @@ import Units
         return Explainer(event: event, history: history, surroundings: surroundings).explanation { ["advice"] }
     }
 
+    @Test func whatAnOperatorHasTriedAgainIsNotAtItsEndAnyMore() {
+        var history = [
+            step(.queued, of: alice, on: 1, delivery: "a", reason: "dm"),
+            report(.rejected, "a", on: 1, status: 400, reason: "payload-empty"),
+        ]
+        func outcome(_ outbox: Set<String>) -> String {
+            let surroundings = Explainer.Surroundings(outbox: outbox)
+            let explainer = Explainer(event: event, history: history, surroundings: surroundings)
+            return explainer.explanation { [] }.accounts[0].devices[0].outcome
+        }
+        #expect(outcome([]).hasPrefix("not delivered: ios/default refuses it for good"))
+        #expect(Explainer.unfinished(history) == [])
+        history.append(report(.requeued, "a", on: 1, status: 0, reason: "operator", nextDue: Self.noon))
+        #expect(Explainer.unfinished(history) == ["a"])
+        #expect(outcome(["a"]) == "an operator had it tried again: it waits for its turn")
+        history.append(report(.delivered, "a", on: 1))
+        #expect(outcome([]).hasPrefix("delivered"))
+        history.append(report(.discarded, "a", on: 1, status: 0, reason: "operator"))
+        #expect(outcome([]) == "not delivered: an operator dropped it")
+    }
+
     @Test func toldForEachAccountAndDeviceAndInOrder() {
         let explanation = explain([
             step(.waiting),

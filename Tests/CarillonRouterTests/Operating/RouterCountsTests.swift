@@ -42,8 +42,8 @@ import Units
             report(.unreadable, "x", acceptedAt: nil),
         ])
         counts.attemptsBegan([
-            AttemptStart(queue: Self.ios, attempt: 1, age: .milliseconds(20)),
-            AttemptStart(queue: Self.ios, attempt: 2, age: .seconds(9)),
+            AttemptStart(delivery: "d", queue: Self.ios, attempt: 1, age: .milliseconds(20)),
+            AttemptStart(delivery: "d", queue: Self.ios, attempt: 2, age: .seconds(9)),
         ])
         counts.queuePaused(QueuePause(queue: Self.ios, until: 1, reason: "x"))
         let labels = "platform=\"ios\",app=\"default\""

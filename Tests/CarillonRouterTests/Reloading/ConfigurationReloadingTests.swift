@@ -27,6 +27,7 @@ import Units
         ("relays: { always: [wss://relay.example.com] }\n", ["relays"]),
         ("hints: ignore\n", ["hints"]),
         ("registration: { require_session: true }\n", ["registration"]),
+        ("dead_letters: { days: 0 }\n", ["dead_letters"]),
         ("context: { wait_milliseconds: 1 }\n", ["context"]),
         ("plugins: { folders: [p], sha256: { x.so: \(String(repeating: "0", count: 64)) } }\n", []),
         ("http: { proxy: \"http://proxy.example:3128\" }\n", ["http"]),
@@ -40,6 +41,8 @@ import Units
     @Test(arguments: [
         ("carillon.key", "other.key", "identity"), ("carillon.sqlite", "other.sqlite", "store"),
         ("127.0.0.1:0", "127.0.0.1:7447", "relay"), ("{ token_file", "{ open_metrics: true, token_file", "api"),
+        ("{ token_file", "{ public_url: \"https://push.example.com\", token_file", "api"),
+        ("{ token_file", "{ trusted_proxies: 10.0.0.0/8, token_file", "api"),
     ])
     func namesOtherValuesToo(_ value: String, _ other: String, _ key: String) throws {
         let new = try Self.read(Self.start.replacing(value, with: other))

@@ -1,0 +1,239 @@
+import ArgumentParser
+import Foundation
+import Operations
+
+/// `carillon queue`
+struct Queue: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "See which pushes wait and which failed, send them again, or drop them.",
+        discussion: """
+            Pushes that failed for good are kept for a day (dead_letters: in the configuration). Never shows content, tokens or \
+            endpoints. Asks the running router; list, show and drop also work on the files of a stopped one.
+
+              carillon queue list --failed
+              carillon queue retry --since 2h --reason misconfigured
+              carillon queue drop --failed --platform ios
+            """,
+        subcommands: [List.self, Show.self, Retry.self, Drop.self]
+    )
+
+    /// `carillon queue list`
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List pushes that wait or failed.",
+            discussion: """
+                Those that failed come first. Times are in UTC.
+
+                  carillon queue list
+                  carillon queue list --failed --platform ios --since 2h
+                  carillon queue list --json | jq '.deliveries[] | .reason'
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var selection: QueueSelectionOptions
+
+        @Option(help: "How many at most, up to 1000.")
+        var limit = 100
+
+        @Option(help: "Only those behind this place, which an earlier answer gave as next.")
+        var after: String?
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() async throws {
+            var parameters = selection.parameters
+            parameters["limit"] = String(limit)
+            parameters["after"] = after
+            let access = QueueAccess(configuration: try config.readAsOwner())
+            let list = try await Asking.run { try await access.list(parameters) }
+            Asking.show(list, asJSON: json)
+        }
+    }
+
+    /// `carillon queue show`
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show all that is known of one push that waits or failed.",
+            discussion: """
+                  carillon queue show 6f1c7a52-8c1e-8d0b-9c55-0a4f6c1d2e3f
+
+                Exits with status 1 when there is none of that id.
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Argument(help: "Its id, as carillon queue list shows it.")
+        var id: String
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() async throws {
+            let access = QueueAccess(configuration: try config.readAsOwner())
+            let details = try await Asking.run { try await access.show(id) }
+            Asking.show(details, asJSON: json)
+        }
+    }
+
+    /// `carillon queue retry`
+    struct Retry: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Send pushes again that failed, and at once those that wait for a later time.",
+            discussion: """
+                They keep their ids, by which push services and apps know a repeat. What has expired meanwhile is left out, as is \
+                what is for a device that is no longer registered. A queue that is paused stays paused, unless --unpause ends that.
+
+                  carillon queue retry --since 2h --reason misconfigured --unpause
+                  carillon queue retry --failed --platform ios --dry-run
+                  carillon queue retry 6f1c7a52-8c1e-8d0b-9c55-0a4f6c1d2e3f
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var selection: QueueSelectionOptions
+
+        @Argument(help: "Ids of pushes, as carillon queue list shows them.")
+        var ids: [String] = []
+
+        @Flag(help: "Also end the pauses of the queues that they are in.")
+        var unpause = false
+
+        @Flag(help: "All of them.")
+        var all = false
+
+        @Flag(help: "Only say what would be done.")
+        var dryRun = false
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func validate() throws { try selection.require(ids, all) }
+
+        func run() async throws {
+            var parameters = selection.parameters(ids, all: all, dryRun: dryRun)
+            if unpause { parameters["unpause"] = "1" }
+            let access = QueueAccess(configuration: try config.readAsOwner())
+            let answer = try await Asking.run { [parameters] in try await access.retry(parameters) }
+            Asking.show(answer, asJSON: json)
+        }
+    }
+
+    /// `carillon queue drop`
+    struct Drop: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Drop pushes that wait or failed.",
+            discussion: """
+                Says how many there are and asks first, unless --yes. What is being sent at this moment stays.
+
+                  carillon queue drop --failed --platform ios --reason BadTopic
+                  carillon queue drop --waiting --host push.example.org --yes
+                  carillon queue drop --all --dry-run
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var selection: QueueSelectionOptions
+
+        @Argument(help: "Ids of pushes, as carillon queue list shows them.")
+        var ids: [String] = []
+
+        @Flag(help: "All of them.")
+        var all = false
+
+        @Flag(help: "Do not ask.")
+        var yes = false
+
+        @Flag(help: "Only say what would be done.")
+        var dryRun = false
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func validate() throws { try selection.require(ids, all) }
+
+        func run() async throws {
+            let access = QueueAccess(configuration: try config.readAsOwner())
+            if !dryRun, !yes {
+                let asked = selection.parameters(ids, all: all, dryRun: true)
+                let trial = try await Asking.run { try await access.drop(asked) }
+                guard trial.waiting + trial.failed > 0 else { return Asking.show(trial, asJSON: json) }
+                Terminal.error("\(trial.text). This cannot be undone. Go on? [y/N]")
+                guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
+                    Terminal.error("nothing was dropped")
+                    throw ExitCode(1)
+                }
+            }
+            let parameters = selection.parameters(ids, all: all, dryRun: dryRun)
+            let answer = try await Asking.run { try await access.drop(parameters) }
+            Asking.show(answer, asJSON: json)
+        }
+    }
+}
+
+/// Which pushes a command means.
+struct QueueSelectionOptions: ParsableArguments {
+    @Option(help: "Only those of this platform.")
+    var platform: String?
+
+    @Option(help: "Only those of this app.")
+    var app: String?
+
+    @Option(help: "Only those to this host, where users choose the endpoint.")
+    var host: String?
+
+    @Option(help: "Only those to the device of this number.")
+    var device: Int64?
+
+    @Option(
+        help: """
+            Only those whose last attempt failed so: rejected, misconfigured, retry, or a word of the push service or the \
+            plugin.
+            """
+    )
+    var reason: String?
+
+    @Option(
+        help: "Only those that failed, or were accepted, since then: 2h ago, also s, m and d, or 2026-11-22T07:00:00Z."
+    )
+    var since: String?
+
+    @Option(help: "Only those before then.")
+    var until: String?
+
+    @Flag(help: "Only those that wait.")
+    var waiting = false
+
+    @Flag(help: "Only those that failed.")
+    var failed = false
+
+    /// As the API names them.
+    var parameters: [String: String] {
+        var parameters: [String: String] = [:]
+        parameters["platform"] = platform
+        parameters["app"] = app
+        parameters["host"] = host
+        parameters["device"] = device.map { String($0) }
+        parameters["reason"] = reason
+        parameters["since"] = since
+        parameters["until"] = until
+        if waiting != failed { parameters["state"] = waiting ? "waiting" : "failed" }
+        return parameters
+    }
+
+    func parameters(_ ids: [String], all: Bool, dryRun: Bool) -> [String: String] {
+        var parameters = parameters
+        if !ids.isEmpty { parameters["id"] = ids.joined(separator: ",") }
+        if all { parameters["all"] = "1" }
+        if dryRun { parameters["dry_run"] = "1" }
+        return parameters
+    }
+
+    /// Nobody is to mean all by accident.
+    func require(_ ids: [String], _ all: Bool) throws {
+        guard parameters.isEmpty, ids.isEmpty, !all else { return }
+        throw ValidationError("this means every push: name some, as --failed or --platform do, or say --all")
+    }
+}

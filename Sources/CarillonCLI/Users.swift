@@ -1,0 +1,250 @@
+import ArgumentParser
+import CarillonRouter
+import Operations
+import Registry
+import RouterConfiguration
+
+/// `carillon users`
+struct Users: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "See who uses this router, keep somebody out, let somebody in.",
+        discussion: """
+            Users are keys with registered devices. What is decided here is kept in the registry's database and added to what \
+            the configuration says (access:). It works while the router runs, at once, and while it does not.
+
+              carillon users list --platform ios --limit 50
+              carillon users show npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg
+              carillon users block npub10el… --reason "spam" --until 30d
+              carillon users block 2001:db8:7::/48
+              carillon users unblock npub10el…
+
+            Exits with status 1 when something cannot be done.
+            """,
+        subcommands: [List.self, Show.self, Rules.self, Block.self, Unblock.self, Allow.self, Disallow.self]
+    )
+
+    /// `carillon users list`
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List users: their devices, when they registered, the last push.",
+            discussion: """
+                In the order of the keys. Times are in UTC; - stands for what is not known or not remembered any more. With \
+                --limit the last line says how to go on.
+
+                  carillon users list
+                  carillon users list --blocked
+                  carillon users list --json | jq -r '.users[] | select(.devices > 5) | .npub'
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Option(help: "Only users with devices on this platform, and only these devices.")
+        var platform: String?
+
+        @Option(help: "Only users of this app, and only their devices there.")
+        var app: String?
+
+        @Flag(help: "Only blocked keys, with devices or without.")
+        var blocked = false
+
+        @Option(help: "At most so many; all of them when left out.")
+        var limit: Int?
+
+        @Option(help: "Begin behind this key.")
+        var after: String?
+
+        @Flag(help: "Print one JSON object, with the key to go on from in next.")
+        var json = false
+
+        func validate() throws {
+            if let limit, limit < 1 { throw ValidationError("--limit: expected a number from 1 on") }
+        }
+
+        func run() async throws {
+            let access = try await Asking.run { try OperatorAccess(config.readAsOwner(), for: .reading) }
+            var list = UserList(users: [], next: after)
+            repeat {
+                let rest = limit.map { $0 - list.users.count }
+                let part = try await Asking.run { [next = list.next] in
+                    try access.users.list(
+                        UserOperations.Query(platform: platform, app: app, isBlocked: blocked, after: next, limit: rest)
+                    )
+                }
+                list.users += part.users
+                list.next = part.next
+            } while list.next != nil && list.users.count < limit ?? .max
+            Asking.show(list, asJSON: json)
+            if !json, let next = list.next { print("more: --after \(next)") }
+        }
+    }
+
+    /// `carillon users show`
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show one user: devices, relays, rules, limits. No tokens.",
+            discussion: "  carillon users show npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg"
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Argument(help: "64 hex digits or npub1….")
+        var user: String
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() async throws {
+            let overview = try await Asking.run {
+                try OperatorAccess(config.readAsOwner(), for: .reading).users.show(user)
+            }
+            Asking.show(overview, asJSON: json)
+        }
+    }
+
+    /// `carillon users rules`
+    struct Rules: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show who is blocked and who is allowed, by the configuration and by commands.",
+            discussion: "  carillon users rules --json"
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() async throws {
+            let rules = try await Asking.run { try OperatorAccess(config.readAsOwner(), for: .reading).users.rules }
+            Asking.show(rules, asJSON: json)
+        }
+    }
+
+    /// `carillon users block`
+    struct Block: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Keep a key, a network or whoever used an invitation from using this router.",
+            discussion: """
+                A blocked key cannot register, its devices are sent nothing from now on, also of what waits, and no relay is \
+                read for it. Its devices are kept, and in use again when the block ends. What it writes to others still \
+                reaches them. From a blocked network nobody connects to the relay socket and nothing is taken by the sealed \
+                ingress; registrations that come by relays have no address.
+
+                  carillon users block npub10el… --reason "spam" --until 30d
+                  carillon users block 198.51.100.0/24
+                  carillon users block --invitation 'bunker://…'
+                """
+        )
+
+        @OptionGroup var decision: DecisionOptions
+
+        @Option(help: "For the operator's memory; users are not told.")
+        var reason = ""
+
+        @Option(help: "When it ends, as in 90m, 12h or 30d; never when left out.")
+        var until: Span?
+
+        @Flag(help: "It is an invitation: what carillon keys bunker printed, or its secret alone.")
+        var invitation = false
+
+        func run() async throws {
+            try await decision.take(.block, kind: invitation ? .invitation : nil, reason: reason, until: until)
+        }
+    }
+
+    /// `carillon users unblock`
+    struct Unblock: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Take a block back.",
+            discussion: "  carillon users unblock npub10el…\n  carillon users unblock 198.51.100.0/24"
+        )
+
+        @OptionGroup var decision: DecisionOptions
+
+        @Flag(help: "It is an invitation: what carillon keys bunker printed, or its secret alone.")
+        var invitation = false
+
+        func run() async throws { try await decision.take(.unblock, kind: invitation ? .invitation : nil) }
+    }
+
+    /// `carillon users allow`
+    struct Allow: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Let a key register where not everybody may, or except a network from a larger blocked one.",
+            discussion: """
+                Who may register says access.mode in the configuration: everybody (open), who used an invitation (invited) or \
+                only who is allowed here (listed). A block of the same key or network is replaced.
+
+                  carillon users allow npub10el…
+                  carillon users allow 198.51.100.7
+                """
+        )
+
+        @OptionGroup var decision: DecisionOptions
+
+        @Option(help: "For the operator's memory.")
+        var reason = ""
+
+        @Option(help: "When it ends, as in 90m, 12h or 30d; never when left out.")
+        var until: Span?
+
+        func run() async throws { try await decision.take(.allow, reason: reason, until: until) }
+    }
+
+    /// `carillon users disallow`
+    struct Disallow: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Take back what carillon users allow did.",
+            discussion:
+                "Devices that are registered stay in use; to end that, block the key.\n\n  carillon users disallow npub10el…"
+        )
+
+        @OptionGroup var decision: DecisionOptions
+
+        func run() async throws { try await decision.take(.disallow) }
+    }
+}
+
+/// What all decisions about somebody take.
+struct DecisionOptions: ParsableArguments {
+    @OptionGroup var config: ConfigurationOption
+
+    @Argument(help: "A key (64 hex digits or npub1…), an address or a network (CIDR).")
+    var subject: String
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    func take(
+        _ verb: AccessRequest.Verb,
+        kind: AccessSubject.Kind? = nil,
+        reason: String = "",
+        until: Span? = nil
+    ) async throws {
+        try await Decision.take(
+            AccessRequest(verb, subject, kind: kind, reason: reason, span: until?.duration),
+            config,
+            asJSON: json
+        )
+    }
+}
+
+/// Has a decision taken, and prints what came of it.
+enum Decision {
+    static func take(_ request: AccessRequest, _ config: ConfigurationOption, asJSON: Bool) async throws {
+        let answer = try await Asking.run {
+            try await AccessDecision(configuration: config.readAsOwner()).take(request)
+        }
+        Asking.show(answer, asJSON: asJSON)
+    }
+}
+
+/// A span of time on the command line.
+struct Span: ExpressibleByArgument {
+    let duration: Duration
+
+    init?(argument: String) {
+        guard let duration = SpanWords.span(argument), duration > .zero else { return nil }
+        self.duration = duration
+    }
+}

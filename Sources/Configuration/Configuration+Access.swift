@@ -1,0 +1,138 @@
+import HTTPLanes
+import Logging
+import Logs
+import Nostr
+import Registry
+import RelayPool
+import Units
+import YAMLReading
+
+extension Configuration {
+    /// Who may use this router.
+    package struct Access: Sendable, Equatable {
+        package var mode = AccessMode.open
+        /// What commands decide is added to these.
+        package var rules: [AccessRule] = []
+    }
+
+    /// Where the log goes.
+    package struct Log: Sendable, Equatable {
+        package var format = LogFormat.auto
+        /// Nil: what the command line says.
+        package var level: Logger.Level?
+    }
+}
+
+/// Reads who or what operators mean, in the configuration and on the command line.
+package enum AccessWords {
+    package static let users =
+        "a key (64 hex digits or npub1…), an address or a network, as in 10.1.2.0/24 or 2001:db8::/48"
+    package static let relays = "a relay's URL, a host's name, or *. and the end of one, as in *.example.com"
+
+    /// A key or a network; nil: `text` is neither.
+    package static func user(_ text: String) -> AccessSubject? {
+        if let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text) { return .key(key) }
+        return AddressBlock(text).map { .network($0.text) }
+    }
+
+    package static func relay(_ text: String) -> AccessSubject? { RelayPattern(text).map { .relay($0.text) } }
+}
+
+extension ConfigurationReader {
+    func access(_ value: YAMLValue?, invitationsNeed secretFile: String?) -> Configuration.Access {
+        var access = Configuration.Access()
+        guard let value, let mapping = value.mapping(keys: ["mode", "allow", "block", "block_relays"]) else {
+            return access
+        }
+        if let mode = mapping["mode"] {
+            access.mode = mode.choice(AccessMode.allCases.map(\.rawValue)).flatMap { AccessMode(rawValue: $0) } ?? .open
+            if access.mode == .invited, secretFile == nil {
+                mode.mistake("expected registration.secret_file as well: without it everybody can invite themselves")
+            }
+        }
+        func rules(_ key: String, isBlock: Bool, _ subject: (String) -> AccessSubject?, _ expected: String) {
+            for value in mapping[key]?.oneOrMore() ?? [] {
+                guard let text = value.string() else { continue }
+                guard let subject = subject(text) else {
+                    value.mistake("expected \(expected)")
+                    continue
+                }
+                access.rules.append(AccessRule(subject, isBlock: isBlock, madeAt: .epoch, isConfigured: true))
+            }
+        }
+        rules("allow", isBlock: false, AccessWords.user, AccessWords.users)
+        rules("block", isBlock: true, AccessWords.user, AccessWords.users)
+        rules("block_relays", isBlock: true, AccessWords.relay, AccessWords.relays)
+        return access
+    }
+
+    func log(_ value: YAMLValue?) -> Configuration.Log {
+        var log = Configuration.Log()
+        guard let mapping = value?.mapping(keys: ["format", "level"]) else { return log }
+        log.format =
+            mapping["format"]?.choice(LogFormat.allCases.map(\.rawValue)).flatMap { LogFormat(rawValue: $0) } ?? .auto
+        log.level = mapping["level"]?.choice(Logger.Level.allCases.map(\.rawValue)).flatMap {
+            Logger.Level(rawValue: $0)
+        }
+        return log
+    }
+}
+
+extension ConfigurationSchema {
+    static var access: SchemaParts.Member {
+        (
+            "access",
+            SchemaParts.mapping(
+                "Who may use this router. What the commands users and relays decide is added.",
+                [
+                    (
+                        "mode",
+                        SchemaParts.choice(
+                            "Who may register: everybody, who used an invitation, or who is allowed by name; open when left out.",
+                            AccessMode.allCases.map(\.rawValue)
+                        )
+                    ),
+                    (
+                        "allow",
+                        SchemaParts.oneOrMore("Keys that may register, and networks excepted from larger blocked ones.")
+                    ),
+                    (
+                        "block",
+                        SchemaParts.oneOrMore("Keys that may not use this router, and networks that may not connect.")
+                    ),
+                    (
+                        "block_relays",
+                        SchemaParts.oneOrMore(
+                            "Relays of users that are never connected to: URLs, hosts, *.example.com."
+                        )
+                    ),
+                ]
+            )
+        )
+    }
+
+    static var log: SchemaParts.Member {
+        (
+            "log",
+            SchemaParts.mapping(
+                "How the log looks.",
+                [
+                    (
+                        "format",
+                        SchemaParts.choice(
+                            "auto: native fields where standard error is the journal, else text.",
+                            LogFormat.allCases.map(\.rawValue)
+                        )
+                    ),
+                    (
+                        "level",
+                        SchemaParts.choice(
+                            "From which level on; the command line has the last word.",
+                            Logger.Level.allCases.map(\.rawValue)
+                        )
+                    ),
+                ]
+            )
+        )
+    }
+}

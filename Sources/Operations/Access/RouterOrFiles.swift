@@ -1,0 +1,80 @@
+import Foundation
+import RouterConfiguration
+
+/// Asks the router that has a configuration's store, for commands that work on its files where none does.
+struct RouterOrFiles {
+    private let configuration: Configuration
+
+    init(configuration: Configuration) {
+        self.configuration = configuration
+    }
+
+    /// Nil where no router answers. Throws an ``OperationFailure`` with its words for a refusal.
+    func ask<Answer: OperatorAnswer>(
+        _ method: String,
+        _ path: String,
+        _ parameters: [String: String]
+    ) async throws -> Answer? {
+        guard let client = try? APIClient(configuration: configuration) else { return nil }
+        do {
+            return try await client.answer(method, Self.target(path, parameters))
+        } catch is APIClient.Failure {
+            return nil
+        }
+    }
+
+    /// The same for what only a router can do. Throws an ``OperationFailure`` where none answers, too.
+    func require<Answer: OperatorAnswer>(
+        _ method: String,
+        _ path: String,
+        _ parameters: [String: String],
+        toDo what: String
+    ) async throws -> Answer {
+        do {
+            return try await APIClient(configuration: configuration).answer(method, Self.target(path, parameters))
+        } catch let failure as APIClient.Failure {
+            throw OperationFailure.unavailable("only a running router can \(what): \(failure)")
+        }
+    }
+
+    private static func target(_ path: String, _ parameters: [String: String]) -> String {
+        let query = parameters.sorted { $0.key < $1.key }.map { name, value in
+            name + "=" + (value.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "")
+        }
+        return query.isEmpty ? path : path + "?" + query.joined(separator: "&")
+    }
+
+    /// The files, for changes. Throws an ``OperationFailure`` where a router has them after all.
+    func files() throws -> OperatorAccess {
+        do {
+            return try OperatorAccess(configuration, for: .changing)
+        } catch let error as StoreLockError where error.isOfStoreInUse {
+            throw OperationFailure.unavailable(
+                "\(error), and does not answer: wait a moment, or say api: in its configuration"
+            )
+        }
+    }
+}
+
+extension APIClient {
+    private struct Refusal: Decodable {
+        var error: String
+    }
+
+    /// The content of the answer. Throws an ``OperationFailure`` with the router's words for a refusal, and a `Failure`
+    /// where there is no answer.
+    func answer<Content: OperatorAnswer>(_ method: String, _ target: String) async throws -> Content {
+        let answer = try await ask(method, target)
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let body = Data(answer.body.utf8)
+        if answer.status == 200, let content = try? decoder.decode(Content.self, from: body) { return content }
+        let words = (try? decoder.decode(Refusal.self, from: body))?.error
+        let text = words ?? "the router answered with status \(answer.status): is it of another version?"
+        switch answer.status {
+        case 400: throw OperationFailure.invalid(text)
+        case 404: throw OperationFailure.unknown(text)
+        default: throw OperationFailure.unavailable(text)
+        }
+    }
+}

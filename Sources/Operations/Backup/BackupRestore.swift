@@ -1,0 +1,232 @@
+import Backup
+import Cipher
+import Delivery
+import Foundation
+import Glibc
+import Nostr
+import RouterConfiguration
+
+/// Reads a whole backup and says what is inside. Changes nothing.
+package struct BackupVerification {
+    private let path: String
+    private let keyFile: String?
+
+    /// `keyFile` is tried where the backup has no key in it.
+    package init(path: String, keyFile: String? = nil) {
+        self.path = path
+        self.keyFile = keyFile
+    }
+
+    /// Checks digests, databases, versions and the key. Copies the databases to a folder of their own in `folder`.
+    ///
+    /// Throws a ``BackupError`` for the first thing that is wrong, a `StoreFault` for a database that this version does
+    /// not read, and `Diagnostics` for a key that cannot be used.
+    package func run(
+        folder: String,
+        passphrase: () throws -> [UInt8],
+        progress: StoreSnapshot.Progress = { _, _ in }
+    ) throws -> BackupReport {
+        let work = try WorkFolder(prefix: folder + "/carillon-verify-")
+        let reader = try BackupReader(path: path, passphrase: passphrase)
+        let total = reader.manifest.files.reduce(0) { $0 + $1.size }
+        var done: Int64 = 0
+        try reader.extract { file in
+            file.role == .key || file.role.isEssential ? work.file(file.role.rawValue) : nil
+        } progress: {
+            done += Int64($0)
+            progress(done, total)
+        }
+        let inside = work.file(BackupRole.key.rawValue)
+        let hasKey = reader.manifest.files.contains { $0.role == .key }
+        let identity = try (hasKey ? inside : keyFile).map { try IdentityFile(path: $0).read() }
+        let contents = try BackupContents(
+            registry: work.file(BackupRole.registry.rawValue),
+            outbox: work.file(BackupRole.outbox.rawValue),
+            identity: identity
+        )
+        if let damage = contents.damage { throw BackupError("the backup is of no use: \(damage)") }
+        guard contents.owner == reader.manifest.identity else {
+            throw BackupError("the backup is damaged: its registry belongs to another router than its manifest says")
+        }
+        if let identity, let owner = contents.owner, identity.publicKey.hex != owner {
+            throw BackupError("the key does not fit: the backup is of another router")
+        }
+        return BackupReport(
+            reader.manifest,
+            contents,
+            backup: path,
+            isEncrypted: reader.isEncrypted,
+            keyFits: identity.map { _ in true }
+        )
+    }
+}
+
+/// Puts a backup back as a store.
+package struct BackupRestore {
+    /// What was done.
+    package struct Report: OperatorAnswer {
+        package let store: String
+        package let key: String?
+        package let files: String?
+        package let npub: String?
+        package let devices: Int
+        package let waiting: Int
+        package let dropped: Int
+        package let madeAt: String
+        /// What to do next, a sentence each.
+        package let next: [String]
+
+        package var text: String {
+            var lines = ["Restored \(store): \(devices) devices, \(waiting) deliveries that wait."]
+            if dropped > 0 { lines.append("\(dropped) deliveries that waited were left out.") }
+            if let files { lines.append("Other files of the backup are in \(files).") }
+            lines.append("Next:")
+            return (lines + next.map { "  - \($0)" }).joined(separator: "\n")
+        }
+    }
+
+    private let path: String
+    private let store: String
+    private let keyFile: String
+    private let dropsWaiting: Bool
+    private let reached: (StagedStore.Step) throws -> Void
+
+    /// `keyFile` is where the router's key goes; nil: beside the store. `reached` is for tests.
+    package init(
+        path: String,
+        store: String,
+        keyFile: String? = nil,
+        dropsWaiting: Bool = false,
+        reached: @escaping (StagedStore.Step) throws -> Void = { _ in }
+    ) {
+        self.path = path
+        self.store = store
+        let folder = URL(fileURLWithPath: store).deletingLastPathComponent()
+        self.keyFile = keyFile ?? folder.appending(path: "carillon.key").path
+        self.dropsWaiting = dropsWaiting
+        self.reached = reached
+    }
+
+    /// Puts everything in place, or nothing. Where an earlier attempt was interrupted after all was there it is
+    /// finished, and nil comes back.
+    ///
+    /// Throws a ``BackupError``, a `StoreLockError` while a router runs there, and a `StoreFault`.
+    package func run(
+        passphrase: () throws -> [UInt8],
+        progress: StoreSnapshot.Progress = { _, _ in }
+    ) throws -> Report? {
+        let folder = URL(fileURLWithPath: store).deletingLastPathComponent().path
+        var isFolder = ObjCBool(false)
+        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
+            throw BackupError("the folder \(folder) is missing: make it, for the user that runs Carillon, mode 700")
+        }
+        let lock = try StoreLock(store: store)
+        defer { withExtendedLifetime(lock) {} }
+        let staged = StagedStore(store: store, reached: reached)
+        if staged.state == .ready {
+            try staged.finish()
+            return nil
+        }
+        if let obstacle = staged.obstacle {
+            throw BackupError(
+                "\(obstacle) is there already, and nothing is written over: move it away, or choose another store"
+            )
+        }
+        let reader = try BackupReader(path: path, passphrase: passphrase)
+        try staged.begin()
+        let report = try fill(staged, reader, progress)
+        try staged.declareReady()
+        try staged.finish()
+        return report
+    }
+
+    private func fill(
+        _ staged: StagedStore,
+        _ reader: BackupReader,
+        _ progress: StoreSnapshot.Progress
+    ) throws -> Report {
+        let manifest = reader.manifest
+        let total = manifest.files.reduce(0) { $0 + $1.size }
+        var done: Int64 = 0
+        let staging = StagedStore.folder(of: store)
+        try reader.extract { file in
+            switch file.role {
+            case .key: staging + "/key"
+            case let role where role.suffix != nil: staged.place(of: role)
+            default: staged.place(of: nil) + "/" + file.name
+            }
+        } progress: {
+            done += Int64($0)
+            progress(done, total)
+        }
+        let hasKey = manifest.files.contains { $0.role == .key }
+        let identity = try hasKey ? IdentityFile(path: staging + "/key").read() : nil
+        let outbox = staged.place(of: .outbox)
+        let before = try BackupContents(registry: staged.place(of: .registry), outbox: outbox, identity: identity)
+        if let damage = before.damage { throw BackupError("the backup is of no use: \(damage)") }
+        if let identity, let owner = before.owner, identity.publicKey.hex != owner {
+            throw BackupError("the backup is of no use: its key is another router's")
+        }
+        let dropped =
+            dropsWaiting && FileManager.default.fileExists(atPath: outbox) ? try Outbox.dropWaiting(at: outbox) : 0
+        if let identity { try place(identity, from: staging + "/key") }
+        let others = manifest.files.contains { $0.role != .key && $0.role.suffix == nil }
+        return Report(
+            store: store,
+            key: hasKey ? keyFile : nil,
+            files: others ? staged.filesFolder : nil,
+            npub: manifest.identity.flatMap(PublicKey.init(hex:)).map(NIP19.npub),
+            devices: before.devices,
+            waiting: dropsWaiting ? 0 : before.waiting,
+            dropped: dropped,
+            madeAt: BackupReport(manifest, before, backup: path, isEncrypted: reader.isEncrypted, keyFits: nil).madeAt,
+            next: next(manifest, before, hasKey: hasKey, hasOthers: others)
+        )
+    }
+
+    /// At its place before anything else, so that a store never is there without its key.
+    private func place(_ identity: KeyPair, from file: String) throws {
+        if FileManager.default.fileExists(atPath: keyFile) {
+            guard try IdentityFile(path: keyFile).read().publicKey == identity.publicKey else {
+                throw BackupError("\(keyFile) is another router's key, and nothing is written over: see --key")
+            }
+        } else {
+            guard let bytes = FileManager.default.contents(atPath: file) else {
+                throw BackupError("cannot read \(file)")
+            }
+            let number = NewSecretFile.create(keyFile, Array(bytes))
+            guard number == 0 else {
+                throw BackupError("cannot make \(keyFile): \(String(cString: strerror(number)))")
+            }
+        }
+        unlink(file)
+    }
+
+    private func next(
+        _ manifest: BackupManifest,
+        _ contents: BackupContents,
+        hasKey: Bool,
+        hasOthers: Bool
+    ) -> [String] {
+        var steps: [String] = []
+        if hasKey {
+            steps.append("have the configuration say store.path \(store) and identity.key_file \(keyFile)")
+        } else {
+            let key = manifest.identity.flatMap(PublicKey.init(hex:)).map(NIP19.npub) ?? "the router"
+            steps.append("put the key of \(key) where identity.key_file says; it is not in the backup")
+            steps.append("have the configuration say store.path \(store)")
+        }
+        if hasOthers { steps.append("look through \(store)-files and move what you need to its place") }
+        if !manifest.isFinal {
+            steps.append("see that the router of which this is a backup never runs again: both would push everything")
+        }
+        if contents.waiting > 0, !dropsWaiting, !manifest.isFinal {
+            steps.append(
+                "\(contents.waiting) deliveries wait. Those that the other router sent after the backup was made are sent "
+                    + "again, under the same id. To leave them out, restore anew with --drop-waiting"
+            )
+        }
+        steps.append("carillon check, then start the router")
+        return steps
+    }
+}

@@ -1,0 +1,187 @@
+import Delivery
+import EventTrace
+import Nostr
+import Notifications
+import Units
+
+/// Deliveries that wait or failed, as an operator chose them.
+package struct QueueList: OperatorAnswer, Equatable {
+    package struct Item: Codable, Sendable, Equatable {
+        package var id: String
+        /// `waiting` or `failed`.
+        package var state: String
+        package var platform: String
+        package var app: String
+        package var device: Int64
+        /// The event that it came of; nil: the trace does not know.
+        package var event: String?
+        /// What the push service may see; nil: what is kept of it cannot be read.
+        package var mode: String?
+        /// How the last attempt failed: `rejected`, `misconfigured` or `retry`.
+        package var outcome: String?
+        package var status: Int?
+        package var reason: String?
+        package var attempts: Int
+        package var acceptedAt: String
+        package var failedAt: String?
+        package var dueAt: String?
+        package var expiresAt: String?
+        /// How much the outbox holds of it.
+        package var bytes: Int
+    }
+
+    package var deliveries: [Item]
+    /// What to ask for to see more; nil: that was all.
+    package var next: String?
+
+    package var text: String {
+        guard !deliveries.isEmpty else { return "no such deliveries" }
+        let head = ["ID", "STATE", "QUEUE", "DEVICE", "LAST FAILURE", "ATTEMPTS", "SINCE", "NEXT TRY"]
+        let rows = deliveries.map { item in
+            [
+                item.id, item.state, "\(item.platform)/\(item.app)", "\(item.device)", item.failure ?? "-",
+                "\(item.attempts)", Self.short(item.failedAt ?? item.acceptedAt),
+                item.dueAt.map(Self.short) ?? (item.failedAt == nil ? "its turn" : "-"),
+            ]
+        }
+        let lines = TextTable.lines([head] + rows)
+        return (lines + (next.map { ["", "More: --after \($0)"] } ?? [])).joined(separator: "\n")
+    }
+
+    private static func short(_ stamp: String) -> String { "\(stamp.prefix(19))Z" }
+}
+
+extension QueueList.Item {
+    init(_ entry: QueueEntry, event: EventID?) {
+        id = entry.id
+        state = entry.failedAt == nil ? "waiting" : "failed"
+        platform = entry.queue.platform
+        app = entry.queue.app
+        device = entry.device.rawValue
+        self.event = event?.hex
+        mode = entry.mode?.name
+        outcome = entry.failure?.kind.rawValue
+        status = entry.failure.flatMap { $0.status == 0 ? nil : Int($0.status) }
+        reason = entry.failure?.reason
+        attempts = entry.attempts
+        acceptedAt = UTCTime(entry.acceptedAt).stamp
+        failedAt = entry.failedAt.map { UTCTime($0).stamp }
+        dueAt = entry.due.map { UTCTime($0).stamp }
+        expiresAt = entry.expiresAt.map { UTCTime($0).stamp }
+        bytes = entry.size.bytes
+    }
+
+    /// How the last attempt failed, in a few words.
+    var failure: String? {
+        outcome.map { outcome in
+            let said = ReportWords.said(status ?? 0, reason ?? "", to: outcome)
+            return said.isEmpty ? outcome : "\(outcome) (\(said))"
+        }
+    }
+}
+
+/// All that is known of the deliveries with an id: one, but for what is being sent again at this moment.
+package struct QueueDetails: OperatorAnswer, Equatable {
+    package struct Delivery: Codable, Sendable, Equatable {
+        package var item: QueueList.Item
+        /// The device's owner; nil: the device is no longer registered.
+        package var npub: String?
+        /// What the owner calls it.
+        package var deviceName: String?
+        /// Why its queue is paused, in words; nil: it is not.
+        package var pause: String?
+        /// When it is dropped at the latest, where it failed.
+        package var keptUntil: String?
+    }
+
+    package var deliveries: [Delivery]
+
+    package var text: String { deliveries.map(Self.lines).joined(separator: "\n\n") }
+
+    private static func lines(_ delivery: Delivery) -> String {
+        let item = delivery.item
+        let name = delivery.deviceName.map { $0.isEmpty ? "" : "'\($0)' " } ?? ""
+        let unowned = item.device < 0 ? "of the sealed ingress" : "no longer registered"
+        let owner = delivery.npub.map { "\(name)of \($0)" } ?? unowned
+        var rows = [
+            ["delivery", item.id], ["state", item.state], ["queue", "\(item.platform)/\(item.app)"],
+            ["device", "\(item.device), \(owner)"],
+            ["event", item.event ?? "not known: the trace is off, or does not reach back so far"],
+            ["mode", item.mode ?? "cannot be read"], ["held", "\(item.bytes) bytes"], ["accepted", item.acceptedAt],
+            ["attempts", "\(item.attempts)"],
+        ]
+        if let failure = item.failure { rows.append(["last failure", failure]) }
+        if let failed = item.failedAt { rows.append(["failed", failed]) }
+        if let due = item.dueAt { rows.append(["next try", due]) }
+        if let expires = item.expiresAt { rows.append(["expires", expires]) }
+        if let kept = delivery.keptUntil { rows.append(["kept until", kept]) }
+        if let pause = delivery.pause { rows.append(["pause", pause]) }
+        if let event = item.event { rows.append(["its way", "carillon explain \(event)"]) }
+        if item.failedAt != nil { rows.append(["send again", "carillon queue retry \(item.id)"]) }
+        return TextTable.lines(rows).joined(separator: "\n")
+    }
+}
+
+/// What became of deliveries that an operator wants to be sent.
+package struct QueueRetry: OperatorAnswer, Equatable {
+    package struct Skipped: Codable, Sendable, Equatable {
+        /// `expired`, `unregistered` or `unreadable`.
+        package var why: String
+        package var count: Int
+    }
+
+    package var dryRun: Bool
+    /// They had failed, and are sent again.
+    package var retried = 0
+    /// They waited for a later time, and are due now.
+    package var hastened = 0
+    package var skipped: [Skipped] = []
+    /// Queues that were paused and go on.
+    package var unpaused: [String] = []
+    /// Queues that stay paused, and why.
+    package var paused: [String] = []
+
+    package var text: String {
+        let would = dryRun ? "would be " : ""
+        var lines = [
+            "\(would)sent again: \(retried) that had failed",
+            "\(would)due now: \(hastened) that waited for a later time",
+        ]
+        for skipped in skipped { lines.append("\(skipped.count) left out: \(Self.words(skipped.why))") }
+        for queue in unpaused { lines.append("\(queue) \(dryRun ? "would go" : "goes") on: its pause is over") }
+        for queue in paused { lines.append("\(queue), so what is in it waits; --unpause ends the pause") }
+        return lines.joined(separator: "\n")
+    }
+
+    mutating func skip(_ why: String) {
+        if let index = skipped.firstIndex(where: { $0.why == why }) {
+            skipped[index].count += 1
+        } else {
+            skipped.append(Skipped(why: why, count: 1))
+        }
+    }
+
+    private static func words(_ why: String) -> String {
+        switch why {
+        case "expired": "what they tell of is over (expired)"
+        case "unregistered": "their device is no longer registered"
+        case "unreadable": "what is kept of them cannot be read"
+        default: why
+        }
+    }
+}
+
+/// What became of deliveries that an operator wants to drop.
+package struct QueueDropped: OperatorAnswer, Equatable {
+    package var dryRun: Bool
+    package var waiting = 0
+    package var failed = 0
+    /// An attempt was under way, so they stay.
+    package var underWay = 0
+
+    package var text: String {
+        let words = "\(waiting) that wait and \(failed) that failed"
+        let line = dryRun ? "would drop \(words)" : "dropped \(words.replacing("wait ", with: "waited "))"
+        return underWay == 0 ? line : line + "\n\(underWay) stay: an attempt is under way"
+    }
+}

@@ -1,0 +1,118 @@
+import Delivery
+import Units
+
+/// Counts by day, perhaps divided by something.
+package struct StatisticsReport: OperatorAnswer, Equatable {
+    package enum Division: String, Sendable, CaseIterable {
+        case platform, app, mode, language
+    }
+
+    package struct Row: Codable, Sendable, Equatable {
+        /// As in `2026-11-22`, in UTC.
+        package var day: String
+        /// Which platform, app, mode or language; empty: all of them, or not known.
+        package var name = ""
+        package var matched = 0
+        package var suppressed = 0
+        package var delivered = 0
+        package var failed = 0
+        package var expired = 0
+        /// Registered devices, when they were last counted on that day; nil: they were not.
+        package var devices: Int?
+    }
+
+    /// `platform`, `app`, `mode` or `language`; nil: not divided.
+    package var by: String?
+    package var since: String
+    package var until: String
+    /// By day, and by name within each.
+    package var rows: [Row]
+
+    package init(_ figures: [DailyFigure: Int], by division: Division?, days: ClosedRange<Int>) {
+        by = division?.rawValue
+        since = Self.date(days.lowerBound)
+        until = Self.date(days.upperBound)
+        struct Key: Hashable, Comparable {
+            let day: Int
+            let name: String
+
+            static func < (left: Key, right: Key) -> Bool { (left.day, left.name) < (right.day, right.name) }
+        }
+        var rows: [Key: Row] = [:]
+        for (figure, count) in figures where days.contains(figure.day) {
+            let name =
+                switch division {
+                case nil: ""
+                case .platform: figure.platform
+                case .app: figure.app
+                case .mode: figure.mode
+                case .language: figure.language
+                }
+            let key = Key(day: figure.day, name: name)
+            rows[key, default: Row(day: Self.date(figure.day), name: name)].add(figure.what, count)
+        }
+        self.rows = rows.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    package var text: String {
+        guard !rows.isEmpty else { return "nothing was counted from \(since) to \(until)" }
+        guard let by else { return Self.table("DAY", rows.map { ($0.day, $0) }) }
+        var sums: [String: Row] = [:]
+        for row in rows { sums[row.name, default: Row(day: "")].merge(row) }
+        let named = sums.sorted { $0.key < $1.key }.map { ($0.key.isEmpty ? "-" : $0.key, $0.value) }
+        return Self.table(by.uppercased(), named) + "\n\nfrom \(since) to \(until), devices as last counted"
+    }
+
+    /// The rows as RFC 4180 has them, with a head.
+    package var csv: String {
+        let head = "day,\(by ?? "name"),devices,matched,suppressed,delivered,failed,expired"
+        let lines = rows.map { row in
+            let numbers = [row.matched, row.suppressed, row.delivered, row.failed, row.expired].map(String.init)
+            let cells = [row.day, Self.cell(row.name), row.devices.map(String.init) ?? ""] + numbers
+            return cells.joined(separator: ",")
+        }
+        return ([head] + lines).joined(separator: "\r\n")
+    }
+
+    private static func table(_ first: String, _ rows: [(name: String, row: Row)]) -> String {
+        let head = [first, "DEVICES", "MATCHED", "SUPPRESSED", "DELIVERED", "FAILED", "EXPIRED"]
+        let lines = rows.map { name, row in
+            [name, row.devices.map { "\($0)" } ?? "-"]
+                + [row.matched, row.suppressed, row.delivered, row.failed, row.expired].map { "\($0)" }
+        }
+        return TextTable.lines([head] + lines).joined(separator: "\n")
+    }
+
+    private static func cell(_ text: String) -> String {
+        text.contains(where: { $0 == "," || $0 == "\"" || $0.isNewline })
+            ? "\"" + text.replacing("\"", with: "\"\"") + "\"" : text
+    }
+
+    private static func date(_ day: Int) -> String {
+        String(UTCTime(Timestamp(milliseconds: Int64(day) * 86_400_000)).stamp.prefix(10))
+    }
+}
+
+extension StatisticsReport.Row {
+    fileprivate mutating func add(_ what: DailyFigure.What, _ count: Int) {
+        switch what {
+        case .matched: matched += count
+        case .suppressed: suppressed += count
+        case .delivered: delivered += count
+        case .failed: failed += count
+        case .expired: expired += count
+        case .devices: devices = (devices ?? 0) + count
+        }
+    }
+
+    /// Adds what a later day brought.
+    fileprivate mutating func merge(_ later: Self) {
+        matched += later.matched
+        suppressed += later.suppressed
+        delivered += later.delivered
+        failed += later.failed
+        expired += later.expired
+        // They are the same devices, counted again.
+        devices = later.devices ?? devices
+    }
+}

@@ -1,0 +1,151 @@
+import Registry
+import RelayPool
+import Units
+
+/// The relays that a running router knows, and how it stands with each.
+package struct RelayList: OperatorAnswer, Equatable {
+    /// Words of a relay, cleaned.
+    package struct Words: Codable, Sendable, Equatable {
+        /// `NOTICE`, `CLOSED` or `OK`.
+        package var command: String
+        package var text: String
+        package var at: String
+    }
+
+    package struct Relay: Codable, Sendable, Equatable {
+        package var url: String
+        /// `connected`, `connecting`, `waiting` or `idle`.
+        package var state: String
+        /// `operator`, where the configuration names it, else `users`.
+        package var whose: String
+        /// Keys that are watched there.
+        package var keys = 0
+        /// Accounts that something is watched for there; nil: nobody counted.
+        package var users: Int?
+        /// Whether it is asked for kinds alone, since it does not allow so many keys.
+        package var isAskedByKind = false
+        /// REQs sent so far.
+        package var requests = 0
+        /// Events that were read from it, since the start.
+        package var events: UInt64 = 0
+        /// Subscriptions that it closed and events that it did not take, since the start.
+        package var refusals: UInt64 = 0
+        /// What it did wrong since the start, by the words of `RelayOffence`.
+        package var offences: [String: UInt64] = [:]
+        /// What of that it does too often at this moment.
+        package var misbehaves: [String] = []
+        package var lastWords: [Words] = []
+        /// Up to when all that it had was read; nil: it never was.
+        package var readUpTo: String?
+        /// When it is tried next; nil: it is not waited for.
+        package var nextTry: String?
+        /// Why the last connection ended, one word.
+        package var lastFailure: String?
+    }
+
+    package var relays: [Relay]
+    /// Relays of users that are not connected to, by the operator's rules.
+    package var blocked: [AccessRuleReport]
+
+    package init(_ relays: [Relay], blocked: [AccessRule] = []) {
+        self.relays = relays.sorted { ($0.state, $0.url) < ($1.state, $1.url) }
+        self.blocked = blocked.map { AccessRuleReport($0) }
+    }
+
+    package var text: String {
+        guard !relays.isEmpty else {
+            return (["no relays: none under relays.always, and no user has named one"] + blockLines).joined(
+                separator: "\n"
+            )
+        }
+        let head = [
+            "RELAY", "STATE", "WHOSE", "KEYS", "REQUESTS", "EVENTS", "REFUSALS", "LAST FAILURE", "NEXT TRY", "",
+        ]
+        let rows = relays.map { relay in
+            [
+                relay.url, relay.state, relay.whose, "\(relay.keys)\(relay.isAskedByKind ? " by kind" : "")",
+                "\(relay.requests)", "\(relay.events)", "\(relay.refusals)", relay.lastFailure ?? "-",
+                Self.minute(relay.nextTry),
+                relay.misbehaves.isEmpty ? "" : "misbehaves: \(relay.misbehaves.joined(separator: ", "))",
+            ]
+        }
+        return (TextTable.lines([head] + rows) + blockLines).joined(separator: "\n")
+    }
+
+    /// Everything about each, a line a fact.
+    package var details: String {
+        relays.map { relay in
+            var lines = [
+                relay.url,
+                "  state      \(relay.state), \(relay.whose == "operator" ? "of the configuration" : "named by users")",
+                "  watched    \(relay.keys) keys\(relay.users.map { " of \($0) accounts" } ?? "")"
+                    + (relay.isAskedByKind ? ", asked for by kind" : ""),
+                "  asked      \(relay.requests) requests, \(relay.events) events came, \(relay.refusals) refusals",
+                "  read       \(relay.readUpTo.map { "up to \(Self.minute($0))" } ?? "not to the end yet")",
+            ]
+            if let failure = relay.lastFailure { lines.append("  failure    \(failure)") }
+            if let next = relay.nextTry { lines.append("  next try   \(Self.minute(next))") }
+            for words in relay.lastWords {
+                lines.append("  said       \(Self.minute(words.at)) \(words.command): \(words.text)")
+            }
+            for (offence, count) in relay.offences.sorted(by: { $0.key < $1.key }) {
+                let words = RelayOffence(rawValue: offence)?.words ?? offence
+                let mark = relay.misbehaves.contains(offence) ? "!" : " "
+                lines.append("\(mark) offence    \(count) \(words)")
+            }
+            if !relay.misbehaves.isEmpty, relay.whose == "users" {
+                lines.append("  remedy     carillon relays block \(ShellWord.quoted(relay.url))")
+            }
+            return lines.joined(separator: "\n")
+        }
+        .joined(separator: "\n\n")
+    }
+
+    private var blockLines: [String] { blocked.isEmpty ? [] : [""] + blocked.map(\.text) }
+
+    private static func minute(_ stamp: String?) -> String { stamp.map { "\($0.prefix(19))Z" } ?? "-" }
+}
+
+extension RelayList.Relay {
+    init(_ status: RelayStatus, _ conduct: RelayConduct?, readUpTo mark: Int64?, now: Timestamp) {
+        url = status.url.text
+        state = status.state.word
+        whose = status.isOperators ? "operator" : "users"
+        keys = status.keys
+        isAskedByKind = status.isAskedByKind
+        requests = status.requestsSent
+        lastFailure = status.lastFailure?.rawValue
+        if case .waiting(let until) = status.state { nextTry = UTCTime(until).stamp }
+        readUpTo = mark.map { UTCTime(Timestamp(seconds: $0)).stamp }
+        if let conduct { take(conduct, now: now) }
+    }
+
+    /// One that is not connected to any more.
+    init(left relay: RelayURL, _ conduct: RelayConduct?, now: Timestamp) {
+        url = relay.text
+        state = "idle"
+        whose = "users"
+        if let conduct { take(conduct, now: now) }
+    }
+
+    private mutating func take(_ conduct: RelayConduct, now: Timestamp) {
+        events = conduct.events
+        refusals = conduct.refusals
+        offences = Dictionary(uniqueKeysWithValues: conduct.offences.map { ($0.key.rawValue, $0.value) })
+        misbehaves = conduct.misbehaviour(at: now).map(\.rawValue)
+        lastWords = conduct.lastWords.map {
+            RelayList.Words(command: $0.command, text: $0.text, at: UTCTime($0.at).stamp)
+        }
+    }
+}
+
+extension RelayStatus.State {
+    var word: String {
+        switch self {
+        case .idle: "idle"
+        case .waiting: "waiting"
+        case .connecting: "connecting"
+        case .connected: "connected"
+        }
+    }
+}

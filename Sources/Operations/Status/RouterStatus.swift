@@ -1,0 +1,171 @@
+import Console
+import Delivery
+import Foundation
+import PluginHost
+import PluginIsolation
+import RelayPool
+import Units
+
+/// How a running router is doing, on one screen.
+package struct RouterStatus: OperatorAnswer, Equatable {
+    package struct Issue: Codable, Sendable, Equatable {
+        /// One word of a small fixed set.
+        package var what: String
+        package var detail: String
+        /// What to do about it: a command, or a sentence.
+        package var remedy: String
+        /// Whether pushes do not go out because of it.
+        package var isGrave: Bool
+    }
+
+    /// What the last minute brought, and everything since the start.
+    package struct Flow: Codable, Sendable, Equatable {
+        package var total: UInt64
+        package var perSecond: Double
+    }
+
+    package struct Latency: Codable, Sendable, Equatable {
+        /// Milliseconds from a delivery's acceptance to its end, over the last minute; nil: there was none.
+        package var p50Ms: Int64?
+        package var p99Ms: Int64?
+    }
+
+    package struct Waiting: Codable, Sendable, Equatable {
+        package var deliveries: Int
+        package var limit: Int
+        /// Seconds since the oldest one was accepted.
+        package var oldest: Int64?
+        /// Deliveries that failed for good and can be sent again.
+        package var failed: Int
+    }
+
+    package struct Queue: Codable, Sendable, Equatable {
+        package var platform: String
+        package var app: String
+        /// `ok`, or `paused`.
+        package var state: String
+        package var reason: String?
+        package var until: String?
+        package var waiting: Int
+        package var inFlight: Int
+        package var retrying: Int
+    }
+
+    package struct Relays: Codable, Sendable, Equatable {
+        package var connected = 0
+        package var connecting = 0
+        package var waiting = 0
+        package var idle = 0
+    }
+
+    package struct Filter: Codable, Sendable, Equatable {
+        package var name: String
+        /// Events that it spared devices, since the start.
+        package var dropped: UInt64
+    }
+
+    package struct Credential: Codable, Sendable, Equatable {
+        package var platform: String
+        package var app: String
+        package var what: String
+        package var endsAt: String
+        /// Full days until then; below zero: it has ended.
+        package var days: Int64
+    }
+
+    package struct Disk: Codable, Sendable, Equatable {
+        /// Bytes of the databases with their logs.
+        package var used: Int64
+        /// Bytes that are free where they lie.
+        package var free: Int64
+    }
+
+    package var version: String
+    package var startedAt: String
+    /// Seconds.
+    package var uptime: Int64
+    package var issues: [Issue]
+    package var events: Flow
+    package var pushes: Flow
+    package var latency: Latency
+    package var waiting: Waiting
+    package var queues: [Queue]
+    package var relays: Relays
+    package var filters: [Filter]
+    package var plugins: [PluginOverview.Process]
+    package var refusedPlugins: [String]
+    package var credentials: [Credential]
+    package var disk: Disk
+
+    /// 0: nothing is amiss; 1: something should be looked at; 2: pushes do not go out as they should.
+    package var exitCode: Int32 { issues.contains(where: \.isGrave) ? 2 : issues.isEmpty ? 0 : 1 }
+
+    package var text: String {
+        var lines = [
+            "Carillon \(version), up \(Self.span(uptime))",
+            "",
+            "events    \(Self.rate(events.perSecond))   \(events.total) since the start",
+            "pushes    \(Self.rate(pushes.perSecond))   \(pushes.total) since the start\(latencyWords)",
+            "waiting   \(waiting.deliveries) of \(waiting.limit)\(oldestWords)",
+        ]
+        if waiting.failed > 0 {
+            lines.append("failed    \(waiting.failed) for good; carillon queue list --failed shows them")
+        }
+        lines += [
+            "relays    \(relayWords)",
+            "disk      \(Self.size(disk.used)) used, \(Self.size(disk.free)) free",
+            "",
+        ]
+        let rows = queues.map { queue in
+            let pause = queue.until.map { " until \($0.prefix(16))Z" } ?? ""
+            let state = queue.state == "ok" ? "ok" : "paused (\(queue.reason ?? "no reason"))\(pause)"
+            return [
+                "  \(queue.platform)/\(queue.app)", "\(queue.waiting)", "\(queue.inFlight)", "\(queue.retrying)", state,
+            ]
+        }
+        lines += TextTable.lines([["QUEUE", "WAITING", "UNDER WAY", "TO RETRY", "STATE"]] + rows)
+        if !filters.isEmpty {
+            lines += ["", "filters   " + filters.map { "\($0.name) spared \($0.dropped)" }.joined(separator: ", ")]
+        }
+        lines += [""] + issueLines
+        return lines.joined(separator: "\n")
+    }
+
+    private var issueLines: [String] {
+        guard !issues.isEmpty else { return ["Nothing is amiss."] }
+        return issues.flatMap { ["\($0.isGrave ? "!!" : "! ") \($0.detail)", "   \($0.remedy)"] }
+    }
+
+    private var latencyWords: String {
+        guard let p50 = latency.p50Ms, let p99 = latency.p99Ms else { return "" }
+        return "   half within \(p50) ms, 99 of 100 within \(p99) ms"
+    }
+
+    private var oldestWords: String { waiting.oldest.map { ", the oldest since \(Self.span($0))" } ?? "" }
+
+    private var relayWords: String {
+        let parts = [
+            (relays.connected, "connected"), (relays.connecting, "connecting"),
+            (relays.waiting, "waiting to be tried again"),
+        ]
+        let words = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        return words.isEmpty ? "none" : words.joined(separator: ", ")
+    }
+
+    private static func rate(_ perSecond: Double) -> String {
+        (perSecond >= 100 ? "\(Int(perSecond.rounded()))" : "\((perSecond * 10).rounded() / 10)").padded(to: 7) + "/s"
+    }
+
+    static func span(_ seconds: Int64) -> String {
+        switch seconds {
+        case ..<120: "\(seconds) s"
+        case ..<7_200: "\(seconds / 60) min"
+        case ..<172_800: "\(seconds / 3_600) h"
+        default: "\(seconds / 86_400) days"
+        }
+    }
+
+    private static func size(_ bytes: Int64) -> String {
+        bytes >= 10 << 30 ? "\(bytes >> 30) GiB" : bytes >= 10 << 20 ? "\(bytes >> 20) MiB" : "\(bytes >> 10) KiB"
+    }
+}

@@ -1,0 +1,255 @@
+import Console
+import Delivery
+import Foundation
+import Glibc
+import PluginHost
+import Registry
+import RelayPool
+import RouterConfiguration
+import Units
+
+/// Puts together how a running router is doing.
+package struct StatusReader: Sendable {
+    /// From so many days before its end on a credential is an issue.
+    private static let noticeDays: Int64 = 14
+    /// Less free space is an issue.
+    private static let leastFree: Int64 = 512 << 20
+
+    private let configuration: Configuration
+    private let health: RouterHealth
+    private let counts: RouterCounts
+    private let courier: Courier
+    private let outbox: Outbox
+    private let transports: ActiveTransports
+    private let plugins: PluginHost
+    private let pool: RelayPool
+    private let registry: Registry
+    /// Up to when a relay was read, in seconds since 1970.
+    private let mark: @Sendable (RelayURL) -> Int64?
+    private let now: @Sendable () -> Timestamp
+
+    package init(
+        configuration: Configuration,
+        health: RouterHealth,
+        counts: RouterCounts,
+        courier: Courier,
+        outbox: Outbox,
+        transports: ActiveTransports,
+        plugins: PluginHost,
+        pool: RelayPool,
+        registry: Registry,
+        mark: @escaping @Sendable (RelayURL) -> Int64?,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.configuration = configuration
+        self.health = health
+        self.counts = counts
+        self.courier = courier
+        self.outbox = outbox
+        self.transports = transports
+        self.plugins = plugins
+        self.pool = pool
+        self.registry = registry
+        self.mark = mark
+        self.now = now
+    }
+
+    /// The relays that the router knows; with `text` those whose URL contains it, with who is watched there. Throws the
+    /// store's errors.
+    func relays(containing text: String?) throws -> RelayList {
+        let now = now()
+        let statuses = pool.status.filter { status in text.map { status.url.text.contains($0) } ?? true }
+        let known = Set(statuses.map(\.url))
+        // Also those that misbehaved and are not connected to any more.
+        let others = pool.conduct.misbehaving.filter { relay in
+            !known.contains(relay) && (text.map { relay.text.contains($0) } ?? true)
+        }
+        var list = RelayList(
+            statuses.map { RelayList.Relay($0, pool.conduct[$0.url], readUpTo: mark($0.url), now: now) }
+                + others.map { RelayList.Relay(left: $0, pool.conduct[$0], now: now) },
+            blocked: registry.access.rules.filter { $0.subject.kind == .relay && $0.isBlock }
+        )
+        guard text != nil else { return list }
+        for index in list.relays.indices {
+            list.relays[index].users = try registry.accountsWatched(at: list.relays[index].url)
+        }
+        return list
+    }
+
+    /// Everything at this moment; parts may take `patience` to show that they come round.
+    func status(within patience: Duration) async -> RouterStatus {
+        let now = now()
+        let (totals, rates) = (counts.totals, counts.rates)
+        let start = Timestamp(milliseconds: Int64(ProcessFigures.current.startedAt * 1000))
+        let overview = PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals)
+        let credentials = credentials(now)
+        let disk = disk
+        let readiness = await health.readiness(within: patience)
+        let issues =
+            readiness.shortcomings.map(\.issue) + Self.issues(credentials) + Self.issues(overview) + issues(disk)
+            + relayIssues
+        return RouterStatus(
+            version: Version.current,
+            startedAt: UTCTime(start).stamp,
+            uptime: max(0, (now - start).seconds),
+            issues: issues,
+            events: RouterStatus.Flow(total: totals.events, perSecond: rates.eventsPerSecond),
+            pushes: RouterStatus.Flow(total: totals.pushes, perSecond: rates.pushesPerSecond),
+            latency: RouterStatus.Latency(p50Ms: rates.median?.milliseconds, p99Ms: rates.slowest?.milliseconds),
+            waiting: RouterStatus.Waiting(
+                deliveries: outbox.count,
+                limit: outbox.limit,
+                oldest: oldest.map { max(0, (now - $0).seconds) },
+                failed: outbox.deadLetterCount
+            ),
+            queues: courier.status.sorted { $0.queue < $1.queue }.map { RouterStatus.Queue($0) },
+            relays: relayCounts,
+            filters: filters,
+            plugins: overview.processes,
+            refusedPlugins: overview.refused,
+            credentials: credentials,
+            disk: disk
+        )
+    }
+
+    private var oldest: Timestamp? { try? OutboxReader(path: configuration.outboxPath).oldest() }
+
+    private var filters: [RouterStatus.Filter] {
+        let spared = counts.sparedByFilter
+        return Set(configuration.filters.map(\.name)).union(spared.keys).sorted()
+            .map { RouterStatus.Filter(name: $0, dropped: spared[$0] ?? 0) }
+    }
+
+    private var relayCounts: RouterStatus.Relays {
+        pool.status.reduce(into: RouterStatus.Relays()) { relays, status in
+            switch status.state {
+            case .connected: relays.connected += 1
+            case .connecting: relays.connecting += 1
+            case .waiting: relays.waiting += 1
+            case .idle: relays.idle += 1
+            }
+        }
+    }
+
+    private func credentials(_ now: Timestamp) -> [RouterStatus.Credential] {
+        transports.statuses.expiries.map { queue, expiry in
+            RouterStatus.Credential(
+                platform: queue.platform,
+                app: queue.app,
+                what: expiry.what,
+                endsAt: UTCTime(expiry.at).stamp,
+                days: (expiry.at - now).seconds / 86_400
+            )
+        }
+    }
+
+    private var disk: RouterStatus.Disk {
+        let folder = URL(fileURLWithPath: configuration.storePath).deletingLastPathComponent()
+        let name = URL(fileURLWithPath: configuration.storePath).lastPathComponent
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        let used = files.filter { $0.hasPrefix(name) }.reduce(into: Int64(0)) { sum, file in
+            var status = stat()
+            if stat(folder.path + "/" + file, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
+                sum += Int64(status.st_size)
+            }
+        }
+        var system = statvfs()
+        let free = statvfs(folder.path, &system) == 0 ? Int64(clamping: system.f_bavail * UInt(system.f_frsize)) : 0
+        return RouterStatus.Disk(used: used, free: free)
+    }
+
+    // MARK: Issues
+
+    private static func issues(_ credentials: [RouterStatus.Credential]) -> [RouterStatus.Issue] {
+        credentials.filter { $0.days < noticeDays }.map { credential in
+            let end = credential.days < 0 ? "has ended" : "ends in \(credential.days) days"
+            return RouterStatus.Issue(
+                what: "credential-ends",
+                detail: "the \(credential.what) of \(credential.platform) in app \(credential.app) \(end)",
+                remedy: "get a new one, put it in its place, and run: carillon reload",
+                isGrave: credential.days < 0
+            )
+        }
+    }
+
+    private static func issues(_ plugins: PluginOverview) -> [RouterStatus.Issue] {
+        let refused = plugins.refused.map { refusal in
+            RouterStatus.Issue(
+                what: "plugin-refused",
+                detail: "a plugin was refused: \(refusal)",
+                remedy: "carillon plugin list says why; carillon plugin check FILE looks closer",
+                isGrave: false
+            )
+        }
+        let setAside = plugins.processes.filter { $0.setAside > 0 }.map { process in
+            RouterStatus.Issue(
+                what: "plugin-crashed",
+                detail:
+                    "\(process.plugins.joined(separator: ", ")) crashed; \(process.setAside) deliveries were given up",
+                remedy: process.lastDeath ?? "carillon plugin list tells more",
+                isGrave: false
+            )
+        }
+        return refused + setAside
+    }
+
+    private var relayIssues: [RouterStatus.Issue] {
+        let misbehaving = pool.conduct.misbehaving
+        guard !misbehaving.isEmpty else { return [] }
+        let now = now()
+        let sorts = Set(misbehaving.flatMap { pool.conduct[$0]?.misbehaviour(at: now) ?? [] })
+        let words = RelayOffence.allCases.filter { sorts.contains($0) }.map(\.words).joined(separator: ", ")
+        let count = misbehaving.count == 1 ? "a relay misbehaves" : "\(misbehaving.count) relays misbehave"
+        return [
+            RouterStatus.Issue(
+                what: "relay-misbehaves",
+                detail: "\(count): \(words)",
+                remedy: "carillon relays list --misbehaving names them; carillon relays block URL keeps users' away",
+                isGrave: false
+            )
+        ]
+    }
+
+    private func issues(_ disk: RouterStatus.Disk) -> [RouterStatus.Issue] {
+        guard disk.free < Self.leastFree else { return [] }
+        return [
+            RouterStatus.Issue(
+                what: "disk-nearly-full",
+                detail: "\(disk.free >> 20) MiB are free where the databases lie",
+                remedy: "make room; when it is full, events are refused until there is some",
+                isGrave: false
+            )
+        ]
+    }
+}
+
+extension Shortcoming {
+    /// With what helps.
+    fileprivate var issue: RouterStatus.Issue {
+        let remedy =
+            switch what {
+            case "not-serving": "wait a moment, then look at the log"
+            case "stuck": "look at the log; a restart loses nothing"
+            case "outbox-unwritable": "look at the disk and its permissions; service goes on by itself"
+            case "outbox-full": "see below which queue does not get rid of its deliveries, and why"
+            case "transport-failed", "transport-paused": "put the credentials right, then run: carillon reload"
+            case "plugin-paused": "carillon plugin list tells more; a newer plugin takes a restart"
+            case "no-relay": "carillon relays list says how it stands with each"
+            default: "carillon explain and the log tell more"
+            }
+        return RouterStatus.Issue(what: what, detail: "\(what): \(detail)", remedy: remedy, isGrave: true)
+    }
+}
+
+extension RouterStatus.Queue {
+    fileprivate init(_ status: QueueStatus) {
+        platform = status.queue.platform
+        app = status.queue.app
+        state = status.pausedUntil == nil ? "ok" : "paused"
+        reason = status.pauseReason
+        until = status.pausedUntil.map { UTCTime($0).stamp }
+        waiting = status.waiting
+        inFlight = status.inFlight
+        retrying = status.waitingForRetry
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Nostr
+import Registry
+import RouterConfiguration
+import Units
+
+/// What an operator decides about somebody: the words of a command or a request, before they are understood.
+package struct AccessRequest: Sendable, Equatable {
+    package enum Verb: String, Sendable, CaseIterable {
+        case block, unblock, allow, disallow
+    }
+
+    package var verb: Verb
+    /// A key, a network, an invitation's digest or a relay, as `kind` says.
+    package var subject: String
+    /// Nil: a key or a network, whichever it is.
+    package var kind: AccessSubject.Kind?
+    package var reason: String
+    /// Nil: for good.
+    package var span: Duration?
+
+    package init(
+        _ verb: Verb,
+        _ subject: String,
+        kind: AccessSubject.Kind? = nil,
+        reason: String = "",
+        span: Duration? = nil
+    ) {
+        self.verb = verb
+        self.subject = subject
+        self.kind = kind
+        self.reason = reason
+        self.span = span
+    }
+
+    /// Who or what is meant. Throws an ``OperationFailure`` where nobody can be.
+    func meaning() throws(OperationFailure) -> AccessSubject {
+        let (found, expected): (AccessSubject?, String) =
+            switch kind {
+            case nil, .key, .network: (AccessWords.user(subject), AccessWords.users)
+            case .relay: (AccessWords.relay(subject), AccessWords.relays)
+            case .invitation:
+                (
+                    subject.utf8.count == 64 && subject.utf8.allSatisfy { Character(Unicode.Scalar($0)).isHexDigit }
+                        ? .invitation(subject) : nil, "an invitation's digest"
+                )
+            }
+        guard let found else { throw .invalid("expected \(expected)") }
+        return found
+    }
+}
+
+/// A rule of access as operators see it.
+package struct AccessRuleReport: OperatorAnswer, Equatable {
+    /// `key`, `network`, `invitation` or `relay`.
+    package var kind: String
+    package var subject: String
+    /// Of a key.
+    package var npub: String?
+    /// `blocked` or `allowed`.
+    package var verdict: String
+    package var reason: String?
+    package var since: String?
+    package var until: String?
+    /// `configuration` or `command`.
+    package var source: String
+
+    init(_ rule: AccessRule) {
+        kind = rule.subject.kind.rawValue
+        subject = rule.subject.text
+        if case .key(let key) = rule.subject { npub = NIP19.npub(key) }
+        verdict = rule.isBlock ? "blocked" : "allowed"
+        reason = rule.reason.isEmpty ? nil : rule.reason
+        since = rule.isConfigured ? nil : UTCTime(rule.madeAt).stamp
+        until = rule.until.map { UTCTime($0).stamp }
+        source = rule.isConfigured ? "configuration" : "command"
+    }
+
+    package var text: String { row.joined(separator: "  ") }
+
+    fileprivate var row: [String] {
+        let name = kind == "invitation" ? "\(subject.prefix(12))…" : npub ?? subject
+        let words = reason.map { "\"\($0)\"" } ?? "-"
+        return [verdict, kind, name, until.map { "until \($0.prefix(16))Z" } ?? "for good", source, words]
+    }
+}
+
+/// All rules in force.
+package struct AccessReport: OperatorAnswer, Equatable {
+    /// `open`, `invited` or `listed`.
+    package var mode: String
+    package var rules: [AccessRuleReport]
+
+    init(_ access: AccessList) {
+        mode = access.mode.rawValue
+        rules = access.rules.map { AccessRuleReport($0) }
+    }
+
+    package var text: String {
+        let who =
+            switch AccessMode(rawValue: mode) {
+            case .invited: "who was invited or is allowed by name may register"
+            case .listed: "only who is allowed by name may register"
+            case .open, nil: "everybody may register who is not blocked"
+            }
+        let head = ["VERDICT", "KIND", "WHO", "UNTIL", "SOURCE", "REASON"]
+        let table = rules.isEmpty ? ["no rules"] : TextTable.lines([head] + rules.map(\.row))
+        return (["mode \(mode): \(who)"] + table).joined(separator: "\n")
+    }
+}
+
+/// What came of a decision.
+package struct AccessAnswer: OperatorAnswer, Equatable {
+    /// The rule that is in force now, or no more.
+    package var rule: AccessRuleReport
+    package var isInForce: Bool
+    /// Devices that it takes out of use or brings back.
+    package var devices: Int
+    package var notes: [String] = []
+
+    package var text: String {
+        let what = isInForce ? rule.text : "no rule any more: \(rule.text)"
+        let count = devices > 0 ? ["\(devices) devices \(isInForce ? "are out of use" : "are in use again")"] : []
+        return ([what] + count + notes).joined(separator: "\n")
+    }
+}

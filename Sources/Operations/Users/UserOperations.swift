@@ -1,0 +1,229 @@
+import EventTrace
+import Nostr
+import Notifications
+import Registry
+import RelayPool
+import RouterConfiguration
+import Units
+
+/// What operators ask about users and decide about them. The same in the router, for its API, and on its files, for
+/// the commands. Callable from any thread; reads files, so not for those that must not wait.
+package final class UserOperations: Sendable {
+    /// Users in one answer at most.
+    package static let page = 1_000
+    /// Longer reasons are notes, which belong elsewhere.
+    private static let longestReason = 200
+    private static let longestSpan: Duration = .days(3_650)
+
+    private let registry: Registry
+    private let devices: DeviceOperations
+    private let trace: TraceReader?
+    private let limits: RegistrationPolicy.Limits
+    /// The operator's relays, which no command blocks.
+    private let ownRelays: Set<RelayURL>
+    private let now: @Sendable () -> Timestamp
+
+    package init(
+        registry: Registry,
+        devices: DeviceOperations,
+        files: OperatorFiles,
+        configuration: Configuration,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.registry = registry
+        self.devices = devices
+        trace = files.trace?.reader
+        limits = configuration.relay.registrations
+        ownRelays = Set(configuration.relays.always + configuration.relays.nip46 + configuration.relays.publish)
+        self.now = now
+    }
+
+    /// What narrows a list of users down, as an operator wrote it.
+    package struct Query: Sendable, Equatable {
+        package var platform: String?
+        package var app: String?
+        package var isBlocked = false
+        /// A key, as 64 hex digits or npub1….
+        package var after: String?
+        package var limit: Int?
+
+        package init(
+            platform: String? = nil,
+            app: String? = nil,
+            isBlocked: Bool = false,
+            after: String? = nil,
+            limit: Int? = nil
+        ) {
+            self.platform = platform
+            self.app = app
+            self.isBlocked = isBlocked
+            self.after = after
+            self.limit = limit
+        }
+    }
+
+    /// Throws an ``OperationFailure``.
+    package func list(_ query: Query) throws(OperationFailure) -> UserList {
+        let after = try query.after.map { text throws(OperationFailure) in try OperatorWords.key(text, "after") }
+        let limit = min(max(1, query.limit ?? Self.page), Self.page)
+        let found = try attempt {
+            try registry.users(
+                UserQuery(
+                    platform: query.platform,
+                    app: query.app,
+                    isBlocked: query.isBlocked,
+                    after: after,
+                    limit: limit + 1
+                )
+            )
+        }
+        let shown = Array(found.prefix(limit))
+        let pushes = lastPushes(to: shown.flatMap(\.devices))
+        return UserList(
+            users: shown.map { report($0, pushes) },
+            next: found.count > shown.count ? shown.last?.account.hex : nil
+        )
+    }
+
+    /// `key` is 64 hex digits or npub1…. Throws an ``OperationFailure`` where nothing is known of it.
+    package func show(_ key: String) throws(OperationFailure) -> UserOverview {
+        let key = try OperatorWords.key(key, "the user")
+        let user = try attempt { try registry.user(key) }
+        let rules = registry.access.rules(about: key)
+        guard !user.devices.isEmpty || !rules.isEmpty || registry.access.isBlocked(key) else {
+            throw .unknown("this key has no devices here, and no rule is about it")
+        }
+        return UserOverview(
+            user: report(user, lastPushes(to: user.devices)),
+            devices: try devices.list(account: key.hex).devices,
+            relays: try attempt { try registry.relaysWatched(for: key) },
+            rules: rules.map { AccessRuleReport($0) },
+            deviceLimit: limits.devicesPerAccount,
+            registrationsPerHour: limits.registrationsPerKeyPerHour
+        )
+    }
+
+    package var rules: AccessReport { AccessReport(registry.access) }
+
+    /// Takes what an operator decides. It is in force when this returns. Throws an ``OperationFailure``.
+    package func decide(_ request: AccessRequest) throws(OperationFailure) -> AccessAnswer {
+        let subject = try request.meaning()
+        switch request.verb {
+        case .block: return try put(request, subject, isBlock: true)
+        case .allow:
+            if case .relay = subject {
+                throw .invalid("relays need no leave: carillon relays unblock takes a block back")
+            }
+            return try put(request, subject, isBlock: false)
+        case .unblock, .disallow: return try remove(request, subject)
+        }
+    }
+
+    private func put(
+        _ request: AccessRequest,
+        _ subject: AccessSubject,
+        isBlock: Bool
+    ) throws(OperationFailure) -> AccessAnswer {
+        if let span = request.span, !(.seconds(1)...Self.longestSpan).contains(span) {
+            throw .invalid("until: expected a time from a second to ten years, as in 90m, 12h or 30d")
+        }
+        guard request.reason.unicodeScalars.count <= Self.longestReason,
+            !request.reason.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
+        else { throw .invalid("reason: expected one line of at most \(Self.longestReason) characters") }
+        if case .relay(let text) = subject, isBlock, let relay = RelayURL(text), ownRelays.contains(relay) {
+            throw .invalid("\(text) is a relay of the configuration (relays:): take it out there, and restart")
+        }
+        let now = now()
+        let rule = AccessRule(
+            subject,
+            isBlock: isBlock,
+            reason: request.reason,
+            madeAt: now,
+            until: request.span.map { now + $0 }
+        )
+        let before = out(of: subject)
+        try attempt { try registry.put(rule) }
+        var answer = AccessAnswer(
+            rule: AccessRuleReport(rule),
+            isInForce: true,
+            devices: isBlock ? try affected(by: subject) : 0
+        )
+        if !isBlock, case .key(let key) = subject, registry.access.isBlocked(key) {
+            answer.notes.append("It stays blocked, as another rule says: carillon users rules shows all of them")
+        }
+        if !isBlock, before, answer.notes.isEmpty { answer.notes.append("It is not blocked any more") }
+        return answer
+    }
+
+    private func remove(_ request: AccessRequest, _ subject: AccessSubject) throws(OperationFailure) -> AccessAnswer {
+        let isBlock = request.verb == .unblock
+        let word = isBlock ? "blocked" : "allowed"
+        let known = registry.access.rules.filter { $0.subject == subject && $0.isBlock == isBlock }
+        guard known.contains(where: { !$0.isConfigured }) else {
+            throw .unknown(
+                known.isEmpty
+                    ? "it is not \(word); carillon users rules shows what is"
+                    : "the configuration says so (access:): change it there, and run carillon reload"
+            )
+        }
+        guard let rule = try attempt({ try registry.removeRule(about: subject) }) else {
+            throw .unknown("it is not \(word) any more")
+        }
+        var answer = AccessAnswer(rule: AccessRuleReport(rule), isInForce: false, devices: 0)
+        if out(of: subject) {
+            answer.notes.append("It stays blocked, as another rule says: carillon users rules shows all of them")
+        } else if isBlock {
+            answer.devices = try affected(by: subject)
+        }
+        return answer
+    }
+
+    /// Whether a key is blocked now.
+    private func out(of subject: AccessSubject) -> Bool {
+        guard case .key(let key) = subject else { return false }
+        return registry.access.isBlocked(key)
+    }
+
+    private func affected(by subject: AccessSubject) throws(OperationFailure) -> Int {
+        guard case .key(let key) = subject else { return 0 }
+        return try attempt { try registry.user(key).devices.count }
+    }
+
+    private func report(_ user: UserListing, _ pushes: [DeviceID: Timestamp]) -> UserReport {
+        UserReport(
+            user,
+            lastPush: user.devices.compactMap { pushes[$0] }.max(),
+            isBlocked: registry.access.isBlocked(user.account)
+        )
+    }
+
+    /// A missing trace is no reason to show no users.
+    private func lastPushes(to devices: [DeviceID]) -> [DeviceID: Timestamp] {
+        guard let statuses = try? trace?.statuses(of: devices) else { return [:] }
+        return statuses.compactMapValues { $0.lastSuccess?.at }
+    }
+
+    private func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw .unavailable("\(error)")
+        }
+    }
+}
+
+extension UserOperations.Query {
+    /// What a request to the API says. Throws an ``OperationFailure`` for what cannot be read.
+    init(_ parameters: [String: String]) throws(OperationFailure) {
+        self.init(
+            platform: parameters["platform"],
+            app: parameters["app"],
+            isBlocked: parameters["blocked"] == "true",
+            after: parameters["after"],
+            limit: try parameters["limit"].map { text throws(OperationFailure) in
+                guard let limit = Int(text), limit > 0 else { throw .invalid("limit: expected a number from 1 on") }
+                return limit
+            }
+        )
+    }
+}

@@ -1,0 +1,324 @@
+import Cipher
+
+/// What setup is going to write, decided from complete answers. It touches no file.
+package struct SetupPlan: Sendable {
+    /// A file to write.
+    package struct File: Sendable, Hashable {
+        package var path: String
+        package var text: String
+        /// Readable by its owner alone.
+        package var isSecret = false
+    }
+
+    package let folder: String
+    /// Where the router writes: its key, its databases, the API's token.
+    package let stateFolder: String
+    package let isService: Bool
+    private let answers: SetupAnswers
+    /// The day, for the first line of the configuration.
+    private let date: String
+    /// The path of `carillon`, for the unit.
+    private let program: String
+
+    package init(_ answers: SetupAnswers, date: String, program: String) {
+        self.answers = answers
+        self.date = date
+        self.program = program
+        folder = answers["folder"] ?? "."
+        isService = answers["run"] == "service"
+        stateFolder = isService ? answers["state"] ?? folder : folder
+    }
+
+    package var configurationPath: String { folder + "/carillon.yaml" }
+    package var keyPath: String { stateFolder + "/carillon.key" }
+    /// An existing key to begin with; nil: a new one is made.
+    package var givenKey: String? { answers["key"].flatMap { $0 == "new" ? nil : $0 } }
+    /// The VAPID key that is to be made; nil: none, or one exists.
+    package var newVAPIDKey: String? {
+        answers["web.vapid_key_file"] == "new" && services.contains("web") ? credentialFolder + "/vapid.pem" : nil
+    }
+    /// The server of the test push; nil: none is wanted.
+    package var testServer: String? { answers["test_push"].flatMap { $0 == "no" ? nil : $0 } }
+    /// The platforms whose credentials a push service can judge.
+    package var credentialPlatforms: [String] { services.filter { $0 == "ios" || $0 == "android" } }
+    /// The platform of the test push, which needs no app of the operator's own.
+    package static let testPlatform = "ntfy"
+
+    /// A token that is well-formed for one of these and that no device has.
+    package static func unusedToken(of platform: String) -> String {
+        platform == "ios"
+            ? Hex.encode(SecureRandom.bytes(32))
+            : Base64URL.encode(SecureRandom.bytes(16)) + ":APA91b" + Base64URL.encode(SecureRandom.bytes(100))
+    }
+
+    /// The folders that have to be there, the secret ones for their owner alone.
+    package var folders: [(path: String, isSecret: Bool)] {
+        [(folder, false)] + (isService ? [(stateFolder, true)] : [])
+            + (credentialFolder != folder && newVAPIDKey != nil ? [(credentialFolder, true)] : [])
+    }
+
+    /// The credentials that systemd lends to the service, by name; empty where the router runs by hand.
+    package var lent: [(name: String, path: String)] {
+        guard isService else { return [] }
+        return credentials.map { ($0.name, $0.path) }
+    }
+
+    /// Everything but keys, the configuration last: until it is there, nothing has begun.
+    package var files: [File] {
+        var files: [File] = []
+        if let text = rulesText { files.append(File(path: folder + "/rules.yaml", text: text)) }
+        if let host {
+            let port = listen
+            files.append(File(path: folder + "/Caddyfile", text: WebServerTexts.caddy(host: host, listen: port)))
+            files.append(File(path: folder + "/nginx.conf", text: WebServerTexts.nginx(host: host, listen: port)))
+        }
+        if isService { files.append(File(path: folder + "/systemd.conf", text: dropIn)) }
+        return files + [File(path: configurationPath, text: configuration)]
+    }
+
+    /// What to do next, a step a line. `publicKey` is the router's, where it is known.
+    package func nextSteps(publicKey: String?) -> [String] {
+        var steps: [String] = []
+        if isService {
+            steps.append(
+                "install -D -m 644 \(folder)/systemd.conf /etc/systemd/system/carillon.service.d/setup.conf"
+                    + " && systemctl daemon-reload"
+            )
+            steps.append("systemctl enable --now carillon")
+        } else {
+            steps.append("\(program) serve --config \(configurationPath)")
+        }
+        if host != nil {
+            steps.append(
+                "put \(folder)/nginx.conf (as a site of nginx) or \(folder)/Caddyfile in place, so that \(url) answers"
+            )
+        } else {
+            steps.append("for phones: give the router a public address (relay.url) and a web server with TLS before it")
+        }
+        if relays.isEmpty {
+            steps.append("name a relay under relays.always, or feed the router: contrib/docs/operating.md")
+        }
+        steps.append("\(program) status --config \(configurationPath)")
+        steps.append("register a device: contrib/docs/registration.md")
+        if let publicKey { steps.append("keep a copy of \(keyPath); apps register with its public key, \(publicKey)") }
+        return steps
+    }
+
+    // MARK: What the answers say
+
+    private var services: [String] { answers.list("services") }
+    private var relays: [String] { answers.list("relays") }
+    private var url: String { answers["url"] ?? "" }
+    private var listen: String { answers["listen"] ?? "127.0.0.1:7447" }
+    /// The name in the public address; nil where there is none with TLS.
+    private var host: String? { url.hasPrefix("wss://") ? String(url.dropFirst(6)) : nil }
+    /// Where keys go that setup makes.
+    private var credentialFolder: String { isService ? folder + "/secrets" : folder }
+
+    private var rulesText: String? {
+        let bytes: [UInt8]
+        switch answers["rules"] {
+        case "social": bytes = PackageResources.social_yaml_txt
+        case "privacy-first": bytes = PackageResources.privacy_first_yaml_txt
+        case "wallet-and-signer": bytes = PackageResources.wallet_and_signer_yaml_txt
+        default: return nil
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Each file with a credential, and the key of the answers that named it.
+    private var credentials: [(key: String, name: String, path: String)] {
+        var found: [(String, String, String)] = []
+        if services.contains("ios"), let path = answers["ios.key_file"] {
+            found.append(("ios.key_file", "apns.p8", path))
+        }
+        if services.contains("android"), let path = answers["android.service_account"] {
+            found.append(("android.service_account", "firebase.json", path))
+        }
+        if services.contains("web"), let path = newVAPIDKey ?? answers["web.vapid_key_file"] {
+            found.append(("web.vapid_key_file", "vapid.pem", path))
+        }
+        return found
+    }
+
+    // MARK: Texts
+
+    private func quoted(_ text: String) -> String { SetupText.quoted(text) }
+
+    private func list(_ texts: [String]) -> String { "[" + texts.map(quoted).joined(separator: ", ") + "]" }
+
+    /// Where the configuration finds a credential.
+    private func place(_ key: String) -> String {
+        guard let found = credentials.first(where: { $0.key == key }) else { return quoted("") }
+        if isService { return quoted("${CREDENTIALS_DIRECTORY}/\(found.name)") }
+        return quoted(found.path == newVAPIDKey ? found.name : found.path)
+    }
+
+    private func state(_ name: String) -> String { quoted(isService ? "\(stateFolder)/\(name)" : name) }
+
+    private var configuration: String {
+        let reload = isService ? "systemctl reload carillon" : "carillon reload --config \(configurationPath)"
+        var lines = [
+            "# Carillon's configuration, written by `carillon setup` on \(date). Change it as you like, and then:",
+            "#",
+            "#     carillon check --config \(configurationPath)",
+            "#     \(reload)",
+            "#",
+            "# Relative paths start from this file's folder. contrib/docs/configuration.md lists everything that can stand here.",
+            "",
+            "# Who this router is: phones encrypt their registrations to this key. Keep a copy of the file.",
+            "identity: { key_file: \(state("carillon.key")) }",
+            "",
+            "# Registrations; beside it what waits, names that notifications speak of, and the trace for `carillon explain`.",
+            "store: { path: \(state("carillon.sqlite")) }",
+            "",
+            "# The relay socket, where phones register and events come in.",
+            "relay:",
+            "  listen: \(quoted(listen))",
+        ]
+        lines.append(
+            url.isEmpty
+                ? "  # url: wss://notify.example.com     # how clients reach it, once a web server with TLS stands before it"
+                : "  url: \(quoted(url))     # how clients reach it; proofs of NIP-42 have to name it"
+        )
+        if let contact = answers["contact"], !contact.isEmpty {
+            lines.append("  contact: \(quoted("mailto:" + contact))")
+        }
+        lines += [
+            "",
+            "# Relays where everybody registered is watched. Users' own relays are found there.",
+            relays.isEmpty ? "# relays: { always: [wss://relay.example.com] }" : "relays: { always: \(list(relays)) }",
+            "",
+            "# What notifications say.",
+            rulesText == nil
+                ? "# rules: rules.yaml                  # the built-in rules; `carillon rules default` prints them as a start"
+                : "rules: rules.yaml",
+            "",
+            "# What a device gets that asked for no mode: wake (a signal), nudge (a neutral text), sealed (encrypted), alert (all).",
+            "# defaults: { mode: wake, cooldown_seconds: 60, window_seconds: 30, daily_cap: 100 }",
+            "",
+            "plugins: { folders: \(list([answers["plugins"] ?? "plugins"])) }",
+            "",
+        ]
+        lines += http
+        if let monitoring = answers["monitoring"], monitoring != "no" {
+            lines += [
+                "# /healthz, /readyz, and /metrics with the token, which is made on the first start.",
+                "api: { listen: \(quoted(monitoring)), token_file: \(state("api.token")) }",
+                "",
+            ]
+        }
+        lines += ["apps:", "  default:"] + services.flatMap(block)
+        lines += [
+            "    # More push services: hms, email, mqtt, and others by a template (http). See contrib/docs/push-services.md.",
+            "",
+        ]
+        return lines.joined(separator: "\n")
+    }
+
+    private var http: [String] {
+        var members: [String] = []
+        if let file = answers["ca_file"], !file.isEmpty { members.append("ca_file: \(quoted(file))") }
+        let networks = answers.list("allow_private")
+        if !networks.isEmpty { members.append("allow_private: \(list(networks))") }
+        return members.isEmpty ? [] : ["http: { \(members.joined(separator: ", ")) }", ""]
+    }
+
+    private func block(_ service: String) -> [String] {
+        func text(_ key: String) -> String { quoted(answers[key] ?? "") }
+        switch service {
+        case "ios":
+            return [
+                "    # Your app on iPhones.",
+                "    ios:",
+                "      topic: \(text("ios.topic"))",
+                "      team_id: \(text("ios.team_id"))",
+                "      key_id: \(text("ios.key_id"))",
+                "      key_file: \(place("ios.key_file"))",
+                "      environment: \(text("ios.environment"))",
+            ]
+        case "android":
+            let origin = answers["android.origin"] ?? ""
+            return [
+                "    # Your app on Android.",
+                "    android:",
+                "      service_account: \(place("android.service_account"))",
+            ] + (origin.isEmpty ? [] : ["      origin: \(quoted(origin))"])
+        case "web":
+            return [
+                "    # Your app in browsers. Subscriptions are bound to the key: keep a copy.",
+                "    web:",
+                "      vapid_key_file: \(place("web.vapid_key_file"))",
+                "      subject: \(text("web.subject"))",
+            ]
+        case "unifiedpush":
+            return ["    # Android apps without Google; the endpoints are the users' own.", "    unifiedpush: {}"]
+        case "ntfy": return ["    # People without an app: topics of theirs at any ntfy server.", "    ntfy: {}"]
+        case "gotify":
+            return ["    # People without an app: applications at Gotify servers of theirs.", "    gotify: {}"]
+        case "webhook":
+            return ["    # JSON to endpoints of users, signed as Standard Webhooks says.", "    webhook: {}"]
+        default: return []
+        }
+    }
+
+    private var dropIn: String {
+        var lines = [
+            "# What `carillon setup` adds to the unit. It goes to /etc/systemd/system/carillon.service.d/setup.conf.",
+            "[Service]",
+        ]
+        lines += lent.map { "LoadCredential=\($0.name):\($0.path)" }
+        if folder != "/etc/carillon" {
+            lines.append("# The configuration is not where the unit looks for it.")
+            lines += ["ExecStart=", "ExecStart=\(program) serve --config \(configurationPath)"]
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+/// Configurations of web servers that stand before the router.
+enum WebServerTexts {
+    static func caddy(host: String, listen: String) -> String {
+        """
+        # Caddy gets the certificate by itself, and says in X-Forwarded-For who each client is.
+        \(host) {
+            reverse_proxy \(listen)
+        }
+
+        """
+    }
+
+    static func nginx(host: String, listen: String) -> String {
+        let parts = host.split(separator: ":", maxSplits: 1)
+        let (name, port) = (parts.first ?? "", parts.count > 1 && !host.hasPrefix("[") ? parts[1] : "443")
+        return """
+            # A site of nginx. Get the certificate first, as with: certbot certonly --nginx -d \(name)
+            map $http_upgrade $carillon_connection {
+                default upgrade;
+                "" close;
+            }
+
+            server {
+                listen \(port) ssl;
+                listen [::]:\(port) ssl;
+                server_name \(name);
+                ssl_certificate /etc/letsencrypt/live/\(name)/fullchain.pem;
+                ssl_certificate_key /etc/letsencrypt/live/\(name)/privkey.pem;
+
+                location / {
+                    proxy_pass http://\(listen);
+                    proxy_http_version 1.1;
+                    proxy_set_header Host $host;
+                    proxy_set_header Upgrade $http_upgrade;
+                    proxy_set_header Connection $carillon_connection;
+                    # Limits go by client.
+                    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+                    # Connections of clients last for hours.
+                    proxy_read_timeout 1h;
+                    proxy_send_timeout 1h;
+                }
+            }
+
+            """
+    }
+}

@@ -1,0 +1,103 @@
+import Cipher
+import Foundation
+
+/// Writes what setup decided. Every file is whole or not there, and the configuration comes last.
+package struct SetupWriter {
+    private let plan: SetupPlan
+    private static let suffix = ".setup-new"
+
+    package init(_ plan: SetupPlan) {
+        self.plan = plan
+    }
+
+    /// The files that are there with another text, which would be replaced.
+    package var conflicts: [String] {
+        plan.files.filter { file in
+            guard FileManager.default.fileExists(atPath: file.path) else { return false }
+            return FileManager.default.contents(atPath: file.path) != Data(file.text.utf8)
+        }.map(\.path)
+    }
+
+    /// Makes the folders, a VAPID key where one is wanted and missing, and writes the files. Returns the paths of what
+    /// is new or was replaced.
+    ///
+    /// Throws what cannot be written and why. Then no file has another text than before, unless the disk failed while
+    /// the files got their names.
+    package func write() throws(SetupRefusal) -> [String] {
+        for folder in plan.folders { try make(folder.path, isSecret: folder.isSecret) }
+        var written: [String] = []
+        if let path = plan.newVAPIDKey, !FileManager.default.fileExists(atPath: path) {
+            try writeSecret(path, P256PrivateKey().pemRepresentation)
+            written.append(path)
+        }
+        let files = plan.files.filter {
+            FileManager.default.contents(atPath: $0.path) != Data($0.text.utf8)
+        }
+        defer { for file in files { unlink(file.path + Self.suffix) } }
+        for file in files {
+            guard FileManager.default.contents(atPath: file.path) != nil || !Self.isSomething(file.path) else {
+                throw SetupRefusal("cannot write \(file.path): there is something that is no readable file")
+            }
+            try prepare(file)
+        }
+        for file in files {
+            guard rename(file.path + Self.suffix, file.path) == 0 else { throw Self.cannotWrite(file.path) }
+            written.append(file.path)
+        }
+        return written
+    }
+
+    /// Copies the given key to where the router expects it, unless it has one.
+    package func writeKey(_ text: String) throws(SetupRefusal) {
+        try writeSecret(plan.keyPath, text)
+    }
+
+    private func make(_ path: String, isSecret: Bool) throws(SetupRefusal) {
+        var isFolder = ObjCBool(false)
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
+            guard isFolder.boolValue else { throw SetupRefusal("\(path) is no folder") }
+            return
+        }
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: isSecret ? 0o700 : 0o755]
+            )
+        } catch {
+            throw SetupRefusal("cannot make the folder \(path): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    private func prepare(_ file: SetupPlan.File) throws(SetupRefusal) {
+        let path = file.path + Self.suffix
+        unlink(path)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw Self.cannotWrite(file.path) }
+        defer { close(descriptor) }
+        var rest = Array(file.text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else {
+                if errno == EINTR { continue }
+                throw Self.cannotWrite(file.path)
+            }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw Self.cannotWrite(file.path) }
+    }
+
+    private func writeSecret(_ path: String, _ text: String) throws(SetupRefusal) {
+        let number = NewSecretFile.create(path, Array(text.utf8))
+        guard number == 0 else { throw SetupRefusal("cannot write \(path): \(String(cString: strerror(number)))") }
+    }
+
+    private static func isSomething(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    private static func cannotWrite(_ path: String) -> SetupRefusal {
+        SetupRefusal("cannot write \(path): \(String(cString: strerror(errno)))")
+    }
+}

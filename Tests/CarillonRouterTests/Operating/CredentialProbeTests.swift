@@ -1,0 +1,74 @@
+import Notifications
+import Operations
+import Synchronization
+import Testing
+import TimeTestSupport
+import Units
+
+struct CredentialProbeTests {
+    /// Answers every push in the same way, and remembers to whom it went.
+    private final class Sender: TestPushSender {
+        let defaultMode = Mode.wake
+        private let outcome: Outcome?
+        private let addresses = Mutex<[DeviceAddress]>([])
+
+        init(_ outcome: Outcome?) {
+            self.outcome = outcome
+        }
+
+        var asked: [DeviceAddress] { addresses.withLock { $0 } }
+
+        func seals(_ platform: String) -> Bool { false }
+
+        func send(
+            _ notification: Notifications.Notification,
+            id: String,
+            to address: DeviceAddress
+        ) async throws(OperationFailure) -> Outcome {
+            addresses.withLock { $0.append(address) }
+            guard let outcome else { throw .unavailable("no plugin") }
+            return outcome
+        }
+    }
+
+    @Test(
+        "What an answer about a device that does not exist says of the credentials",
+        arguments: [
+            (Outcome(.gone, status: 410, reason: "unregistered"), CredentialProbe.Verdict.accepted),
+            (Outcome(.rejected, status: 400, reason: "bad-device-token"), .accepted),
+            (Outcome(.delivered, status: 200, reason: "delivered"), .accepted),
+            (
+                Outcome(.misconfigured, status: 403, reason: "invalid-provider-token"),
+                .refused("403 invalid-provider-token")
+            ),
+            (Outcome(.retry, reason: "unresolved"), .unknown("unresolved")),
+            (Outcome(.retry, status: 503, reason: "shutdown"), .unknown("503 shutdown")),
+            (Outcome(.rejected, reason: "payload-empty"), .unknown("payload-empty")),
+        ]
+    )
+    func verdict(outcome: Outcome, expected: CredentialProbe.Verdict) async {
+        let probe = CredentialProbe(sender: Sender(outcome), now: { 1_000 })
+        #expect(await probe.ask("ios", token: "00") == expected)
+    }
+
+    @Test func whatCannotBeAskedIsUnknown() async {
+        let probe = CredentialProbe(sender: Sender(nil), now: { 1_000 })
+        #expect(await probe.ask("android", token: "00") == .unknown("no plugin"))
+        #expect(await probe.notify("ntfy", at: "https://ntfy.example.com/x") == "no plugin")
+    }
+
+    @Test func itAsksAboutTheTokenForTheDefaultApp() async {
+        let sender = Sender(Outcome(.gone, status: 410, reason: "unregistered"))
+        let probe = CredentialProbe(sender: sender, now: { 1_000 })
+        _ = await probe.ask("ios", token: "00")
+        #expect(sender.asked.map(\.token) == ["00"])
+        #expect(sender.asked.allSatisfy { !$0.isProven && $0.app == "default" })
+    }
+
+    @Test func aTopicGetsOneText() async {
+        let sender = Sender(Outcome(.delivered, status: 200, reason: "delivered"))
+        let probe = CredentialProbe(sender: sender, now: { 1_000 })
+        #expect(await probe.notify("ntfy", at: "https://ntfy.example.com/x") == nil)
+        #expect(sender.asked.map(\.token) == ["https://ntfy.example.com/x"])
+    }
+}

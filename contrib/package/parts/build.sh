@@ -1,0 +1,28 @@
+# shellcheck shell=bash disable=SC2154
+# The release build of what ships. Sourced by contrib/package/run.
+
+is_built=
+
+# swiftc compiles Swift, this compiles C: hardened, and without naming the folder that it was built in. ccache keeps BoringSSL,
+# a fifth of the whole build, for the next one.
+compiler() {
+    mkdir -p "$out/tools"
+    local clang ccache=
+    clang=$(readlink -f "$(command -v clang)")
+    ! command -v ccache >/dev/null || ccache="ccache "
+    printf '#!/bin/sh\nexec %s%s %s "$@"\n' "$ccache" "$clang" \
+        "-fstack-protector-strong -D_FORTIFY_SOURCE=2 -ffile-prefix-map=$PWD=/carillon" >"$out/tools/clang.new"
+    chmod 755 "$out/tools/clang.new"
+    # An unchanged one keeps its time, or SwiftPM would build everything anew.
+    cmp -s "$out/tools/clang.new" "$out/tools/clang" || mv "$out/tools/clang.new" "$out/tools/clang"
+    rm -f "$out/tools/clang.new"
+}
+
+build() {
+    [ -z "$is_built" ] || return 0
+    is_built=yes
+    say "Release build of $version ($commit)"
+    compiler
+    CARILLON_PACKAGE=1 CARILLON_COMMIT=$commit CC=$out/tools/clang CCACHE_DIR=${CCACHE_DIR:-$PWD/.build/ccache} \
+        swift build -c release --scratch-path "$scratch" --disable-local-rpath -debug-info-format none
+}

@@ -116,7 +116,7 @@ struct ModeTests {
         let request = try #require(result.request)
         let text = visible(request) + String(decoding: result.decrypted ?? [], as: UTF8.self)
         #expect(text.contains(Self.content) && text.contains(Self.name))
-        if !["ntfy", "gotify", "http"].contains(platform) {
+        if !["ntfy", "gotify", "http", "telegram"].contains(platform) {
             #expect(text.contains(input.event.id.hex) && text.contains(Self.note))
         }
     }
@@ -137,7 +137,7 @@ struct ModeTests {
         #expect(lengths.count == 1, "\(lengths)")
     }
 
-    @Test(arguments: ["ntfy", "gotify", "http"])
+    @Test(arguments: ["ntfy", "gotify", "http", "telegram"])
     func peopleWithoutAnAppAreNudgedWhereNothingCanBeSealed(platform: String) async throws {
         let rule = try #require(try RuleFiles.example("privacy-first").rules.first { $0.name == "reply-or-mention" })
         let result = try await deliver(

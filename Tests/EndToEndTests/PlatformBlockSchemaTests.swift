@@ -14,10 +14,10 @@ struct PlatformBlockSchemaTests {
     private static let unknown = "an_unknown_key"
 
     @Test func pluginsTakeTheKeysThatTheSchemaNames() throws {
-        let plugins = try BuiltPlugins()
+        let plugins = try BuiltPlugins(all: true)
         let host = try plugins.load()
         let blocks = PlatformBlockSchema.all(.builtIn)
-        #expect(Set(blocks.map(\.key)) == Set(BuiltPlugins.platforms))
+        #expect(Set(blocks.map(\.key)) == Set(BuiltPlugins.platforms).union(BuiltPlugins.overStreams.keys))
         for (platform, block) in blocks {
             let error = #expect(throws: PluginError.self, "\(platform)") {
                 _ = try host.makeTransport(

@@ -106,6 +106,16 @@ class Lab:
         fcm = self.addresses["fcm"]
         return {"service_account": fcm["service_account"], "origin": fcm["url"]}
 
+    @property
+    def hms(self) -> dict:
+        hms = self.addresses["hms"]
+        return {
+            "app_id": hms["app_id"],
+            "client_secret": hms["client_secret"],
+            "token_url": hms["token_url"],
+            "origin": hms["url"],
+        }
+
     @staticmethod
     def android_token() -> str:
         """A new registration token, as Google's look."""
@@ -158,9 +168,15 @@ class Lab:
         """Withdraws every misbehaviour ordered."""
         self._control("DELETE", "/misbehave")
 
-    def declare(self, token: str, state: str, since: int = 0, environment: str = "production"):
-        """What APNs knows of a device token, and in which environment; `since` in milliseconds since 1970."""
-        device = {"token": token, "state": state, "since": since, "environment": environment}
+    def declare(
+        self, token: str, state: str, since: int = 0, environment: str = "production", service: str = "apns"
+    ):
+        """What a service knows of a device token; for APNs in which environment, and `since` in milliseconds since 1970."""
+        device = {"token": token, "state": state}
+        if service == "apns":
+            device |= {"since": since, "environment": environment}
+        else:
+            device["service"] = service
         self._control("POST", "/tokens", device)
 
     def forget(self):

@@ -1,31 +1,23 @@
-"""What README tells people who write clients, as it stands there."""
+"""What contrib/docs/registration.md tells people who write clients, as it stands there."""
 
 import json
-import textwrap
 import time
 
 import nostr_sdk
 import pytest
 
+from documents import blocks
 from nostr import Person, Socket, device_token
 from programs import REPOSITORY
 
 
-def blocks(text: str) -> list[str]:
-    """The indented blocks, in their order."""
-    found: list[list[str]] = [[]]
-    for line in text.splitlines():
-        if line.startswith("    ") or (not line and found[-1]):
-            found[-1].append(line)
-        elif found[-1]:
-            found.append([])
-    return [textwrap.dedent("\n".join(lines)).strip() for lines in found if lines]
+PAGE = REPOSITORY / "contrib/docs/registration.md"
 
 
 @pytest.fixture
 def client(router, alice):
-    """README's Python for Alice at this router, run to its end: registers a device of hers for UnifiedPush."""
-    [code] = [block for block in blocks((REPOSITORY / "README.md").read_text()) if "import nostr_sdk" in block]
+    """The page's Python for Alice at this router, run to its end: registers a device of hers for UnifiedPush."""
+    [code] = [block.text for block in blocks(PAGE) if "import nostr_sdk" in block.text]
 
     def run(endpoint: str) -> dict:
         places = {
@@ -38,7 +30,7 @@ def client(router, alice):
             assert text.count(written) == 1, written
             text = text.replace(written, meant)
         names: dict = {}
-        exec(compile(text, "README.md", "exec"), names)
+        exec(compile(text, PAGE.name, "exec"), names)
         return names
 
     return run
@@ -78,7 +70,7 @@ def test_its_device_can_be_removed(client, router, lab, alice, bob):
 
 def test_the_session_is_as_it_is_told(router, lab, alice, bob):
     """Requests and answers of NIP-46, word for word."""
-    [told] = [block for block in blocks((REPOSITORY / "README.md").read_text()) if '"method": "register"' in block]
+    [told] = [block.text for block in blocks(PAGE) if '"method": "register"' in block.text]
     lines = told.splitlines()
     requests = [json.loads(line[2:].replace("…", "")) for line in lines if line.startswith("→") and "connect" in line]
     answers = [json.loads(line[2:]) for line in lines if line.startswith("←") and "error" not in line]

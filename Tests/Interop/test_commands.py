@@ -196,7 +196,8 @@ def test_rules_are_tried_and_checked_without_any_configuration(tmp_path):
     run = carillon("rules", "try", "--rules", "rules.yaml", "--all", "--json", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     reports = {report["name"]: report for report in map(json.loads, run.stdout.splitlines())}
-    platforms = {"android", "gotify", "http", "ios", "ntfy", "unifiedpush", "web", "webhook"}
+    platforms = {"android", "email", "gotify", "hms", "http", "ios", "mqtt", "ntfy", "telegram", "unifiedpush"}
+    platforms |= {"web", "webhook"}
     assert set(reports["zap"]["platforms"]) == platforms
     assert reports["zap"]["rule"]["file"] == "rules.yaml"
     assert not reports["wallet-request"]["wakes"] and "kind 23194" in reports["wallet-request"]["reason"]

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,7 @@ def test_what_was_under_way_when_the_disk_failed_is_not_pushed_twice(stopped_rou
         disk.heal()
         lab.accepted(30)
     assert router.stop() == 0
+    assert all(times == 1 for times in Counter(push.apns_id for push in lab.received()).values()), router.log_text
     assert len(lab.received()) == 30
 
 

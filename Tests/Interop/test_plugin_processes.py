@@ -1,14 +1,17 @@
 """Plugins run in processes of their own; one that dies costs nobody else anything, and operators see it."""
 
+import json
 import os
 import signal
+import subprocess
 
 import pytest
 
 from console import Console
 from nostr import Socket, device_token, ios
-from programs import built, carillon, free_port, wait_until
+from programs import REPOSITORY, built, carillon, free_port, wait_until
 from test_operation import serve
+from test_plugins import Webhook
 
 
 @pytest.fixture
@@ -103,3 +106,156 @@ def test_files_of_the_configuration_need_not_be_open_to_the_process(stopped_rout
     check = carillon("check", "--config", stopped_router.configuration_file)
     assert f"key_file: expected a file of at most 65536 bytes, {missing} holds more" in check.stderr
     assert "secret" not in check.stderr
+
+
+def compiled(router, name: str, source: str, tmp_path):
+    """A plugin in C in the router's folder."""
+    file = tmp_path / f"{name}.c"
+    file.write_text("#define _GNU_SOURCE\n#include <carillon/plugin.h>\n" + source + PLUGIN.replace("NAME", name))
+    command = ["cc", "-std=c11", "-shared", "-fPIC", "-pthread", "-I", REPOSITORY / "include"]
+    subprocess.run([*command, "-o", router.plugins / f"{name}.so", file], check=True)
+    (router.plugins / f"{name}.so").chmod(0o755)
+    router.configuration["apps"]["default"][name] = {}
+
+
+PLUGIN = r"""
+static void destroy(void *i) { (void)i; }
+static const carillon_transport t = { .struct_size = sizeof t, .platform = CARILLON_STR("NAME"), .create = create,
+    .destroy = destroy, .deliver = deliver };
+static const carillon_transport *const ts[] = { &t };
+static const carillon_plugin p = { .struct_size = sizeof p, .id = CARILLON_STR("org.example.NAME"),
+    .version = CARILLON_STR("1"), .transports = ts, .transport_count = 1 };
+const carillon_plugin *carillon_plugin_entry_v1(void) { return &p; }
+"""
+
+IDLE = r"""
+static carillon_status deliver(void *i, uint64_t ticket, const carillon_registration *r, const carillon_notification *n) {
+    (void)i, (void)ticket, (void)r, (void)n;
+    return CARILLON_UNSUPPORTED;
+}
+"""
+
+
+def test_what_a_plugin_writes_to_stderr_is_in_the_log(console, stopped_router, tmp_path):
+    source = IDLE + r"""
+#include <stdio.h>
+static carillon_status create(const carillon_host *h, carillon_str c, void **i, carillon_error *e) {
+    (void)h, (void)c, (void)e, (void)i;
+    fprintf(stderr, "a line of the plugin\nand \x1b[31m another");
+    return CARILLON_OK;
+}
+"""
+    compiled(stopped_router, "wordy", source, tmp_path)
+    stopped_router.log_level = "debug"
+    console.start()
+    stopped_router.wait_for_log("a line of the plugin")
+    stopped_router.stop()
+    assert "\x1b" not in stopped_router.log.read_text()
+
+
+def test_a_plugin_that_takes_too_much_of_a_processor_is_ended(console, stopped_router, lab, alice, bob, tmp_path):
+    source = IDLE + r"""
+#include <pthread.h>
+static void *spin(void *x) { for (volatile int i = 0;; i++) (void)x; return NULL; }
+static carillon_status create(const carillon_host *h, carillon_str c, void **i, carillon_error *e) {
+    (void)h, (void)c, (void)e, (void)i;
+    pthread_t thread;
+    return pthread_create(&thread, NULL, spin, NULL) == 0 ? CARILLON_OK : CARILLON_FAILED;
+}
+"""
+    compiled(stopped_router, "busy", source, tmp_path)
+    stopped_router.configuration["plugins"]["limits"] = {"cpu_percent": 10}
+    console.start()
+
+    def busy() -> list[dict]:
+        return [each for each in processes(console) if each["plugins"] == ["busy.so"] and each["deaths"] > 0]
+
+    [process] = wait_until(busy, "the busy process is ended", stopped_router.process)
+    assert "processor" in process["last_death"]
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, ios(device_token())), bob.message("one", alice))
+    lab.accepted(1)
+
+
+def test_a_client_certificate_is_presented_out_of_create(console, stopped_router, tmp_path, lab):
+    certificate, key = Webhook._certificate(tmp_path)
+    texts = [json.dumps(file.read_text()) for file in (certificate, key)]
+    source = IDLE + r"""
+#include <string.h>
+static const char certificate[] = CERTIFICATE, key[] = KEY;
+static carillon_status create(const carillon_host *h, carillon_str c, void **i, carillon_error *e) {
+    (void)c, (void)i;
+    const carillon_client_certificates *s = h->query(h, (carillon_str)CARILLON_STR("carillon.client-certificate/1"));
+    carillon_str word = CARILLON_STR("mine"), cert = { certificate, strlen(certificate) }, k = { key, strlen(key) };
+    carillon_status status = s->present(h, word, cert, k, e);
+    if (status != CARILLON_OK) return status;
+    k.len -= 40;
+    if (s->present(h, word, cert, k, e) != CARILLON_INVALID) return CARILLON_FAILED;
+    h->log(h, CARILLON_WARNING, (carillon_str)CARILLON_STR("presented, and half a key refused"));
+    return CARILLON_OK;
+}
+""".replace("CERTIFICATE", texts[0]).replace("KEY", texts[1])
+    compiled(stopped_router, "certified", source, tmp_path)
+    console.start()
+    stopped_router.wait_for_log("presented, and half a key refused")
+
+
+
+FRAGILE = r"""
+#include <stdlib.h>
+#include <string.h>
+static const carillon_host *host;
+static carillon_status create(const carillon_host *h, carillon_str c, void **i, carillon_error *e) {
+    (void)c, (void)e;
+    host = h, *i = &host;
+    return CARILLON_OK;
+}
+static void answered(void *context, const carillon_http_response *response) {
+    (void)response;
+    if (context != NULL) %(end)s;
+}
+static carillon_status deliver(void *i, uint64_t ticket, const carillon_registration *r, const carillon_notification *n) {
+    (void)i, (void)r;
+    if (memmem(n->body.ptr, n->body.len, "poison", 6) != NULL) {
+        if (!%(later)d) %(end)s;
+        carillon_http_request request = { .struct_size = sizeof request, .method = CARILLON_STR("GET"),
+            .url = CARILLON_STR("http://127.0.0.1:1/") };
+        return host->http_request(host, &request, answered, &host);
+    }
+    carillon_outcome outcome = { .struct_size = sizeof outcome, .kind = CARILLON_DELIVERED };
+    host->complete(host, ticket, &outcome);
+    return CARILLON_OK;
+}
+"""
+
+
+@pytest.mark.parametrize("end, later", [("abort()", 0), ("exit(0)", 0), ("*(volatile int *)0 = 1", 1)])
+def test_what_ends_the_router_twice_is_kept_from_a_plugin_inside_it(
+    console, stopped_router, lab, alice, bob, tmp_path, end, later
+):
+    """The router dies with the plugin; the second start goes on without the message that it died of."""
+    router = stopped_router
+    compiled(router, "fragile", FRAGILE % {"end": end, "later": later}, tmp_path)
+    router.configuration["plugins"]["isolation"] = "none"
+    console.start()
+    fragile = {"platform": "fragile", "token": device_token(), "filters": ios("")["filters"], "mode": "alert"}
+    with Socket(router) as socket:
+        socket.publish(
+            alice.registration(router, fragile, device="fragile"),
+            alice.registration(router, ios(device_token()), device="phone"),
+        )
+        socket.send(["EVENT", bob.note("poison", alice)])
+        router.process.wait(timeout=30)
+    router.spawn()
+    router.process.wait(timeout=30)
+
+    console.start()
+    router.wait_for_log("plugin-crashed")
+    with Socket(router) as socket:
+        socket.publish(bob.note("harmless", alice))
+    router.wait_for_log("outcome=delivered")
+    lab.accepted(2)
+    # Another plugin may have been at work when the router ended.
+    [process] = [each for each in processes(console) if each["plugins"] == ["fragile.so"]]
+    assert process["set_aside"] == 1 and process["deaths"] == 2
+    assert "the router itself ended while it was in" in process["last_death"]

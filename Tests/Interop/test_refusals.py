@@ -130,8 +130,9 @@ class TwoAnswersServer:
                     return
                 stream.read(length)
                 self.requests += 1
-                connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
-                connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                # At once: what came after the next request would be its answer for anybody.
+                created = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"
+                connection.sendall(created + b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
     def close(self):
         self.listener.close()

@@ -235,6 +235,9 @@ def test_another_token_for_the_api_is_taken_with_a_signal(stopped_router):
     console = Console(router, port=free_port()).start()
     old = console.token
     console.token_file.write_text("a token that nobody would guess\n".replace(" ", "-"))
+    assert console.ask("/metrics")[0] == 401
+    # Over the API, as somebody does who cannot reach the socket.
+    (router.folder / "carillon.sqlite-admin").rename(router.folder / "elsewhere")
     refused = carillon("reload", "--config", router.configuration_file)
     assert refused.returncode == 1 and "send it SIGHUP" in refused.stderr, refused.stderr
     hang_up(router)

@@ -148,6 +148,46 @@ def test_the_apps_server_gets_the_recipient_and_its_secret_rotates_with_a_reload
         verified(first, new)
 
 
+@pytest.mark.parametrize("refuses", [False, True])
+def test_what_goes_to_one_url_at_the_same_moment_is_one_array(webhook_router, lab, alice, bob, refuses):
+    """A receiver that refuses arrays of several gets each message by itself."""
+
+    def answer(message):
+        return (400 if refuses and len(json.loads(message.body)) > 1 else 204), {}, b""
+
+    receiver = ReadableServer(answer)
+    router = webhook_router
+    secret = new_secret()
+    router.secrets.add(secret)
+    router.environment["SECRET"] = secret
+    router.configuration["apps"]["default"]["webhook"] = {
+        "url": f"{receiver.url}/app", "secrets": ["${SECRET}"], "batch": 10
+    }
+    router.start()
+    tokens = ["user-1", "user-2", "user-3"]
+    with Socket(router) as socket:
+        for token in tokens:
+            content = {"platform": "webhook", "token": token, "filters": ALL_SIGNALS}
+            socket.publish(alice.registration(router, content, device=token))
+        # New devices may be tried one after the other.
+        socket.publish(bob.message("first", alice))
+        router.wait_for_deliveries(3)
+        before = len(receiver.messages)
+        socket.publish(bob.message("second", alice))
+        router.wait_for_deliveries(6)
+    receiver.stop()
+    batch, *alone = receiver.messages[before:]
+    messages = verified(batch, secret)
+    assert sorted(message["recipient"] for message in messages) == tokens
+    assert len({message["id"] for message in messages}) == 3
+    assert len(batch.headers["webhook-signature"].split()) == 1
+    assert batch.headers["webhook-id"] not in {message["id"] for message in messages}
+    assert len(alone) == (3 if refuses else 0)
+    for message in alone:
+        [content] = verified(message, secret)
+        assert content["id"] == message.headers["webhook-id"] and content in messages
+
+
 def test_an_endpoint_that_is_gone_is_forgotten(webhook_router, lab, alice, bob):
     receiver = ReadableServer(lambda _: (410, {}, b""))
     router = webhook_router.start()

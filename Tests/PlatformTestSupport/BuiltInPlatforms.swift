@@ -1,9 +1,13 @@
 import APNsTransport
+import EmailTransport
 import FCMTransport
 import GotifyTransport
+import HMSTransport
 import HTTPTemplateTransport
+import MQTTTransport
 import NtfyTransport
 import Platforms
+import TelegramTransport
 import UnifiedPushTransport
 import WebPushTransport
 import WebhookTransport
@@ -11,8 +15,10 @@ import WebhookTransport
 extension PlatformCatalog {
     /// The documents of Carillon's own transports, by platform.
     package static let builtInDocuments: [String: String] = [
-        "android": FCMDescription.json, "gotify": GotifyDescription.json, "http": HTTPTemplateDescription.json,
-        "ios": APNsDescription.json, "ntfy": NtfyDescription.json, "unifiedpush": UnifiedPushDescription.json,
+        "android": FCMDescription.json, "email": EmailDescription.json, "gotify": GotifyDescription.json,
+        "hms": HMSDescription.json, "http": HTTPTemplateDescription.json, "ios": APNsDescription.json,
+        "mqtt": MQTTDescription.json, "ntfy": NtfyDescription.json, "telegram": TelegramDescription.json,
+        "unifiedpush": UnifiedPushDescription.json,
         "web": WebPushDescription.json, "webhook": WebhookDescription.json,
     ].mapValues { "\($0)" }
 

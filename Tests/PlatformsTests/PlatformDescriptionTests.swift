@@ -91,10 +91,18 @@ struct PlatformDescriptionTests {
 
     @Test func findsPlatformsByTheirBlocks() {
         let catalog = PlatformCatalog.builtIn
-        #expect(catalog.platforms == ["android", "gotify", "http", "ios", "ntfy", "unifiedpush", "web", "webhook"])
+        #expect(
+            catalog.platforms == [
+                "android", "email", "gotify", "hms", "http", "ios", "mqtt", "ntfy", "telegram", "unifiedpush", "web",
+                "webhook",
+            ]
+        )
         #expect(catalog.platform(ofBlock: "apns") == "ios" && catalog.platform(ofBlock: "ios") == nil)
         #expect(
-            catalog.blocks.map(\.key) == ["fcm", "gotify", "http", "apns", "ntfy", "unifiedpush", "webpush", "webhook"]
+            catalog.blocks.map(\.key) == [
+                "fcm", "email", "gotify", "hms", "http", "apns", "mqtt", "ntfy", "telegram", "unifiedpush", "webpush",
+                "webhook",
+            ]
         )
         #expect(catalog.silentPushesPerHour == ["ios": 3] && catalog.onlyIngressPlatform == "ios")
     }

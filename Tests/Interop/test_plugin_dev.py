@@ -1,0 +1,110 @@
+"""`carillon plugin dev`: a plugin is built, checked and tried, again on each save."""
+
+import re
+import shutil
+import subprocess
+
+
+import pytest
+
+from programs import REPOSITORY, built, carillon, wait_until
+
+EXAMPLES = REPOSITORY / "contrib/examples/plugins"
+
+
+def new(folder, language: str, kind: str = "transport"):
+    run = carillon("plugin", "new", "pager", "--language", language, "--kind", kind, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    return folder / "pager"
+
+
+def test_a_push_service_in_python(tmp_path):
+    run = carillon("plugin", "dev", new(tmp_path, "python"), "--once")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"^plugin check: \d+ passed$", run.stdout, re.MULTILINE)
+    for text in [
+        "POST https://hook.example.com/sample  (untrusted: never into a private network)",
+        '"title":"Alice","body":"Hello from Carillon"',
+        '"title":"New message"',
+        "unsupported as sealed: the router tries it as nudge",
+        '"count":12',
+        r"<script>alert(\"1\")</script> \u{202e}desrever",
+        "429, Retry-After: 30       retry (too-many-requests), status 429: the router tries again after 30 s",
+        "410                        gone, status 410: the router forgets the device",
+    ]:
+        assert text in run.stdout, text
+
+
+def test_one_answer_for_all(tmp_path):
+    run = carillon("plugin", "dev", new(tmp_path, "python"), "--once", "--skip-check", "--answer", "410")
+    assert run.returncode == 0 and "plugin check" not in run.stdout and run.stdout.count("← 410") == 7
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_push_service_in_c_is_built(tmp_path):
+    run = carillon("plugin", "dev", new(tmp_path, "c"), "--once", "--registration", "pager=https://pager.example.com/alice")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "$ make\n" in run.stdout and "POST https://pager.example.com/alice" in run.stdout
+
+
+def test_a_filter(tmp_path):
+    folder = new(tmp_path, "python", "filter")
+    run = carillon("plugin", "dev", folder, "--once")
+    assert run.returncode == 0 and "filter pager" in run.stdout and "reply                      pass" in run.stdout
+    (folder / "settings.json").write_text('{"words": ["a"]}')
+    run = carillon("plugin", "dev", folder, "--once", "--skip-check")
+    assert run.returncode == 0 and "drop (it has an unwanted word)" in run.stdout
+
+
+def test_what_goes_wrong_is_shown(tmp_path):
+    path = tmp_path / "pager.py"
+    path.write_text('PLATFORM = "pager"\n\n\ndef deliver(notification, registration):\n    return registration["token"]\n')
+    run = carillon("plugin", "dev", path, "--once", "--skip-check")
+    assert run.returncode == 1
+    assert "deliver failed: TypeError in deliver, line 5" in run.stdout
+    assert 'return registration["token"]' in run.stdout and "object is not subscriptable" in run.stdout
+    path.write_text("PLATFORM = pager\n")
+    run = carillon("plugin", "dev", path, "--once", "--skip-check")
+    assert run.returncode == 1 and "fails when it is loaded: NameError: name 'pager' is not defined (line 1)" in run.stdout
+
+
+@pytest.mark.parametrize(
+    "name, text, reason",
+    [("x.txt", "x", "is neither a folder nor a .so or .py file"), ("new/y.txt", "x", "has no Cargo.toml, Package.swift")],
+)
+def test_what_is_no_plugin(tmp_path, name, text, reason):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    run = carillon("plugin", "dev", path if name == "x.txt" else path.parent, "--once")
+    assert run.returncode != 0 and reason in run.stderr
+
+
+def test_a_build_that_fails(tmp_path):
+    folder = new(tmp_path, "c")
+    (folder / "pager.c").write_text("int x = ;\n")
+    run = carillon("plugin", "dev", folder, "--once")
+    assert run.returncode == 1 and "make failed" in run.stderr
+
+
+def test_it_begins_again_on_each_save(tmp_path):
+    path = tmp_path / "pager.py"
+    source = (EXAMPLES / "webhook.py").read_text()
+    path.write_text(source)
+    output = tmp_path / "output"
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [built("carillon"), "plugin", "dev", path, "--skip-check"], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        )
+    try:
+        wait_until(lambda: "^C ends" in output.read_text(), "the first run ends", process)
+        assert "Hello from Carillon" in output.read_text()
+        path.write_text(source.replace('"body": notification.body', '"words": notification.body'))
+        wait_until(lambda: '"words":"Hello from Carillon"' in output.read_text(), "the second run ends", process)
+        path.write_text("PLATFORM = 1")
+        wait_until(lambda: "PLATFORM: expected no int" in output.read_text(), "the third run ends", process)
+        path.write_text(source)
+        wait_until(lambda: output.read_text().count("^C ends") == 4, "the fourth run ends", process)
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,460 @@
+"""Plugins in Python: one file each, in a process of its own, beside the plugins that are shared objects."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import textwrap
+import urllib.error
+import urllib.request
+
+import pytest
+
+from console import Console
+from nostr import ALL_SIGNALS, Person, Socket, device_token, ios
+from programs import REPOSITORY, built, carillon, free_port, wait_until
+from readable import ReadableServer
+
+PAGER = """
+    from carillon import Invalid, Request, log
+
+    PLATFORM = "pager"
+
+    def validate(registration):
+        if not registration.token.startswith("http"):
+            raise Invalid("the token must be a URL")
+
+    def deliver(notification, registration, app):
+        log("one more")
+        return Request("POST", registration.token, json={"text": notification.body, "room": app.get("room")})
+"""
+
+
+@pytest.fixture
+def receiver():
+    server = ReadableServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def console(stopped_router):
+    return Console(stopped_router, port=free_port())
+
+
+def add(router, source: str, name: str = "pager.py"):
+    path = router.plugins / name
+    path.write_text(textwrap.dedent(source))
+    path.chmod(0o644)
+    router.configuration["apps"]["default"]["pager"] = {"room": "kitchen"}
+
+
+def register(router, person, token: str, **more) -> dict:
+    return person.registration(router, {"platform": "pager", "token": token, "filters": ALL_SIGNALS, "mode": "alert", **more})
+
+
+def wait_for(receiver, count: int):
+    wait_until(lambda: len(receiver.messages) >= count, f"{count} messages come")
+
+
+def process_of(console, name: str = "pager.py") -> dict:
+    status, answer = console.json("/api/plugins")
+    assert status == 200
+    return next(each for each in answer["processes"] if each["plugins"] == [name])
+
+
+def test_a_push_service_in_one_file(console, stopped_router, lab, alice, bob, receiver):
+    add(stopped_router, PAGER)
+    console.start()
+    process = process_of(console)
+    assert (process["state"], process["deaths"]) == ("running", 0)
+    assert "files" in process["confinement"] and "system calls" in process["confinement"]
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply("Grüße aus Łódź", note))
+        wait_for(receiver, 1)
+    [message] = receiver.messages
+    assert json.loads(message.body) == {"text": "Grüße aus Łódź", "room": "kitchen"}
+    stopped_router.wait_for_deliveries(1)
+    stopped_router.wait_for_log("one more")
+    listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
+    assert listing.returncode == 0 and "python.pager 0" in listing.stdout and "platform   pager" in listing.stdout
+
+
+def test_a_registration_that_it_refuses(console, stopped_router, alice):
+    add(stopped_router, PAGER)
+    console.start()
+    with Socket(stopped_router) as socket:
+        accepted, reason = socket.offer(register(stopped_router, alice, "nowhere"))
+    assert not accepted and "the token must be a URL" in reason
+
+
+def test_a_filter_in_one_file(stopped_router, lab, alice, bob):
+    shutil.copy(REPOSITORY / "contrib/examples/plugins/wordlist.py", stopped_router.plugins / "wordlist.py")
+    stopped_router.configuration["filters"] = {"wordlist": {"settings": {"words": ["casino"]}}}
+    stopped_router.start()
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, ios(device_token(), mode="alert")), note)
+        for text in ["The CASINO is open", "hello"]:
+            assert socket.offer(bob.reply(text, note))[0]
+    [push] = lab.accepted(1)
+    assert "hello" in push.body.decode() and stopped_router.stop() == 0
+    assert "it has an unwanted word" in stopped_router.log_text
+    assert len(lab.received()) == 1
+
+
+STEPS = """
+    from carillon import Request, gone, retry
+
+    PLATFORM = "pager"
+
+    def deliver(notification, registration):
+        answer = yield Request("POST", registration.token + "/room", json={})
+        if not answer.is_success:
+            return retry("no-room")
+        yield Request("POST", registration.token + "/" + answer.json()["room"], body=notification.body)
+"""
+
+
+def test_a_delivery_of_several_requests(stopped_router, alice, bob):
+    add(stopped_router, STEPS)
+    receiver = ReadableServer(lambda message: (200, {}, b'{"room": "kitchen"}'))
+    stopped_router.start()
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply("hello", note))
+        wait_for(receiver, 2)
+    assert [(message.path, message.body) for message in receiver.messages] == [
+        ("/bell/room", b"{}"), ("/bell/kitchen", b"hello"),
+    ]
+    stopped_router.wait_for_deliveries(1)
+    receiver.stop()
+
+
+TROUBLE = """
+    import os
+    import time
+
+    from carillon import Request
+
+    PLATFORM = "pager"
+    SEEN = []
+
+    def deliver(notification, registration):
+        text = notification.body
+        if text == "raise":
+            raise ValueError("secret " + registration.token)
+        if text == "exit":
+            os._exit(3)
+        if text == "hang":
+            while True:
+                pass
+        if text == "segfault":
+            import ctypes
+            ctypes.string_at(1)
+        if text == "nothing":
+            return None
+        return Request("POST", registration.token, body=text)
+
+    import ctypes
+"""
+
+
+@pytest.mark.parametrize(
+    "text, log",
+    [
+        ("exit", "exited with status 3"),
+        ("segfault", "SIGSEGV"),
+        ("hang", "did not return from deliver within 1 s"),
+    ],
+)
+def test_one_that_dies_costs_nobody_else_anything(console, stopped_router, alice, bob, receiver, text, log):
+    add(stopped_router, TROUBLE)
+    stopped_router.configuration["plugins"]["deadline_seconds"] = 1
+    console.start()
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply(text, note))
+        wait_until(lambda: process_of(console)["deaths"] == 2, "it dies twice", stopped_router.process)
+        stopped_router.wait_for_log("plugin-crashed")
+        socket.publish(bob.reply("hello", note))
+        wait_for(receiver, 1)
+    assert receiver.messages[0].body == b"hello"
+    assert log in process_of(console)["last_death"]
+
+
+@pytest.mark.parametrize("text, reason", [("raise", "ValueError in deliver, line 13"), ("nothing", "TypeError")])
+def test_an_exception_is_in_the_log_without_its_text(stopped_router, alice, bob, receiver, text, reason):
+    add(stopped_router, TROUBLE)
+    stopped_router.secrets.add(f"{receiver.url}/bell")
+    stopped_router.start()
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply(text, note))
+        stopped_router.wait_for_log(f"deliver failed: {reason}")
+        # To another device: this one waits until its first push is tried again.
+        carol = Person()
+        note = carol.note("root")
+        socket.publish(register(stopped_router, carol, f"{receiver.url}/chime"), note, bob.reply("hello", note))
+        wait_for(receiver, 1)
+
+
+@pytest.mark.parametrize(
+    "source, reason",
+    [
+        ("import nowhere", "fails when it is loaded: ModuleNotFoundError: No module named 'nowhere' (line 1)"),
+        ("def deliver(:", "fails when it is loaded: SyntaxError: invalid syntax (line 1)"),
+        ("x = 1", 'its descriptor is wrong: it names neither a platform (PLATFORM = "pager") nor a filter'),
+        ('PLATFORM = "pager"', "its descriptor is wrong: PLATFORM and the function deliver belong together"),
+        ('PLATFORM = "A"\ndef deliver(a, b): pass', "its descriptor is wrong: PLATFORM: expected 1 to 64 of a-z, 0-9, - and _"),
+        ('PLATFORM = "pager"\ndef deliver(a, b, c, d): pass', "its descriptor is wrong: deliver: expected a function of notification"),
+        ('PLATFORM = "pager"\nasync def deliver(a, b): pass', "its descriptor is wrong: deliver: expected no async function"),
+        ("while True: pass", "while it was loaded"),
+        ("import os\nos._exit(4)", "its process exited with status 4 while it was loaded"),
+        ("open('/etc/passwd').read()", "fails when it is loaded: PermissionError"),
+        ("", "is empty"),
+    ],
+)
+def test_a_file_that_is_no_plugin_is_refused_with_the_reason(stopped_router, source, reason):
+    add(stopped_router, source)
+    del stopped_router.configuration["apps"]["default"]["pager"]
+    stopped_router.configuration["plugins"]["deadline_seconds"] = 1
+    listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
+    assert listing.returncode == 1 and reason in listing.stdout, listing.stdout + listing.stderr
+
+
+@pytest.mark.parametrize("isolation", ["none", "shared", {"pager.py": "none"}, {"pager.py": "shared"}])
+def test_it_runs_in_a_process_of_its_own_only(stopped_router, isolation):
+    add(stopped_router, PAGER)
+    stopped_router.configuration["plugins"]["isolation"] = isolation
+    listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
+    assert listing.returncode == 1 and "plugins in Python run in a process of their own" in listing.stdout
+
+
+def test_a_missing_interpreter_is_a_mistake_with_its_line(stopped_router):
+    stopped_router.configuration["plugins"]["python"] = "nowhere/python3"
+    run = carillon("check", "--config", stopped_router.configuration_file)
+    assert run.returncode == 1 and "plugins.python: expected an interpreter, such as /usr/bin/python3" in run.stderr
+
+
+def test_a_file_that_others_may_write_is_refused(stopped_router):
+    add(stopped_router, PAGER)
+    os.chmod(stopped_router.plugins / "pager.py", 0o664)
+    listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
+    assert listing.returncode == 1 and "pager.py is writable by group or others" in listing.stdout
+
+
+@pytest.mark.parametrize("name", ["webhook", "wordlist"])
+def test_the_examples_pass_plugin_check(tmp_path, name):
+    path = tmp_path / f"{name}.py"
+    shutil.copy(REPOSITORY / f"contrib/examples/plugins/{name}.py", path)
+    tmp_path.chmod(0o755)
+    settings = tmp_path / "settings.json"
+    settings.write_text('{"words": ["casino"]}')
+    block = ["--block", f"wordlist={settings}"] if name == "wordlist" else []
+    check = carillon("plugin", "check", path, *block)
+    assert check.returncode == 0 and " 0 failed" in check.stdout, check.stdout
+
+
+def test_plugin_check_names_the_check_in_which_it_died(tmp_path):
+    path = tmp_path / "pager.py"
+    path.write_text(textwrap.dedent(TROUBLE).replace("text = notification.body", "text = 'exit'"))
+    tmp_path.chmod(0o755)
+    check = carillon("plugin", "check", path)
+    assert check.returncode == 1 and "its process ended: pager.py exited with status 3" in check.stdout
+
+
+PROBE = """
+    import os
+    import socket
+    import subprocess
+    import threading
+    import time
+
+    from carillon import Request, log
+
+    PLATFORM = "pager"
+
+    def attempt(name, body):
+        try:
+            body()
+            log(name + ": done")
+        except BaseException as error:
+            log(name + ": " + type(error).__name__)
+
+    def deliver(notification, registration):
+        attempt("file", lambda: open("/etc/passwd"))
+        attempt("own file", lambda: open(__file__))
+        attempt("folder", lambda: os.listdir("/"))
+        attempt("socket", lambda: socket.socket())
+        attempt("program", lambda: subprocess.run(["/bin/true"]))
+        attempt("fork", os.fork)
+        attempt("signal", lambda: os.kill(os.getppid(), 0))
+        attempt("module", lambda: __import__("sqlite3"))
+        attempt("thread", lambda: threading.Thread(target=print).start())
+        attempt("clock", lambda: (time.localtime(), time.strptime("2026", "%Y"), time.sleep(0.001)))
+        attempt("random", lambda: os.urandom(16))
+        return Request("POST", registration.token)
+"""
+
+
+def test_it_has_no_files_network_and_programs(stopped_router, alice, bob, receiver):
+    add(stopped_router, PROBE)
+    stopped_router.start()
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply("hello", note))
+        wait_for(receiver, 1)
+    stopped_router.wait_for_log("random: ")
+    for line in [
+        "file: FileNotFoundError", "own file: FileNotFoundError", "folder: FileNotFoundError", "socket: PermissionError",
+        "program: PermissionError", "fork: PermissionError", "signal: PermissionError", "module: ModuleNotFoundError",
+        "thread: done", "clock: done", "random: done",
+    ]:
+        assert f"line={line} " in stopped_router.log_text, line
+
+
+def test_without_a_sandbox_it_has_its_rights(stopped_router, alice, bob, receiver):
+    add(stopped_router, PROBE)
+    stopped_router.configuration["plugins"]["sandbox"] = False
+    stopped_router.start()
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply("hello", note))
+        wait_for(receiver, 1)
+    stopped_router.wait_for_log("file: done")
+
+
+def test_it_is_started_again_when_it_is_killed(console, stopped_router, alice, bob, receiver):
+    add(stopped_router, PAGER)
+    console.start()
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply("one", note))
+        wait_for(receiver, 1)
+        os.kill(process_of(console)["process"], signal.SIGKILL)
+        socket.publish(bob.reply("two", note))
+        wait_for(receiver, 2)
+    assert process_of(console)["deaths"] == 1
+
+
+def test_a_pinned_file_that_differs_is_refused(stopped_router):
+    add(stopped_router, PAGER)
+    stopped_router.configuration["plugins"]["sha256"] = {"pager.py": "0" * 64}
+    listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
+    assert listing.returncode == 1 and "its SHA-256 is not the pinned one" in listing.stdout
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """The programs as contrib/docs/building.md installs them, without the library for the sandbox."""
+    folder = tmp_path / "installed"
+    (folder / "libexec/carillon").mkdir(parents=True)
+    (folder / "bin").mkdir()
+    shutil.copy(built("carillon"), folder / "bin/carillon")
+    shutil.copy(built("carillon-plugin-host"), folder / "libexec/carillon/carillon-plugin-host")
+    program = "Sources/CarillonPluginPython/carillon-plugin-python"
+    shutil.copytree(REPOSITORY / program, folder / "libexec/carillon/carillon-plugin-python")
+    return folder
+
+
+def test_without_the_library_for_the_sandbox_it_is_refused(stopped_router, installed):
+    add(stopped_router, PAGER)
+    command = [installed / "bin/carillon", "plugin", "list", "--config", stopped_router.configuration_file]
+    listing = subprocess.run(command, capture_output=True, text=True)
+    assert listing.returncode == 1 and "libcarillon-confinement.so is missing beside carillon-plugin-python" in listing.stdout
+    shutil.copy(built("libcarillon-confinement.so"), installed / "libexec/carillon")
+    listing = subprocess.run(command, capture_output=True, text=True)
+    assert listing.returncode == 0 and "python.pager" in listing.stdout
+
+
+def test_without_the_library_it_runs_unconfined_only_if_the_operator_says_so(stopped_router, installed):
+    add(stopped_router, PAGER)
+    stopped_router.configuration["plugins"]["sandbox"] = False
+    command = [installed / "bin/carillon", "plugin", "list", "--config", stopped_router.configuration_file]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+
+
+SERVICES = """
+    from carillon import Answer, Busy, Invalid, Request, after, every, inbound_url, state
+
+    PLATFORM = "pager"
+
+    def create(config):
+        state["starts"] = state.get("starts", 0) + 1
+        after(0, log_in, config)
+        every(0.05, tick)
+        return config
+
+    def log_in(config):
+        answer = yield Request("POST", config["url"] + "/login", json={"hook": inbound_url()}, trusted=True)
+        state["token"] = answer.json()["token"]
+
+    def tick():
+        state["ticks"] = state.get("ticks", 0) + 1
+
+    def deliver(notification, registration, app):
+        body = {"text": notification.body, "token": state.get("token"), "starts": state["starts"]}
+        return Request("POST", registration.token, json=body)
+
+    def receive(request, app):
+        if request.path == "/busy":
+            raise Busy
+        if request.path == "/invalid":
+            raise Invalid
+        if request.path == "/broken":
+            return 1 / 0
+        if request.path == "/ticks":
+            return Answer(json=state.get("ticks", 0))
+        if request.path == "/ask":
+            answer = yield Request("POST", app["url"] + "/login", body=request.body, trusted=True)
+            return Answer(202, answer.json()["token"], headers={"X-Method": request.method})
+        return None
+"""
+
+
+def test_timers_state_and_requests_from_outside(stopped_router, lab, alice, bob):
+    receiver = ReadableServer(lambda message: (200, {}, b'{"token": "renewed"}'))
+    add(stopped_router, SERVICES)
+    stopped_router.configuration["apps"]["default"]["pager"] = {"url": receiver.url}
+    console = Console(stopped_router, port=free_port(), public_url="https://push.example.com/").start()
+
+    def ask(path: str, body: bytes | None = None):
+        request = urllib.request.Request(f"http://127.0.0.1:{console.port}/plugins/pager/default{path}", body)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.headers, answer.read().decode()
+        except urllib.error.HTTPError as answer:
+            return answer.code, answer.headers, ""
+
+    [login] = receiver.wait(1)
+    assert login[2] == {"hook": "https://push.example.com/plugins/pager/default"}
+    status, headers, body = ask("/ask", b"{}")
+    assert (status, headers["x-method"], body) == (202, "POST", "renewed")
+    assert [ask(path)[0] for path in ["/busy", "/invalid", "/broken", "/nothing"]] == [503, 400, 500, 404]
+    wait_until(lambda: int(ask("/ticks")[2]) > 3, "the timer fires again and again")
+    stopped_router.wait_for_log("receive failed: ZeroDivisionError in receive")
+
+    # A new process, and then a new router, have what was kept.
+    os.kill(process_of(console)["process"], signal.SIGKILL)
+    wait_until(lambda: process_of(console)["deaths"] == 1 and process_of(console)["state"] == "running", "it runs again")
+    wait_until(lambda: len(receiver.messages) >= 3, "the new process logs in")
+    stopped_router.stop()
+    console.start()
+    wait_until(lambda: len(receiver.messages) >= 4, "the new router logs in")
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply("hello", note))
+        wait_for(receiver, 5)
+    assert json.loads(receiver.messages[-1].body) == {"text": "hello", "token": "renewed", "starts": 3}
+    receiver.stop()

@@ -1,0 +1,344 @@
+"""`carillon setup`: at a terminal, which is played here (pty(7)), and from answers files."""
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lab import Lab
+from nostr import Socket, device_token, ios
+from programs import PATIENCE, built, carillon
+from router import Router
+from test_systemd import complaints_about_the_unit
+
+
+class Dialogue:
+    """A program at a terminal of its own."""
+
+    def __init__(self, *arguments, cwd: Path):
+        self.seen = ""
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.chdir(cwd)
+            os.environ["HOME"] = str(cwd)
+            os.execv(built("carillon"), ["carillon", *map(str, arguments)])
+
+    def expect(self, text: str):
+        """Waits until the program said this after what was expected before."""
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.seen:
+            assert time.monotonic() < deadline, f"{text!r} does not come after {self.seen!r}"
+            if select.select([self.terminal], [], [], 0.2)[0]:
+                try:
+                    data = os.read(self.terminal, 65536)
+                except OSError:
+                    data = b""
+                assert data, f"it ended before {text!r}: {self.seen!r}"
+                self.seen += data.decode(errors="replace").replace("\r\n", "\n")
+        found, self.seen = self.seen.split(text, 1)
+        return found
+
+    def say(self, text: str):
+        os.write(self.terminal, (text + "\n").encode())
+
+    def end(self) -> tuple[int, str]:
+        """Its status and its last words."""
+        while True:
+            try:
+                data = os.read(self.terminal, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            self.seen += data.decode(errors="replace")
+        _, status = os.waitpid(self.process, 0)
+        os.close(self.terminal)
+        return os.waitstatus_to_exitcode(status), self.seen
+
+
+def answers(lab: Lab, folder: Path, **more) -> dict:
+    """For a router at this lab."""
+    return {
+        "run": "hand",
+        "folder": str(folder),
+        "listen": "127.0.0.1:0",
+        "monitoring": "no",
+        "services": ["ios", "android", "web", "unifiedpush", "ntfy"],
+        "ios": {
+            "topic": lab.ios["topic"],
+            "team_id": lab.ios["team_id"],
+            "key_id": lab.ios["key_id"],
+            "key_file": lab.ios["key_file"],
+            "environment": lab.ios["environment"],
+        },
+        "android": {"service_account": lab.android["service_account"], "origin": lab.android["origin"]},
+        "web": {"subject": "mailto:ops@example.org"},
+        "rules": "social",
+        "ca_file": str(lab.ca_file),
+        "allow_private": ["127.0.0.0/8", "::1/128"],
+        **more,
+    }
+
+
+def run(tmp_path: Path, given: dict, *options) -> subprocess.CompletedProcess:
+    file = tmp_path / "answers.yaml"
+    file.write_text(json.dumps(given, indent=1))
+    return carillon("setup", "--answers", file, *options, cwd=tmp_path)
+
+
+def test_from_answers_to_a_router_that_pushes(tmp_path, lab, alice, bob):
+    """The whole story: answers, credentials that the push services accept, a test notification, a router that runs."""
+    folder = tmp_path / "router"
+    topic_server = lab.endpoint("x").rsplit("/", 1)[0]
+    given = answers(lab, folder, url="wss://notify.example.com", test_push=topic_server)
+    result = run(tmp_path, given)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "no mistakes" in result.stdout
+    assert "ios: accepted" in result.stdout and "android: accepted" in result.stdout, result.stdout
+    assert f"sent: {topic_server} took it" in result.stdout, result.stdout
+    for name in ["carillon.yaml", "rules.yaml", "nginx.conf", "Caddyfile"]:
+        assert (folder / name).stat().st_mode & 0o777 == 0o644
+    for name in ["carillon.key", "vapid.pem"]:
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
+    assert (folder / "rules.yaml").read_text() == (
+        Path(__file__).parents[2] / "contrib/examples/rules/social.yaml"
+    ).read_text()
+    web_servers_take(folder, tmp_path)
+    key = carillon("keys", "show", folder / "carillon.key").stdout.split()[-1]
+    assert key in result.stdout
+
+    # A second run changes nothing; other answers are refused unless --overwrite is given, and keys stay in any case.
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    again = run(tmp_path, given, "--offline")
+    assert again.returncode == 0 and "every file is as it should be" in again.stdout, again.stdout + again.stderr
+    given["url"] = "wss://other.example.com"
+    refused = run(tmp_path, given, "--offline")
+    assert refused.returncode == 1 and "--overwrite" in refused.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert run(tmp_path, given, "--offline", "--overwrite").returncode == 0
+    assert "other.example.com" in (folder / "carillon.yaml").read_text()
+    assert {(folder / name).read_bytes() for name in ["carillon.key", "vapid.pem"]} == {
+        before["carillon.key"],
+        before["vapid.pem"],
+    }
+
+    router = Router(tmp_path / "unused", lab)
+    router.folder = folder
+    lab.forget()
+    process = subprocess.Popen(
+        [built("carillon"), "serve", "--config", folder / "carillon.yaml", "--port-file", folder / "port"],
+        stdout=router.log.open("ab"),
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        router.process = process
+        router.wait_for_port()
+        with Socket(router) as socket:
+            socket.publish(alice.registration(router, ios(device_token())), bob.message("hello", alice))
+        lab.accepted(1, "apns")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+
+
+def web_servers_take(folder: Path, scratch: Path):
+    """Where nginx and Caddy are installed, they say whether these are configurations."""
+    if shutil.which("caddy"):
+        words = ["caddy", "validate", "--adapter", "caddyfile", "--config", folder / "Caddyfile"]
+        done = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"HOME": str(scratch)})
+        assert done.returncode == 0, done.stderr
+    if shutil.which("nginx"):
+        certificate = scratch / "certificate.pem"
+        words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+        words += ["-subj", "/CN=notify.example.com", "-keyout", certificate, "-out", scratch / "public.pem"]
+        subprocess.run(words, check=True, capture_output=True)
+        site = (folder / "nginx.conf").read_text()
+        site = re.sub(r"/etc/\S*privkey.pem", str(certificate), re.sub(r"/etc/\S*fullchain.pem", str(scratch / "public.pem"), site))
+        site = re.sub(r"listen (\[::\]:)?443", r"listen \g<1>8443", site)
+        (scratch / "site.conf").write_text(site.replace("127.0.0.1:0;", "127.0.0.1:7447;"))
+        whole = f"pid {scratch}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{ access_log off; include {scratch}/site.conf; }}\n"
+        (scratch / "nginx.conf").write_text(whole)
+        done = subprocess.run(["nginx", "-t", "-c", scratch / "nginx.conf"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_wrong_credentials_are_found(tmp_path, lab):
+    """A key that Apple does not know. The files are there, to be corrected."""
+    folder = tmp_path / "router"
+    other = tmp_path / "other.p8"
+    subprocess.run(
+        ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", other], check=True
+    )
+    other.chmod(0o600)
+    given = answers(lab, folder, services=["ios"])
+    given.pop("android"), given.pop("web")
+    given["ios"]["key_file"] = str(other)
+    result = run(tmp_path, given)
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert "ios: REFUSED" in result.stdout and "invalid-provider-token" in result.stdout, result.stdout
+    assert (folder / "carillon.yaml").exists() and (folder / "carillon.key").exists()
+
+
+HOSTILE = {
+    "an address with a line break": {"url": "wss://a.example\nhttp: {}"},
+    "an address with a space": {"url": "wss://a example"},
+    "a quote in a name": {"url": 'wss://a".example'},
+    "a semicolon for nginx": {"url": "wss://a.example;root /"},
+    "a user in an address": {"url": "wss://root@a.example"},
+    "a port of none": {"listen": "127.0.0.1:99999"},
+    "a name to listen at": {"listen": "localhost:80"},
+    "a relay that is none": {"relays": ["javascript:alert(1)"]},
+    "a relay with a quote": {"relays": ['wss://a.example/"; evil']},
+    "an unknown service": {"services": ["iso"]},
+    "an unknown key": {"adress": "x"},
+    "a list for a text": {"contact": {"a": 1}},
+    "a folder with a wildcard": {"folder": "/tmp/*"},
+    "a key file that is none": {"services": ["ios"], "ios": {"topic": "a.b", "team_id": "A" * 10, "key_id": "B" * 10, "key_file": "/etc/passwd"}},
+    "a fifo": {"key": "fifo"},
+    "an unused block": {"ios": {"topic": "com.example.app"}},
+    "a megabyte": {"contact": "a" * 1_000_000},
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_answers_write_nothing(tmp_path, what):
+    os.mkfifo(tmp_path / "fifo")
+    folder = tmp_path / "router"
+    result = run(tmp_path, {"run": "hand", "folder": str(folder), **HOSTILE[what]}, "--offline")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert re.search(r"answers\.yaml(:\d+:\d+)?: ", result.stderr), result.stderr
+    assert not folder.exists()
+    assert len(result.stderr) < 2_000
+
+
+def test_answers_that_are_no_yaml(tmp_path):
+    file = tmp_path / "answers.yaml"
+    file.write_text("url: [wss://")
+    result = carillon("setup", "--answers", file, "--folder", tmp_path / "router")
+    assert result.returncode == 1 and "answers.yaml:2:1: not YAML" in result.stderr
+    assert carillon("setup", "--answers", tmp_path / "nothing").returncode == 1
+    assert "terminal" in carillon("setup", stdin="").stderr
+    assert not (tmp_path / "router").exists()
+
+
+def test_at_a_terminal(tmp_path, lab):
+    """Wrong answers, help, a way back, a correction at the end, and the test notification."""
+    folder = tmp_path / "carillon"
+    dialogue = Dialogue("setup", cwd=tmp_path)
+    dialogue.expect("by hand (hand)? [")
+    dialogue.say("servise")
+    dialogue.expect("did you mean 'service'?")
+    dialogue.say("hand")
+    dialogue.expect(f"Folder for the configuration [{folder}]: ")
+    dialogue.say("")
+    dialogue.expect("[none]: ")
+    dialogue.say("?")
+    dialogue.expect("Phones register at this address.")
+    dialogue.say("notify.example.com; rm -rf /")
+    dialogue.expect("expected the router's public name")
+    dialogue.say("notify.example.com")
+    dialogue.expect("[127.0.0.1:7447]: ")
+    dialogue.say("<")
+    dialogue.expect("[wss://notify.example.com]: ")
+    dialogue.say("push.example.com")
+    dialogue.expect("[127.0.0.1:7447]: ")
+    dialogue.say("127.0.0.1:0")
+    dialogue.expect("Relays that")
+    dialogue.say("relay.example.com")
+    dialogue.expect("e-mail address")
+    dialogue.say("ops@example.org")
+    dialogue.expect("Push services (")
+    dialogue.say("")
+    dialogue.expect("What notifications say")
+    dialogue.say("3")
+    dialogue.expect("health and metrics")
+    dialogue.say("no")
+    dialogue.expect("The router's key")
+    dialogue.say("")
+    dialogue.expect("test push at the end")
+    dialogue.say("https://localhost:1")
+    dialogue.expect("5. relays: wss://relay.example.com")
+    assert not folder.exists()
+    dialogue.expect("q leaves: ")
+    dialogue.say("5")
+    dialogue.expect("[wss://relay.example.com]: ")
+    dialogue.say("none")
+    dialogue.expect("5. relays: none")
+    dialogue.expect("q leaves: ")
+    dialogue.say("")
+    dialogue.expect("no mistakes")
+    picture = dialogue.expect("https://localhost:1/carillon-")
+    assert picture.count("▀") + picture.count("▄") > 100
+    dialogue.expect("Enter sends it")
+    dialogue.say("")
+    dialogue.expect("not sent: ")
+    status, rest = dialogue.end()
+    assert status == 0 and "What to do next" in rest
+    configuration = yaml.safe_load((folder / "carillon.yaml").read_text())
+    assert configuration["relay"]["url"] == "wss://push.example.com"
+    assert configuration["rules"] == "rules.yaml" and "api" not in configuration and "relays" not in configuration
+    assert carillon("check", "--config", folder / "carillon.yaml").returncode == 0
+
+
+@pytest.mark.parametrize("moment", ["by hand (hand)?", "Push services (", "q leaves: "])
+def test_leaving_early_writes_nothing(tmp_path, moment):
+    dialogue = Dialogue("setup", cwd=tmp_path)
+    while moment not in dialogue.seen:
+        found = select.select([dialogue.terminal], [], [], PATIENCE)[0]
+        assert found
+        dialogue.seen += os.read(dialogue.terminal, 65536).decode()
+        if moment not in dialogue.seen and dialogue.seen.rstrip(" ").endswith(":"):
+            dialogue.seen = ""
+            dialogue.say("hand" if "by hand" in dialogue.seen else "")
+    os.write(dialogue.terminal, b"\x03" if moment != "Push services (" else b"\x04")
+    status, _ = dialogue.end()
+    assert status in [-signal.SIGINT, 130, 1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_for_a_service(tmp_path, lab):
+    """What root gets: state elsewhere, credentials lent by systemd, a drop-in."""
+    folder, state = tmp_path / "etc", tmp_path / "state"
+    given = answers(lab, folder, run="service", state=str(state), url="wss://notify.example.com")
+    # An old key comes along.
+    carillon("keys", "new", tmp_path / "old.key")
+    given["key"] = "old.key"
+    result = run(tmp_path, given)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "ios: accepted" in result.stdout
+    drop_in = (folder / "systemd.conf").read_text()
+    assert f"LoadCredential=apns.p8:{lab.ios['key_file']}\n" in drop_in
+    assert f"LoadCredential=vapid.pem:{folder}/secrets/vapid.pem\n" in drop_in
+    assert f"serve --config {folder}/carillon.yaml\n" in drop_in
+    assert (folder / "secrets").stat().st_mode & 0o777 == 0o700
+    assert state.stat().st_mode & 0o777 == 0o700
+    key = state / "carillon.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert key.read_text() == (tmp_path / "old.key").read_text()
+    if shutil.which("systemd-analyze"):
+        # The lab's credentials and the router are where the drop-in says.
+        assert complaints_about_the_unit(tmp_path, setup=drop_in) == []
+    configuration = yaml.safe_load((folder / "carillon.yaml").read_text())
+    assert configuration["identity"]["key_file"] == str(key)
+    assert configuration["apps"]["default"]["ios"]["key_file"] == "${CREDENTIALS_DIRECTORY}/apns.p8"
+
+
+def test_what_stands_in_the_way_is_told(tmp_path):
+    """A folder that is a file, and a configuration that is a folder."""
+    (tmp_path / "file").write_text("")
+    result = run(tmp_path, {"run": "hand", "folder": str(tmp_path / "file")}, "--offline")
+    assert result.returncode == 1 and "is no folder" in result.stderr
+    (tmp_path / "router/carillon.yaml").mkdir(parents=True)
+    result = run(tmp_path, {"run": "hand", "folder": str(tmp_path / "router")}, "--offline", "--overwrite")
+    assert result.returncode == 1 and "carillon.yaml" in result.stderr
+    assert [path.name for path in (tmp_path / "router").iterdir()] == ["carillon.yaml"]

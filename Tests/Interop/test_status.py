@@ -1,0 +1,72 @@
+"""What commands say of a running router: over the socket beside its store, without an API."""
+
+import json
+import stat
+
+from nostr import Socket, device_token, ios
+from programs import carillon, wait_until
+
+
+def status(router, *options: str):
+    return carillon("status", "--config", router.configuration_file, *options)
+
+
+def test_a_router_without_an_api_says_how_it_is_doing(router, lab, alice, bob):
+    assert "api" not in router.configuration
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), bob.message("one", alice))
+    lab.accepted(1)
+    router.wait_for_log("outcome=delivered")
+    shown = wait_until(
+        lambda: (lambda run: run if '"pushes":{"per_second":0,' not in run.stdout else None)(status(router, "--json")),
+        "the push is counted",
+        router.process,
+    )
+    assert shown.returncode == 0, shown.stderr
+    answer = json.loads(shown.stdout)
+    assert answer["pushes"]["total"] == 1 and answer["pushes"]["per_second"] > 0
+    assert answer["events"]["total"] == 2 and answer["issues"] == []
+    assert answer["latency"]["p50_ms"] >= 0 and answer["disk"]["free"] > 0 and answer["disk"]["used"] > 0
+    ours = [queue for queue in answer["queues"] if queue["platform"] == "ios"]
+    assert [(queue["state"], queue["waiting"]) for queue in ours] == [("ok", 0)]
+    text = status(router)
+    assert text.returncode == 0 and "Nothing is amiss." in text.stdout and "ios/default" in text.stdout
+
+
+def test_what_is_amiss_is_said_with_what_helps(router, lab, alice, bob):
+    lab.misbehave(kind="answer", status=403, reason="InvalidProviderToken", times=0)
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), bob.message("one", alice))
+    router.wait_for_log("misconfigured")
+    shown = wait_until(
+        lambda: (lambda run: run if run.returncode == 2 else None)(status(router)), "the queue pauses", router.process
+    )
+    assert "!! transport-paused: ios of default" in shown.stdout and "carillon reload" in shown.stdout
+    assert "paused (" in shown.stdout and "waiting   1 of" in shown.stdout and "the oldest since" in shown.stdout
+
+
+def test_nobody_else_can_ask(router):
+    folder = next(router.folder.glob("*-admin"))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_ISSOCK((folder / "socket").stat().st_mode)
+
+
+def test_where_no_router_runs_the_command_says_so(stopped_router):
+    run = status(stopped_router)
+    assert run.returncode == 3 and "no router runs on this configuration" in run.stderr
+    stopped_router.start()
+    assert status(stopped_router).returncode == 0
+    # A socket that a killed router leaves behind is in nobody's way.
+    stopped_router.kill()
+    run = status(stopped_router)
+    assert run.returncode == 3 and "does the router run" in run.stderr
+    stopped_router.start()
+    assert status(stopped_router).returncode == 0
+    stopped_router.stop()
+    assert "no router runs" in status(stopped_router).stderr
+
+
+def test_commands_need_no_api(router):
+    run = carillon("reload", "--config", router.configuration_file)
+    assert run.returncode == 0 and "in force" in run.stdout
+    assert "libCarillonAPNs.so" in carillon("plugin", "list", "--config", router.configuration_file).stdout

@@ -38,7 +38,10 @@ def test_a_blocked_user_is_out_at_once_and_stays_out(stopped_router, lab, tmp_pa
         lab.accepted(2)
 
         # Who is here.
-        router.wait_for_deliveries(2)
+        # The trace, which knows of the last push, is written a moment after the outcome.
+        wait_until(
+            lambda: all("last_push" in user for user in ask(router, "users", "list")["users"]), "both pushes are traced"
+        )
         users = ask(router, "users", "list")["users"]
         assert {user["account"] for user in users} == {alice.hex, carol.hex}
         assert all(user["devices"] == 1 and user["platforms"] == ["ios/default"] for user in users)

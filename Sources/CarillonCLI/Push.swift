@@ -11,6 +11,7 @@ struct Push: AsyncParsableCommand {
             configuration and may run beside the router.
 
               carillon push ios help
+              carillon push email check
               carillon push ios channels create --storage latest
               carillon push ios channels list
               carillon push --app beta ios channels delete dHN0LXNyY2gtY2hubA==

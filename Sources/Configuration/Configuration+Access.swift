@@ -94,7 +94,9 @@ extension ConfigurationSchema {
                     ),
                     (
                         "allow",
-                        SchemaParts.oneOrMore("Keys that may register, and networks excepted from larger blocked ones.")
+                        SchemaParts.oneOrMore(
+                            "Keys and networks that may register, and networks excepted from larger blocked ones."
+                        )
                     ),
                     (
                         "block",

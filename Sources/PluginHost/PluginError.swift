@@ -6,6 +6,7 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         case refusedConfiguration(String)
         case refusedRegistration(String)
         case refusedCommand(String)
+        case failedCommand(String)
         case unknownFilter(available: [String])
         case refusedSettings(String)
     }
@@ -35,6 +36,11 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         PluginError(.refusedCommand(text), platform)
     }
 
+    /// The plugin did what was asked, and this is the answer: no.
+    static func failedCommand(_ platform: String, saying text: String) -> PluginError {
+        PluginError(.failedCommand(text), platform)
+    }
+
     static func unknownFilter(_ name: String, available: [String]) -> PluginError {
         PluginError(.unknownFilter(available: available), name)
     }
@@ -55,6 +61,7 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         case .refusedConfiguration(let text): "the \(name) transport refuses its configuration: \(text)"
         case .refusedRegistration(let text): "the \(name) transport refuses the registration: \(text)"
         case .refusedCommand(let text): "the \(name) transport does not do that: \(text)"
+        case .failedCommand(let text): text
         case .unknownFilter(let available):
             "no loaded plugin offers the filter \(name); there are: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
         case .refusedSettings(let text): "the filter \(name) refuses its settings: \(text)"

@@ -120,7 +120,10 @@ struct HMSTransportTests {
         (["token_url": "http://x/"], "token_url: expected an https URL"),
         (["origin": "https://x/y"], "origin: expected https://host:port"),
         (["high_priority": "yes"], "high_priority: expected true or false, found text"),
-        (["appid": "1"], "appid: unknown key, expected only app_id, client_secret, high_priority, token_url, origin"),
+        (
+            ["appid": "1"],
+            "appid: unknown key, expected only app_id, client_secret, client_secret_file, high_priority, token_url, origin"
+        ),
     ]
 
     @Test(arguments: mistakes.indices)
@@ -133,5 +136,29 @@ struct HMSTransportTests {
         } catch {
             #expect(error.description == sentence)
         }
+    }
+
+    @Test(
+        "carillon push hms check: an access token without a message",
+        arguments: [
+            (200, #"{"access_token":"t","expires_in":3600,"token_type":"Bearer"}"#, "accepted"),
+            (400, #"{"error":"invalid_client"}"#, "refused: invalid-client (400)"),
+            (503, "", "unknown: token-server-error (503)"),
+        ] as [(UInt32, String, String)]
+    )
+    func theSecretIsChecked(status: UInt32, body: String, expected: String) throws {
+        let fixture = try TransportFixture()
+        let heard = HeardAnswers()
+        _ = fixture.transport.command(["check"]) { heard.add($0) }
+        fixture.host.answer(0, status: status, body: body)
+        #expect(heard.texts == [expected])
+        #expect(fixture.host.requests.map(\.url) == [TransportFixture.tokenURL])
+    }
+
+    @Test func theSecretMayStandInAFile() throws {
+        let block = try TransportFixture.object([
+            "app_id": 1, "client_secret_file": "s", "$files": ["s": "of-the-file\n"],
+        ])
+        #expect(try HMSConfiguration(block).clientSecret == "of-the-file")
     }
 }

@@ -226,4 +226,33 @@ struct HTTPTemplateTransportTests {
         let mistake = #expect(throws: PluginError.self) { try TransportFixture(configuration: Self.block(service)) }
         #expect(mistake?.description.contains("s3cret") == false)
     }
+
+    private static func withSecrets(_ lines: String, more: String = "") -> String {
+        #"""
+        {"services":{"pager":{"url":"https://push.example.com/send","headers":{"key":"{{secrets.key}}"},"text":"x"\#(more)}},
+         "secrets_file":"s","$files":{"s":"\#(lines)"}}
+        """#
+    }
+
+    @Test func secretsMayStandInAFile() throws {
+        let fixture = try TransportFixture(configuration: Self.withSecrets(#"# ours\n\npager.key=a=b\n"#))
+        #expect(try fixture.deliver(.alert(title: "a", body: "b")) == .CARILLON_OK)
+        #expect(fixture.host.requests[0].headers["key"] == "a=b")
+    }
+
+    @Test(arguments: [
+        (withSecrets("s3cret"), "secrets_file: expected SERVICE.NAME=SECRET in line 1 of s"),
+        (withSecrets("pager.key="), "secrets_file: expected SERVICE.NAME=SECRET in line 1 of s"),
+        (withSecrets("pagr.key=s3cret"), "secrets_file: expected secrets of pager, found pagr"),
+        (withSecrets("pager.kee=s3cret"), "services.pager.headers.key: "),
+        (
+            withSecrets("pager.key=s3cret", more: #","secrets":{"key":"other"}"#),
+            "services.pager.secrets.key: expected it here or in secrets_file, found both"
+        ),
+    ])
+    func mistakesInThatFileAreNamed(configuration: String, said: String) throws {
+        let mistake = #expect(throws: PluginError.self) { try TransportFixture(configuration: configuration) }
+        #expect(mistake?.description.hasPrefix(said) == true, "\(mistake?.description ?? "")")
+        #expect(mistake?.description.contains("s3cret") == false)
+    }
 }

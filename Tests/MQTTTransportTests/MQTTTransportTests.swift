@@ -340,4 +340,44 @@ struct KeepAliveTests {
         other.welcome(properties: [0x13, 0, 0])
         #expect(other.host.timers.waits.isEmpty)
     }
+
+    @Test(
+        "carillon push mqtt check: a CONNECT without a message",
+        arguments: [
+            ([:], [0x20, 3, 0, 0, 0], "accepted"),
+            ([:], [0x20, 3, 0, 0x86, 0], "refused: bad-credentials (134)"),
+            ([:], [0x20, 3, 0, 0x89, 0], "unknown: server-busy (137)"),
+            (["version": "3.1.1"], [0x20, 2, 0, 4], "refused: bad-credentials (4)"),
+            ([:], [0x20, 5, 0, 0, 2, 0x24, 0], "refused: qos-not-supported"),
+            (["qos": 0], [0x20, 5, 0, 0, 2, 0x24, 0], "accepted"),
+        ] as [([String: any Sendable], [UInt8], String)]
+    )
+    func theAccountIsChecked(more: [String: any Sendable], answer: [UInt8], expected: String) throws {
+        let fixture = try Fixture(more.merging(["client_id": "router"]) { $1 })
+        let heard = HeardAnswers()
+        _ = fixture.transport.command(["check"]) { heard.add($0) }
+        fixture.host.streams.opened()
+        fixture.host.streams.receive(answer)
+        #expect(heard.texts == [expected])
+        #expect(fixture.host.streams.all[0].isClosing)
+        fixture.host.streams.end(0)
+        #expect(heard.texts == [expected])
+        // The router's own connection has the other id, and stays.
+        #expect(fixture.host.streams.all[0].text.contains("router-check"))
+    }
+
+    @Test func aBrokerThatIsAwaySaysNothingOfTheAccount() throws {
+        let fixture = try Fixture()
+        let heard = HeardAnswers()
+        _ = fixture.transport.command(["check"]) { heard.add($0) }
+        fixture.host.streams.end(0, "refused")
+        #expect(heard.texts == ["unknown: refused"])
+    }
+
+    @Test func thePasswordMayStandInAFile() throws {
+        let fixture = try Fixture(["username": "u", "password_file": "pw", "$files": ["pw": "from-the-file\n"]])
+        try fixture.deliver()
+        fixture.host.streams.opened()
+        #expect(fixture.host.streams.all[0].text.hasSuffix("from-the-file"))
+    }
 }

@@ -40,7 +40,7 @@ struct CommandTests {
     }
 
     @Test func whatIsNotDoneSaysWhy() async {
-        #expect(await mistake("fail") == "the fixture transport does not do that: no such channel")
+        #expect(await mistake("fail") == "no such channel")
         #expect(await mistake("nonsense").hasSuffix("there is no such command (\"help\" lists what there is)"))
         #expect(await mistake().hasSuffix("it is malformed (\"help\" lists what there is)"))
         #expect(await mistake("busy").hasSuffix("not now, try again later"))

@@ -191,6 +191,32 @@ struct LinkingTests {
         #expect(text.text == #"{"clients":{"bot":["example_bot"]}}"#)
     }
 
+    @Test(
+        "What Telegram says of the bot's token",
+        arguments: [
+            (200, #"{"ok":true,"result":{"username":"Example_Bot"}}"#, "accepted: @Example_Bot"),
+            (
+                200, #"{"ok":true,"result":{"username":"other_bot"}}"#,
+                "refused: the token is that of @other_bot, and bot says @example_bot"
+            ),
+            (401, #"{"ok":false,"description":"Unauthorized"}"#, "refused: bad-bot-token (401)"),
+            (404, "", "refused: bad-bot-token (404)"),
+            (502, "<html>", "unknown: server-error (502)"),
+            (200, #"{"ok":true,"result":{}}"#, "unknown: unexpected-answer (200)"),
+            (429, #"{"ok":false,"parameters":{"retry_after":3}}"#, "unknown: too-many-requests (429)"),
+            (302, "", "unknown: unexpected-answer (302)"),
+        ] as [(UInt32, String, String)]
+    )
+    func theTokenIsChecked(status: UInt32, body: String, expected: String) throws {
+        let fixture = try TransportFixture(inboundURL: nil)
+        let heard = HeardAnswers()
+        _ = fixture.transport.command(["check"]) { heard.add($0) }
+        #expect(fixture.host.requests.map(\.url) == [TransportFixture.methods + "getMe"])
+        #expect(fixture.host.requests.map(\.method) == ["GET"])
+        fixture.host.answer(0, status: status, body: body)
+        #expect(heard.texts == [expected])
+    }
+
     private final class Said: @unchecked Sendable {
         var text = ""
     }

@@ -220,4 +220,23 @@ struct WebhookTransportTests {
         fixture.host.answer(status: 503, headers: ["retry-after": "17"])
         #expect(fixture.host.outcomes.map(\.retryAfter) == [17_000])
     }
+
+    @Test func secretsMayStandInAFile() throws {
+        let first = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+        let file = #"{"url":"https://app.example.com/","secrets_file":"s","$files":{"s":"\#(first)\n"}}"#
+        let written = #"{"url":"https://app.example.com/","secrets":["\#(first)"]}"#
+        let signatures = try [file, written].map { configuration in
+            let fixture = try TransportFixture(configuration: configuration)
+            #expect(try fixture.deliver(alert, to: SampleRegistration(token: "user-42")) == .CARILLON_OK)
+            return fixture.host.requests[0].headers["webhook-signature"]
+        }
+        #expect(signatures[0] != nil && signatures[0] == signatures[1])
+        for (content, expected) in [
+            ("", "secrets_file: expected a secret a line"), ("whsec_short", "secrets_file: expected whsec_"),
+        ] {
+            let configuration = #"{"secrets_file":"s","$files":{"s":"\#(content)"}}"#
+            let mistake = #expect(throws: PluginError.self) { try TransportFixture(configuration: configuration) }
+            #expect(mistake?.description.hasPrefix(expected) == true && mistake?.description.contains("short") == false)
+        }
+    }
 }

@@ -31,8 +31,9 @@ struct EmailConfiguration: Sendable {
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(
             except: [
-                "server", "port", "security", "username", "password", "authority_file", "hello", "connections",
-                "idle_seconds", "from", "from_name", "return_path", "reply_to", "list_id", "unsubscribe_mailto",
+                "server", "port", "security", "username", "password", "password_file", "authority_file", "hello",
+                "connections", "idle_seconds", "from", "from_name", "return_path", "reply_to", "list_id",
+                "unsubscribe_mailto",
                 "unsubscribe_url", "footer", "domains", "wake_message", "batch_message",
             ]
         )
@@ -99,7 +100,7 @@ struct MailServer: Sendable {
         _ security: EmailConfiguration.Security
     ) throws(PluginError) -> Credentials? {
         let username = try block.text("username", expected: "the account at the mail server")
-        let password = try block.text("password", expected: "the account's password")
+        let password = try block.secret("password", file: "password_file", expected: "the account's password")
         switch (username, password) {
         case (nil, nil): return nil
         case (let username?, let password?):

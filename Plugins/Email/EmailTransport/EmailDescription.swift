@@ -23,6 +23,10 @@ public enum EmailDescription {
                 },
                 "username": {"description": "The account at the mail server.", "type": "string"},
                 "password": {"description": "Its password, as in ${SMTP_PASSWORD}.", "type": "string"},
+                "password_file": {
+                  "description": "A file with the password and nothing else, in place of it.", "type": "string",
+                  "file": true
+                },
                 "authority_file": {
                   "description": "PEM: whom to trust instead of the system's authorities.", "type": "string", "file": true
                 },

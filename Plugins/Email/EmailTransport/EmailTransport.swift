@@ -8,6 +8,8 @@ public final class EmailTransport: PluginTransport {
     public static let platform: StaticString = "email"
     public static let description: StaticString? = EmailDescription.json
 
+    private let host: Host
+    private let server: MailServer
     private let sender: MessageSender
     private let domains: Set<String>
     private let mails: MailSender
@@ -19,6 +21,8 @@ public final class EmailTransport: PluginTransport {
 
     init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         let configuration = try EmailConfiguration(configuration)
+        self.host = host
+        server = configuration.server
         sender = configuration.sender
         domains = configuration.domains
         mails = MailSender(configuration, host: host, now: now)
@@ -54,6 +58,16 @@ public final class EmailTransport: PluginTransport {
 
     public func cancel(_ number: UInt64) {
         mails.cancel(number)
+    }
+
+    /// `check` logs in at the mail server.
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+        switch words {
+        case ["check"]: MailLogin.check(server, host: host, answer: completion)
+        case ["help"]: completion(.helpOnCheck)
+        default: return .unsupported
+        }
+        return .accepted
     }
 
     private func recipient(_ registration: borrowing Registration) throws(PluginError) -> EmailAddress {

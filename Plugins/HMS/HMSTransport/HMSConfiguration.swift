@@ -15,11 +15,16 @@ struct HMSConfiguration: Sendable {
 
     /// Throws for the first error: under which key it is, and what was expected.
     init(_ block: JSONObject) throws(PluginError) {
-        try block.refuseMembers(except: ["app_id", "client_secret", "high_priority", "token_url", "origin"])
+        try block.refuseMembers(except: [
+            "app_id", "client_secret", "client_secret_file", "high_priority", "token_url", "origin",
+        ])
         let expectedID = "the app's id in AppGallery Connect, a number"
         appID = try HMSConfiguration.identifier(block, expected: expectedID)
         let expectedSecret = "the app's client secret in AppGallery Connect"
-        clientSecret = try block.requiredText("client_secret", expected: expectedSecret)
+        guard
+            let secret = try block.secret("client_secret", file: "client_secret_file", expected: expectedSecret)
+        else { throw PluginError("client_secret: expected \(expectedSecret), found nothing") }
+        clientSecret = secret
         guard (1...256).contains(clientSecret.utf8.count), clientSecret.utf8.allSatisfy(\.isVisibleASCII) else {
             throw PluginError("client_secret: expected \(expectedSecret), found another text")
         }

@@ -20,6 +20,10 @@ public enum HMSDescription {
                   "description": "The app's client secret in AppGallery Connect, as in ${HMS_SECRET}.",
                   "type": "string"
                 },
+                "client_secret_file": {
+                  "description": "A file with the secret and nothing else, in place of it.", "type": "string",
+                  "file": true
+                },
                 "high_priority": {
                   "description": "Whether Huawei lets the app send data messages that wake a sleeping device; \#
         false when left out.",

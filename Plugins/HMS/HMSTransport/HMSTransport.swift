@@ -10,6 +10,7 @@ public final class HMSTransport: PluginTransport {
     private let now: @Sendable () -> Timestamp
     private let reports: HMSReports
     private let allowsHighPriority: Bool
+    private let credentials: ClientCredentials
     private let sender: AuthorizedSender
     /// Whether Huawei accepted a message for any device: then the app has devices, and the credentials belong to it.
     private let hasDelivered = Atomic(false)
@@ -23,12 +24,13 @@ public final class HMSTransport: PluginTransport {
         self.now = now
         reports = HMSReports(host)
         allowsHighPriority = configuration.allowsHighPriority
+        credentials = ClientCredentials(configuration, host: host, now: now)
         sender = AuthorizedSender(
             url: configuration.sendURL,
             host: host,
             now: now,
             reports: reports,
-            requestToken: ClientCredentials(configuration, host: host, now: now).request
+            requestToken: credentials.request
         )
     }
 
@@ -65,6 +67,22 @@ public final class HMSTransport: PluginTransport {
 
     public func cancel(_ number: UInt64) {
         sender.cancel(number)
+    }
+
+    /// `check` asks for an access token.
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+        switch words {
+        case ["check"]:
+            credentials.request { answer in
+                switch answer {
+                case .granted: completion(.accepted())
+                case .failed(let outcome): completion(.check(outcome))
+                }
+            }
+        case ["help"]: completion(.helpOnCheck)
+        default: return .unsupported
+        }
+        return .accepted
     }
 
     private func verdict(on response: borrowing HTTPResponse, of token: String) -> AuthorizedSender.Verdict {

@@ -22,6 +22,10 @@ public enum HTTPTemplateDescription {
                 "batch_message": {
                   "description": "What one shows that stands for {n} events.", "type": "string"
                 },
+                "secrets_file": {
+                  "description": "A file with lines SERVICE.NAME=SECRET, beside what stands under secrets.",
+                  "type": "string", "file": true
+                },
                 "services": {
                   "description": "Services by names of your choice, as contrib/examples/push-services has them.",
                   "type": "object"

@@ -19,17 +19,19 @@ public final class HTTPTemplateTransport: PluginTransport {
     }
 
     init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
-        try configuration.refuseMembers(except: ["wake_message", "batch_message", "services"])
+        try configuration.refuseMembers(except: ["wake_message", "batch_message", "secrets_file", "services"])
         wakeTexts = try WakeTexts(configuration)
         let blocks = try configuration.mapping("services", expected: "services by their names") ?? JSONObject()
         guard (1...HTTPTemplateTransport.servicesLimit).contains(blocks.count) else {
             throw PluginError("services: expected 1 to \(HTTPTemplateTransport.servicesLimit), found \(blocks.count)")
         }
+        let kept = try SecretsFile(configuration)
+        try kept.requireServices(blocks.members.map(\.name))
         var services: [String: Service] = [:]
         for (name, value) in blocks.members {
             services[name] = try PluginError.at("services.\(name)") { () throws(PluginError) in
                 guard let block = value.object else { throw PluginError("expected a mapping, found \(value.kind)") }
-                return try Service(block)
+                return try Service(block, kept.secrets(of: name))
             }
         }
         self.services = services

@@ -18,12 +18,18 @@ struct Service: Sendable {
     private let token: TextRule
     private let fields: [(name: String, rule: TextRule)]
 
-    init(_ block: JSONObject) throws(PluginError) {
+    /// `kept` are secrets that stand in a file.
+    init(_ block: JSONObject, _ kept: [String: String] = [:]) throws(PluginError) {
         try block.refuseMembers(except: [
             "method", "url", "headers", "json", "form", "text", "secrets", "token", "fields", "urgency", "limits",
             "answers",
         ])
-        secrets = try Self.secrets(block)
+        let written = try Self.secrets(block)
+        if let name = kept.keys.sorted().first(where: { written[$0] != nil }) {
+            throw PluginError("secrets.\(name): expected it here or in secrets_file, found both")
+        }
+        let secrets = kept.merging(written) { $1 }
+        self.secrets = secrets
         token = try PluginError.at("token") { () throws(PluginError) in
             try TextRule(block.mapping("token", expected: "a mapping"), isRequired: true)
         }

@@ -19,7 +19,7 @@ struct MQTTConfiguration: Sendable {
         try block.refuseMembers(
             except: [
                 "server", "port", "security", "authority_file", "version", "client_id", "username", "password",
-                "keep_alive_seconds", "topic_prefix", "qos", "retain",
+                "password_file", "keep_alive_seconds", "topic_prefix", "qos", "retain",
             ]
         )
         broker = try MQTTBroker(block)
@@ -58,7 +58,7 @@ struct MQTTConfiguration: Sendable {
 struct MQTTBroker: Sendable {
     let version: MQTTVersion
     /// Empty: the broker names us.
-    let clientID: String
+    private(set) var clientID: String
     let username: String?
     let password: String?
     let keepAliveSeconds: UInt16
@@ -69,12 +69,23 @@ struct MQTTBroker: Sendable {
         version = try MQTTBroker.version(block)
         clientID = try MQTTBroker.text(block, "client_id", expected: "a client id of at most 256 bytes") ?? ""
         username = try MQTTBroker.text(block, "username", expected: "the account at the broker")
-        password = try MQTTBroker.text(block, "password", expected: "the account's password")
+        password = try MQTTBroker.checked(
+            block.secret("password", file: "password_file", expected: "the account's password"),
+            "password",
+            expected: "the account's password"
+        )
         guard password == nil || username != nil else {
             throw PluginError("password: expected a username beside it")
         }
         keepAliveSeconds = UInt16(clamping: try block.integer("keep_alive_seconds", in: 10...1200) ?? 60)
         quality = try block.integer("qos", in: 0...1) ?? 1
+    }
+
+    /// The same account under another client id: a broker ends the connection of a client whose id comes once more.
+    var passing: MQTTBroker {
+        var broker = self
+        if !clientID.isEmpty { broker.clientID = "\(clientID)-check" }
+        return broker
     }
 
     /// A 5 in YAML is a number in JSON.
@@ -88,7 +99,15 @@ struct MQTTBroker: Sendable {
         _ key: StaticString,
         expected: String
     ) throws(PluginError) -> String? {
-        guard let text = try block.text(key, expected: expected) else { return nil }
+        try checked(block.text(key, expected: expected), key, expected: expected)
+    }
+
+    private static func checked(
+        _ text: String?,
+        _ key: StaticString,
+        expected: String
+    ) throws(PluginError) -> String? {
+        guard let text else { return nil }
         guard (1...256).contains(text.utf8.count), !text.utf8.contains(0) else {
             throw PluginError("\(key): expected \(expected), found another text")
         }

@@ -31,6 +31,10 @@ public enum MQTTDescription {
                 },
                 "username": {"description": "The account at the broker.", "type": "string"},
                 "password": {"description": "Its password, as in ${MQTT_PASSWORD}.", "type": "string"},
+                "password_file": {
+                  "description": "A file with the password and nothing else, in place of it.", "type": "string",
+                  "file": true
+                },
                 "keep_alive_seconds": {
                   "description": "How long the broker waits for a sign of life.", "type": "integer", "minimum": 10,
                   "maximum": 1200, "default": 60

@@ -6,8 +6,8 @@ public final class MQTTTransport: PluginTransport {
     public static let platform: StaticString = "mqtt"
     public static let description: StaticString? = MQTTDescription.json
 
-    private let topicPrefix: String
-    private let isRetained: Bool
+    private let configuration: MQTTConfiguration
+    private let host: Host
     private let sender: MQTTSender
     private let now: @Sendable () -> Timestamp
 
@@ -17,8 +17,8 @@ public final class MQTTTransport: PluginTransport {
 
     init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         let configuration = try MQTTConfiguration(configuration)
-        topicPrefix = configuration.topicPrefix
-        isRetained = configuration.isRetained
+        self.configuration = configuration
+        self.host = host
         sender = MQTTSender(configuration, host: host, now: now)
         self.now = now
     }
@@ -51,7 +51,7 @@ public final class MQTTTransport: PluginTransport {
             let message = MQTTMessage(
                 topic: topic,
                 payload: try NotificationJSON.make(notification),
-                isRetained: isRetained,
+                isRetained: configuration.isRetained,
                 lifetimeSeconds: notification.expiresAt.map { UInt32(clamping: max(1, ($0 - now()).seconds)) }
             )
             return sender.send(message, ticket)
@@ -65,6 +65,16 @@ public final class MQTTTransport: PluginTransport {
         sender.cancel(number)
     }
 
+    /// `check` logs in at the broker.
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+        switch words {
+        case ["check"]: BrokerLogin.check(configuration, host: host, answer: completion)
+        case ["help"]: completion(.helpOnCheck)
+        default: return .unsupported
+        }
+        return .accepted
+    }
+
     private func topic(_ registration: borrowing Registration) throws(PluginError) -> String {
         let token = registration.token.string
         guard TopicName.isPlain(token) else {
@@ -72,6 +82,6 @@ public final class MQTTTransport: PluginTransport {
                 "token: expected a topic such as phones/living-room, without + and #, at most \(TopicName.limit) bytes"
             )
         }
-        return topicPrefix + token
+        return configuration.topicPrefix + token
     }
 }

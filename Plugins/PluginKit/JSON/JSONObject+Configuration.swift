@@ -24,6 +24,23 @@ extension JSONObject {
         return ConfigurationFile(path, key: key, content: filesOfHost?[named: path])
     }
 
+    /// The secret under `key`, or the only line of the file that is named under `file`; nil when both are absent.
+    /// `expected` says what the secret is. The error never holds it.
+    public func secret(
+        _ key: StaticString,
+        file fileKey: StaticString,
+        expected: String
+    ) throws(PluginError) -> String? {
+        let text = try text(key, expected: expected)
+        guard let file = try file(fileKey, expected: "the path of a file with \(expected)") else { return text }
+        guard text == nil else { throw PluginError("\(fileKey): expected either this or \(key), found both") }
+        let lines = try file.text().split(whereSeparator: \.isNewline)
+        guard lines.count == 1, let line = lines.first else {
+            throw PluginError("\(fileKey): expected \(expected) as the only line of \(file.path)")
+        }
+        return String(line)
+    }
+
     /// The files that the list of texts under `key` names; none when the key is absent or empty (null).
     public func files(_ key: StaticString, expected: String) throws(PluginError) -> [ConfigurationFile] {
         let contents = filesOfHost

@@ -58,10 +58,16 @@ struct TelegramConfiguration: Sendable {
         let expected = "the bot's name such as example_bot"
         guard let text = try block.text("bot", expected: expected) else { return nil }
         let name = text.hasPrefix("@") ? text.dropFirst() : text[...]
-        guard (3...64).contains(name.utf8.count),
-            name.utf8.allSatisfy({ $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "_") })
-        else { throw PluginError("bot: expected \(expected)") }
+        guard BotName.isPlausible(String(name)) else { throw PluginError("bot: expected \(expected)") }
         return String(name)
+    }
+}
+
+/// What bots are called, without the `@`.
+enum BotName {
+    static func isPlausible(_ name: String) -> Bool {
+        (3...64).contains(name.utf8.count)
+            && name.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "_") }
     }
 }
 

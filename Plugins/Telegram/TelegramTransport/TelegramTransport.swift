@@ -83,12 +83,21 @@ public final class TelegramTransport: PluginTransport {
         }
     }
 
-    /// `status` tells apps the bot's name.
+    /// `check` asks Telegram whose token it is; `status` tells apps the bot's name.
     public func command(
         _ words: [String],
         completion: @escaping @Sendable (CommandAnswer) -> Void
     ) -> Admission {
-        guard words == ["status"] else { return .unsupported }
+        switch words {
+        case ["check"]: return check(completion)
+        case ["status"]: completion(CommandAnswer(isGood: true, text: status))
+        case ["help"]: completion(.helpOnCheck)
+        default: return .unsupported
+        }
+        return .accepted
+    }
+
+    private var status: String {
         var status = JSONWriter(reservingBytes: 64)
         status.beginObject()
         if let name = configuration.botName {
@@ -101,8 +110,36 @@ public final class TelegramTransport: PluginTransport {
             status.endObject()
         }
         status.endObject()
-        completion(CommandAnswer(isGood: true, text: String(decoding: status.bytes, as: UTF8.self)))
-        return .accepted
+        return String(decoding: status.bytes, as: UTF8.self)
+    }
+
+    private func check(_ completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+        var request = HTTPRequest(
+            "GET",
+            url: configuration.methodsURL + "getMe",
+            options: configuration.isTelegrams ? .multiplex : []
+        )
+        request.timeout = Self.timeout
+        request.maxResponseBytes = 16_384
+        return host.send(request) { [configuration, now] response in
+            let unexpected = CommandAnswer.check(
+                Outcome(.retry, status: response.status, reason: "unexpected-answer")
+            )
+            switch TelegramAnswer(response, now: now()).verdict {
+            case .flooded(let outcome): return completion(.check(outcome))
+            case .outcome(let outcome) where outcome.kind == .misconfigured || outcome.kind == .retry:
+                return completion(.check(outcome))
+            case .outcome(let outcome) where outcome.kind == .delivered: break
+            // These are about messages, and this is none.
+            case .outcome, .unknownChat, .moved: return completion(unexpected)
+            }
+            let bot = (try? response.body.jsonObject())?["result"]?.object?["username"]?.string ?? ""
+            guard BotName.isPlausible(bot) else { return completion(unexpected) }
+            guard let name = configuration.botName, name.lowercased() != bot.lowercased() else {
+                return completion(.accepted("@\(bot)"))
+            }
+            completion(.refused("the token is that of @\(bot), and bot says @\(name)"))
+        }
     }
 
     public func receive(

@@ -23,6 +23,9 @@ public enum WebhookDescription {
                   "description": "Sign what goes to the app's server, each for itself: whsec_… of Standard Webhooks.",
                   "type": "array", "minItems": 0, "maxItems": 8, "items": {"type": "string", "minLength": 1}
                 },
+                "secrets_file": {
+                  "description": "A file with a secret a line, in place of secrets.", "type": "string", "file": true
+                },
                 "endpoints": {
                   "description": "Endpoints of users: signed with the registration's secret, or else the app's; or refused.",
                   "enum": ["own-secret", "app-secret", "refused"], "default": "own-secret"

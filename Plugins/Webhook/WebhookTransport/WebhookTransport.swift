@@ -162,13 +162,13 @@ struct Settings: Sendable {
     static let batchLimit = 50
 
     init(_ block: JSONObject) throws(PluginError) {
-        try block.refuseMembers(except: ["url", "secrets", "endpoints", "batch"])
+        try block.refuseMembers(except: ["url", "secrets", "secrets_file", "endpoints", "batch"])
         let expected = "the address of the app's server, such as https://example.com/carillon"
         url = try block.text("url", expected: expected)
         guard url.map({ HTTPURL($0) != nil }) ?? true else {
             throw PluginError("url: expected \(expected), found another text")
         }
-        secrets = try SigningSecrets(block.texts("secrets", expected: "secrets such as whsec_…"), "secrets")
+        secrets = try Settings.secrets(block)
         endpoints = try block.choice("endpoints", Endpoints.self) ?? .ownSecret
         batch = try block.integer("batch", in: 2...Int64(Settings.batchLimit)).map { Int($0) }
         if endpoints == .refused, url == nil {
@@ -177,6 +177,17 @@ struct Settings: Sendable {
         if endpoints == .appSecret, secrets.isEmpty {
             throw PluginError("secrets: expected at least one, because endpoints is app-secret")
         }
+    }
+
+    private static func secrets(_ block: JSONObject) throws(PluginError) -> SigningSecrets {
+        let secrets = try block.texts("secrets", expected: "secrets such as whsec_…")
+        guard let file = try block.file("secrets_file", expected: "the path of a file with secrets") else {
+            return try SigningSecrets(secrets, "secrets")
+        }
+        guard secrets.isEmpty else { throw PluginError("secrets_file: expected either this or secrets, found both") }
+        let lines = try file.text().split(whereSeparator: \.isNewline).map(String.init)
+        guard !lines.isEmpty else { throw PluginError("secrets_file: expected a secret a line in \(file.path)") }
+        return try SigningSecrets(lines, "secrets_file")
     }
 }
 

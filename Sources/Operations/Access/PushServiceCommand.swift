@@ -41,6 +41,11 @@ package struct PushServiceAnswer: Sendable, Hashable {
     /// What was asked for, or what is wrong and what was expected.
     package var text: String
 
+    package init(isGood: Bool, text: String) {
+        self.isGood = isGood
+        self.text = text
+    }
+
     static func refused(_ text: String) -> PushServiceAnswer {
         PushServiceAnswer(isGood: false, text: text)
     }

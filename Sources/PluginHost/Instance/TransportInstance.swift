@@ -205,7 +205,7 @@ package final class TransportInstance: DrainableInstance {
         }
         switch end {
         case .answered(let text): return text
-        case .failed(let text): throw .refusedCommand(platform, saying: text)
+        case .failed(let text): throw .failedCommand(platform, saying: text)
         case .refused(let status): throw .refusedCommand(platform, saying: Self.words(for: status))
         case .tooMany: throw .refusedCommand(platform, saying: "too many are under way")
         case .unanswered: throw .refusedCommand(platform, saying: "no answer came in time")

@@ -85,12 +85,7 @@ struct MQTTSession: Sendable {
 
     /// Sends a message; only while ``isReady``.
     mutating func publish(_ message: MQTTMessage, as number: Int) -> [Action] {
-        guard limits.allowsQoS1 || broker.quality == 0 else {
-            return [.finished(number, Outcome(.misconfigured, reason: "qos-not-supported"))]
-        }
-        guard limits.allowsRetained || !message.isRetained else {
-            return [.finished(number, Outcome(.misconfigured, reason: "retain-not-supported"))]
-        }
+        if let lack = lack(isRetained: message.isRetained) { return [.finished(number, lack)] }
         let id = broker.quality == 0 ? nil : nextID()
         let packet = MQTTPacket.publish(message, id: id, broker.version)
         guard packet.count <= min(limits.packetSize.map { Int($0) } ?? .max, MQTTPacket.limit) else {
@@ -102,6 +97,13 @@ struct MQTTSession: Sendable {
         }
         inFlight[id] = number
         return [.write(packet)]
+    }
+
+    /// Why the broker, which let us in, cannot take our messages; nil where it can.
+    func lack(isRetained: Bool) -> Outcome? {
+        if !limits.allowsQoS1, broker.quality != 0 { return Outcome(.misconfigured, reason: "qos-not-supported") }
+        if !limits.allowsRetained, isRetained { return Outcome(.misconfigured, reason: "retain-not-supported") }
+        return nil
     }
 
     private mutating func answer(_ reply: MQTTReply) throws(MQTTReader.Malformed) -> [Action] {

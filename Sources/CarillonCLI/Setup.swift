@@ -17,7 +17,7 @@ struct SetupCommand: AsyncParsableCommand {
         discussion: """
             Asks for the public address, relays, push services and where their credentials lie; checks each answer at once; \
             writes a configuration, rules, what nginx, Caddy and systemd need, and a key. Then it checks what it wrote, asks \
-            push services whether they accept the credentials (by a push to a device that does not exist), and sends a test \
+            push services whether they accept the credentials (nobody is notified), and sends a test \
             notification to a topic of ntfy's. Nothing is written before the last answer, and nothing replaced without asking.
 
               carillon setup
@@ -284,9 +284,15 @@ private struct SetupRun {
         else { return true }
         let probe = CredentialProbe(configuration, now: { .now() })
         var isGood = true
-        print("\nAsking push services about the credentials, by a push to a device that does not exist:")
+        print("\nAsking push services whether they accept the credentials; nobody is notified:")
         for platform in plan.credentialPlatforms {
-            switch await probe.ask(platform, token: SetupPlan.unusedToken(of: platform)) {
+            let verdict =
+                if let token = SetupPlan.unusedToken(of: platform) {
+                    await probe.ask(platform, token: token)
+                } else {
+                    await probe.check(platform)
+                }
+            switch verdict {
             case .accepted: print("  \(platform): accepted")
             case .refused(let reason):
                 print(
@@ -294,10 +300,18 @@ private struct SetupRun {
                 )
                 isGood = false
             case .unknown(let reason):
-                print("  \(platform): could not be asked (\(reason)); try later: carillon devices test, or setup again")
+                print("  \(platform): could not be asked (\(reason)); \(later(platform))")
             }
         }
         return isGood
+    }
+
+    /// How to ask again.
+    private func later(_ platform: String) -> String {
+        guard SetupPlan.unusedToken(of: platform) == nil else {
+            return "try later: carillon devices test, or setup again"
+        }
+        return "try later: carillon push --config \(plan.configurationPath) \(platform) check"
     }
 
     private func testPush() async throws {

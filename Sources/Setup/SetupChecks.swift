@@ -116,11 +116,11 @@ enum SetupChecks {
     }
 
     /// `https://host`, with a port or not.
-    static func origin(_ text: String) throws(SetupRefusal) -> String {
+    static func origin(_ text: String, expected: String = "https://ntfy.sh, or no") throws(SetupRefusal) -> String {
         let bare = text.hasSuffix("/") ? String(text.dropLast()) : text
         let host = bare.contains("://") ? bare.split(separator: "/").last.map(String.init) ?? "" : bare
         guard bare == host || bare == "https://\(host)" || bare == "http://\(host)", isHost(host) else {
-            throw SetupRefusal("expected a server, as in https://ntfy.sh, or no")
+            throw SetupRefusal("expected a server, as in \(expected)")
         }
         return bare == host ? "https://\(host)" : bare
     }
@@ -167,6 +167,56 @@ enum SetupChecks {
         return path
     }
 
+    /// The name or the address of a machine.
+    static func hostName(_ text: String, example: String) throws(SetupRefusal) -> String {
+        guard isHost(text), !text.contains(":") || text.hasPrefix("[") && text.hasSuffix("]") else {
+            throw SetupRefusal("expected a server's name without a port, as in \(example)")
+        }
+        return text.hasPrefix("[") ? String(text.dropFirst().dropLast()) : text.lowercased()
+    }
+
+    /// `http://` or `https://`, a host, and perhaps a path.
+    static func address(_ text: String) throws(SetupRefusal) -> String {
+        let start = ["https://", "http://"].first { text.hasPrefix($0) }
+        let rest = text.dropFirst(start?.count ?? 0)
+        guard start != nil, isHost(String(rest.prefix { $0 != "/" })),
+            rest.unicodeScalars.allSatisfy({ isOfURL($0) || $0 == "?" })
+        else { throw SetupRefusal("expected an address, as in https://example.com/path") }
+        return text
+    }
+
+    /// A file with a secret as its only line, or with one a line.
+    static func secretFile(
+        _ text: String,
+        _ machine: SetupMachine,
+        isOneLine: Bool = true
+    ) throws(SetupRefusal) -> String {
+        let path = try Self.path(text, machine)
+        guard let content = machine.read(path) else { throw SetupRefusal("cannot read \(path)") }
+        let lines = content.split(whereSeparator: \.isNewline)
+        guard isOneLine ? lines.count == 1 : !lines.isEmpty else {
+            throw SetupRefusal("expected the secret \(isOneLine ? "as the only line" : "as a line") of \(path)")
+        }
+        return path
+    }
+
+    /// A file with lines `NAME=SECRET`, one for each of `names`.
+    static func secretsOfServices(
+        _ text: String,
+        _ machine: SetupMachine,
+        names: [String]
+    ) throws(SetupRefusal) -> String {
+        let path = try secretFile(text, machine, isOneLine: false)
+        let lines = (machine.read(path) ?? "").split(whereSeparator: \.isNewline)
+        let missing = names.filter { name in !lines.contains { $0.hasPrefix("\(name)=") && $0 != "\(name)=" } }
+        guard missing.isEmpty else {
+            throw SetupRefusal(
+                "\(path) lacks \(missing.joined(separator: ", ")); expected lines as \(missing[0])=abc123"
+            )
+        }
+        return path
+    }
+
     /// `yes` or `no`.
     static func flag(_ text: String) throws(SetupRefusal) -> String {
         switch text.lowercased() {
@@ -195,7 +245,7 @@ enum SetupChecks {
             || character == "."
     }
 
-    private static func isLetterOrDigit(_ scalar: Unicode.Scalar) -> Bool {
+    static func isLetterOrDigit(_ scalar: Unicode.Scalar) -> Bool {
         ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || ("0"..."9").contains(scalar)
     }
 

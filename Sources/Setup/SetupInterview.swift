@@ -63,9 +63,10 @@ package struct SetupInterview: Sendable {
 
     /// The answers, with those of the questions that nobody is asked.
     package var complete: SetupAnswers {
-        var complete = answers
-        for question in questions.list(for: answers) where complete[question.key] == nil {
-            complete[question.key] = question.suggestion
+        var complete = SetupAnswers()
+        // An answer to a question that another answer has done away with means nothing.
+        for question in questions.list(for: answers) {
+            complete[question.key] = answers[question.key] ?? question.suggestion
         }
         return complete
     }
@@ -128,7 +129,10 @@ package enum SetupAnswersFile {
         }
         for (key, entry) in written where !isKnown.contains(key) {
             let group = group(key)
-            let reason = group.map { "services does not name \($0)" } ?? "the other answers leave no use for it"
+            let chosen = answers.list("services")
+            let reason =
+                group.flatMap { chosen.contains($0) ? nil : "services does not name \($0)" }
+                ?? "the other answers leave no use for it"
             entry.value.mistake(reason)
         }
         try file.throwMistakes()

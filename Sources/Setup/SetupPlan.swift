@@ -34,33 +34,39 @@ package struct SetupPlan: Sendable {
     /// An existing key to begin with; nil: a new one is made.
     package var givenKey: String? { answers["key"].flatMap { $0 == "new" ? nil : $0 } }
     /// The VAPID key that is to be made; nil: none, or one exists.
-    package var newVAPIDKey: String? {
-        answers["web.vapid_key_file"] == "new" && services.contains("web") ? credentialFolder + "/vapid.pem" : nil
-    }
+    package var newVAPIDKey: String? { blocks.newVAPIDKey }
+    /// The secret for webhooks that is to be made; nil: none, or one exists.
+    package var newWebhookSecret: String? { blocks.newWebhookSecret }
     /// The server of the test push; nil: none is wanted.
     package var testServer: String? { answers["test_push"].flatMap { $0 == "no" ? nil : $0 } }
     /// The platforms whose credentials a push service can judge.
-    package var credentialPlatforms: [String] { services.filter { $0 == "ios" || $0 == "android" } }
+    package var credentialPlatforms: [String] {
+        services.filter { ["ios", "android", "hms", "email", "telegram", "mqtt"].contains($0) }
+    }
     /// The platform of the test push, which needs no app of the operator's own.
     package static let testPlatform = "ntfy"
 
-    /// A token that is well-formed for one of these and that no device has.
-    package static func unusedToken(of platform: String) -> String {
-        platform == "ios"
-            ? Hex.encode(SecureRandom.bytes(32))
-            : Base64URL.encode(SecureRandom.bytes(16)) + ":APA91b" + Base64URL.encode(SecureRandom.bytes(100))
+    /// A token that is well-formed for that platform and that no device has; nil where the plugin can ask about the
+    /// credentials without a push.
+    package static func unusedToken(of platform: String) -> String? {
+        switch platform {
+        case "ios": Hex.encode(SecureRandom.bytes(32))
+        case "android":
+            Base64URL.encode(SecureRandom.bytes(16)) + ":APA91b" + Base64URL.encode(SecureRandom.bytes(100))
+        default: nil
+        }
     }
 
     /// The folders that have to be there, the secret ones for their owner alone.
     package var folders: [(path: String, isSecret: Bool)] {
         [(folder, false)] + (isService ? [(stateFolder, true)] : [])
-            + (credentialFolder != folder && newVAPIDKey != nil ? [(credentialFolder, true)] : [])
+            + (credentialFolder != folder && (newVAPIDKey ?? newWebhookSecret) != nil ? [(credentialFolder, true)] : [])
     }
 
     /// The credentials that systemd lends to the service, by name; empty where the router runs by hand.
     package var lent: [(name: String, path: String)] {
         guard isService else { return [] }
-        return credentials.map { ($0.name, $0.path) }
+        return blocks.credentials.map { ($0.name, $0.path) }
     }
 
     /// Everything but keys, the configuration last: until it is there, nothing has begun.
@@ -68,9 +74,9 @@ package struct SetupPlan: Sendable {
         var files: [File] = []
         if let text = rulesText { files.append(File(path: folder + "/rules.yaml", text: text)) }
         if let host {
-            let port = listen
-            files.append(File(path: folder + "/Caddyfile", text: WebServerTexts.caddy(host: host, listen: port)))
-            files.append(File(path: folder + "/nginx.conf", text: WebServerTexts.nginx(host: host, listen: port)))
+            let texts = WebServerTexts(host: host, listen: listen, plugins: inboundAddress)
+            files.append(File(path: folder + "/Caddyfile", text: texts.caddy))
+            files.append(File(path: folder + "/nginx.conf", text: texts.nginx))
         }
         if isService { files.append(File(path: folder + "/systemd.conf", text: dropIn)) }
         return files + [File(path: configurationPath, text: configuration)]
@@ -95,6 +101,15 @@ package struct SetupPlan: Sendable {
         } else {
             steps.append("for phones: give the router a public address (relay.url) and a web server with TLS before it")
         }
+        if services.contains("telegram"), inboundAddress == nil {
+            steps.append(
+                "for Telegram: people register the number of a chat; codes need a public address and api.listen:"
+                    + " contrib/docs/push-services.md"
+            )
+        }
+        if let newWebhookSecret {
+            steps.append("give your server the secret in \(newWebhookSecret): it verifies webhooks by it")
+        }
         if relays.isEmpty {
             steps.append("name a relay under relays.always, or feed the router: contrib/docs/operating.md")
         }
@@ -114,6 +129,16 @@ package struct SetupPlan: Sendable {
     private var host: String? { url.hasPrefix("wss://") ? String(url.dropFirst(6)) : nil }
     /// Where keys go that setup makes.
     private var credentialFolder: String { isService ? folder + "/secrets" : folder }
+    private var blocks: ServiceBlocks {
+        ServiceBlocks(answers, isService: isService, secretFolder: credentialFolder)
+    }
+    /// Where plugins take requests from outside, which Telegram's needs; nil: nowhere.
+    private var inboundAddress: String? {
+        guard services.contains("telegram"), host != nil, let address = answers["monitoring"], address != "no" else {
+            return nil
+        }
+        return address
+    }
 
     private var rulesText: String? {
         let bytes: [UInt8]
@@ -126,33 +151,11 @@ package struct SetupPlan: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Each file with a credential, and the key of the answers that named it.
-    private var credentials: [(key: String, name: String, path: String)] {
-        var found: [(String, String, String)] = []
-        if services.contains("ios"), let path = answers["ios.key_file"] {
-            found.append(("ios.key_file", "apns.p8", path))
-        }
-        if services.contains("android"), let path = answers["android.service_account"] {
-            found.append(("android.service_account", "firebase.json", path))
-        }
-        if services.contains("web"), let path = newVAPIDKey ?? answers["web.vapid_key_file"] {
-            found.append(("web.vapid_key_file", "vapid.pem", path))
-        }
-        return found
-    }
-
     // MARK: Texts
 
     private func quoted(_ text: String) -> String { SetupText.quoted(text) }
 
     private func list(_ texts: [String]) -> String { "[" + texts.map(quoted).joined(separator: ", ") + "]" }
-
-    /// Where the configuration finds a credential.
-    private func place(_ key: String) -> String {
-        guard let found = credentials.first(where: { $0.key == key }) else { return quoted("") }
-        if isService { return quoted("${CREDENTIALS_DIRECTORY}/\(found.name)") }
-        return quoted(found.path == newVAPIDKey ? found.name : found.path)
-    }
 
     private func state(_ name: String) -> String { quoted(isService ? "\(stateFolder)/\(name)" : name) }
 
@@ -204,15 +207,20 @@ package struct SetupPlan: Sendable {
         if let monitoring = answers["monitoring"], monitoring != "no" {
             lines += [
                 "# /healthz, /readyz, and /metrics with the token, which is made on the first start.",
-                "api: { listen: \(quoted(monitoring)), token_file: \(state("api.token")) }",
-                "",
+                "api:",
+                "  listen: \(quoted(monitoring))",
+                "  token_file: \(state("api.token"))",
             ]
+            if inboundAddress != nil, let host {
+                lines += [
+                    "  # Where Telegram posts what people write to the bot; the web server passes /plugins/ on.",
+                    "  public_url: \(quoted("https://\(host)/"))",
+                ]
+            }
+            lines.append("")
         }
-        lines += ["apps:", "  default:"] + services.flatMap(block)
-        lines += [
-            "    # More push services: hms, email, mqtt, and others by a template (http). See contrib/docs/push-services.md.",
-            "",
-        ]
+        lines += ["apps:", "  default:"] + blocks.lines
+        lines += ["    # What else a block can say, and what clients register: contrib/docs/push-services.md.", ""]
         return lines.joined(separator: "\n")
     }
 
@@ -222,44 +230,6 @@ package struct SetupPlan: Sendable {
         let networks = answers.list("allow_private")
         if !networks.isEmpty { members.append("allow_private: \(list(networks))") }
         return members.isEmpty ? [] : ["http: { \(members.joined(separator: ", ")) }", ""]
-    }
-
-    private func block(_ service: String) -> [String] {
-        func text(_ key: String) -> String { quoted(answers[key] ?? "") }
-        switch service {
-        case "ios":
-            return [
-                "    # Your app on iPhones.",
-                "    ios:",
-                "      topic: \(text("ios.topic"))",
-                "      team_id: \(text("ios.team_id"))",
-                "      key_id: \(text("ios.key_id"))",
-                "      key_file: \(place("ios.key_file"))",
-                "      environment: \(text("ios.environment"))",
-            ]
-        case "android":
-            let origin = answers["android.origin"] ?? ""
-            return [
-                "    # Your app on Android.",
-                "    android:",
-                "      service_account: \(place("android.service_account"))",
-            ] + (origin.isEmpty ? [] : ["      origin: \(quoted(origin))"])
-        case "web":
-            return [
-                "    # Your app in browsers. Subscriptions are bound to the key: keep a copy.",
-                "    web:",
-                "      vapid_key_file: \(place("web.vapid_key_file"))",
-                "      subject: \(text("web.subject"))",
-            ]
-        case "unifiedpush":
-            return ["    # Android apps without Google; the endpoints are the users' own.", "    unifiedpush: {}"]
-        case "ntfy": return ["    # People without an app: topics of theirs at any ntfy server.", "    ntfy: {}"]
-        case "gotify":
-            return ["    # People without an app: applications at Gotify servers of theirs.", "    gotify: {}"]
-        case "webhook":
-            return ["    # JSON to endpoints of users, signed as Standard Webhooks says.", "    webhook: {}"]
-        default: return []
-        }
     }
 
     private var dropIn: String {
@@ -277,20 +247,37 @@ package struct SetupPlan: Sendable {
 }
 
 /// Configurations of web servers that stand before the router.
-enum WebServerTexts {
-    static func caddy(host: String, listen: String) -> String {
-        """
-        # Caddy gets the certificate by itself, and says in X-Forwarded-For who each client is.
-        \(host) {
-            reverse_proxy \(listen)
-        }
+struct WebServerTexts {
+    let host: String
+    let listen: String
+    /// Where requests for plugins go; nil: there are none.
+    let plugins: String?
 
-        """
+    var caddy: String {
+        let handler = plugins.map { "    handle /plugins/* {\n        reverse_proxy \($0)\n    }\n" } ?? ""
+        return """
+            # Caddy gets the certificate by itself, and says in X-Forwarded-For who each client is.
+            \(host) {
+            \(handler)    reverse_proxy \(listen)
+            }
+
+            """
     }
 
-    static func nginx(host: String, listen: String) -> String {
+    var nginx: String {
         let parts = host.split(separator: ":", maxSplits: 1)
         let (name, port) = (parts.first ?? "", parts.count > 1 && !host.hasPrefix("[") ? parts[1] : "443")
+        let location =
+            plugins.map {
+                """
+                    location /plugins/ {
+                        proxy_pass http://\($0);
+                        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+                    }
+
+
+                """
+            } ?? ""
         return """
             # A site of nginx. Get the certificate first, as with: certbot certonly --nginx -d \(name)
             map $http_upgrade $carillon_connection {
@@ -305,7 +292,7 @@ enum WebServerTexts {
                 ssl_certificate /etc/letsencrypt/live/\(name)/fullchain.pem;
                 ssl_certificate_key /etc/letsencrypt/live/\(name)/privkey.pem;
 
-                location / {
+            \(location)    location / {
                     proxy_pass http://\(listen);
                     proxy_http_version 1.1;
                     proxy_set_header Host $host;

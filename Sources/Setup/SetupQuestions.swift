@@ -1,7 +1,5 @@
 /// All questions, in the order in which they are asked. Which there are depends on the answers so far.
 package struct SetupQuestions: Sendable {
-    /// The push services that setup can configure; the others take a few lines by hand.
-    package static let services = ["ios", "android", "web", "unifiedpush", "ntfy", "gotify", "webhook"]
     package static let rules = ["built-in", "social", "privacy-first", "wallet-and-signer"]
 
     private let machine: SetupMachine
@@ -12,14 +10,17 @@ package struct SetupQuestions: Sendable {
 
     /// Those that belong to `answers`.
     package func list(for answers: SetupAnswers) -> [SetupQuestion] {
-        place(answers) + network + services(answers) + [rules] + rest(answers)
+        place(answers) + network + ServiceQuestions(machine: machine).list(for: answers) + [rules] + rest(answers)
     }
 
     /// Every key that an answers file may have.
     package var allKeys: [String] {
         var answers = SetupAnswers()
         answers["run"] = "service"
-        answers["services"] = Self.services.joined(separator: ", ")
+        answers["services"] = ServiceQuestions.services.joined(separator: ", ")
+        answers["http.services"] = ServiceExample.names.joined(separator: ", ")
+        // These bring further questions, whatever the answer.
+        for key in ["email.username", "mqtt.username", "webhook.url"] { answers[key] = "x" }
         return list(for: answers).map(\.key)
     }
 
@@ -91,91 +92,6 @@ package struct SetupQuestions: Sendable {
                 help: "The router shows it beside its name. Push services of browsers get it too.",
                 suggestion: ""
             ) { text throws(SetupRefusal) in text == "none" ? "" : try SetupChecks.mail(text) },
-        ]
-    }
-
-    private func services(_ answers: SetupAnswers) -> [SetupQuestion] {
-        let machine = machine
-        let chosen = answers.list("services")
-        var questions = [
-            SetupQuestion(
-                key: "services",
-                prompt: "Push services (\(Self.services.joined(separator: ", ")))",
-                help:
-                    "ios, android and web are for an app of yours and need credentials. unifiedpush, ntfy, gotify and "
-                    + "webhook need nothing. Further ones are in contrib/docs/push-services.md.",
-                suggestion: "unifiedpush, ntfy"
-            ) { text throws(SetupRefusal) in try SetupChecks.choices(text, among: Self.services) }
-        ]
-        if chosen.contains("ios") { questions += ios }
-        if chosen.contains("android") {
-            questions += [
-                SetupQuestion(
-                    key: "android.service_account",
-                    prompt: "Android: file with Firebase's service account (JSON)",
-                    help: "Firebase console, Project settings, Service accounts, Generate new private key."
-                ) { text throws(SetupRefusal) in try SetupChecks.serviceAccount(text, machine) },
-                SetupQuestion(
-                    key: "android.origin",
-                    prompt: "Android: server in place of Google's",
-                    help: "For a lab.",
-                    suggestion: "",
-                    isAsked: false
-                ) { text throws(SetupRefusal) in try SetupChecks.origin(text) },
-            ]
-        }
-        if chosen.contains("web") {
-            let contact = answers["contact"] ?? ""
-            questions += [
-                SetupQuestion(
-                    key: "web.subject",
-                    prompt: "Browsers: a real e-mail or https address of yours",
-                    help:
-                        "Push services write to it when something is wrong. Apple refuses addresses that do not exist.",
-                    suggestion: contact.isEmpty ? nil : "mailto:" + contact
-                ) { text throws(SetupRefusal) in try SetupChecks.subject(text) },
-                SetupQuestion(
-                    key: "web.vapid_key_file",
-                    prompt: "Browsers: file with the VAPID key (new: make one)",
-                    help: "A private key on P-256 as PEM. Subscriptions are bound to it, so keep one that you have.",
-                    suggestion: "new"
-                ) { text throws(SetupRefusal) in text == "new" ? text : try SetupChecks.p256Key(text, machine) },
-            ]
-        }
-        return questions
-    }
-
-    private var ios: [SetupQuestion] {
-        let machine = machine
-        return [
-            SetupQuestion(
-                key: "ios.topic",
-                prompt: "iPhone: the app's bundle id",
-                help: "As in Xcode, under Signing & Capabilities: com.example.app."
-            ) { text throws(SetupRefusal) in try SetupChecks.bundle(text) },
-            SetupQuestion(
-                key: "ios.team_id",
-                prompt: "iPhone: team id",
-                help: "developer.apple.com, Account, Membership details."
-            ) { text throws(SetupRefusal) in
-                try SetupChecks.appleID(text, "developer.apple.com shows it under Membership")
-            },
-            SetupQuestion(
-                key: "ios.key_id",
-                prompt: "iPhone: key id",
-                help: "developer.apple.com, Certificates, Identifiers & Profiles, Keys: a key with APNs."
-            ) { text throws(SetupRefusal) in try SetupChecks.appleID(text, "developer.apple.com shows it under Keys") },
-            SetupQuestion(
-                key: "ios.key_file",
-                prompt: "iPhone: file with that key (AuthKey_….p8)",
-                help: "Apple lets you download it once, when the key is made."
-            ) { text throws(SetupRefusal) in try SetupChecks.p256Key(text, machine) },
-            SetupQuestion(
-                key: "ios.environment",
-                prompt: "iPhone: production, sandbox (development builds), or an https:// address of a lab",
-                help: "Apps from the App Store and TestFlight use production.",
-                suggestion: "production"
-            ) { text throws(SetupRefusal) in try SetupChecks.appleEnvironment(text) },
         ]
     }
 

@@ -18,7 +18,7 @@ package struct SetupWriter {
         }.map(\.path)
     }
 
-    /// Makes the folders, a VAPID key where one is wanted and missing, and writes the files. Returns the paths of what
+    /// Makes the folders, keys and secrets where new ones are wanted and missing, and writes the files. Returns the paths of what
     /// is new or was replaced.
     ///
     /// Throws what cannot be written and why. Then no file has another text than before, unless the disk failed while
@@ -28,6 +28,10 @@ package struct SetupWriter {
         var written: [String] = []
         if let path = plan.newVAPIDKey, !FileManager.default.fileExists(atPath: path) {
             try writeSecret(path, P256PrivateKey().pemRepresentation)
+            written.append(path)
+        }
+        if let path = plan.newWebhookSecret, !FileManager.default.fileExists(atPath: path) {
+            try writeSecret(path, "whsec_\(Base64.encode(SecureRandom.bytes(32)))\n")
             written.append(path)
         }
         let files = plan.files.filter {

@@ -28,7 +28,7 @@ class ReadableServer:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["content-length"]))
+                body = self.rfile.read(int(self.headers["content-length"] or 0))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 message = Message(self.command, self.path, headers, body)
                 server.messages.append(message)
@@ -41,7 +41,7 @@ class ReadableServer:
                 self.end_headers()
                 self.wfile.write(body)
 
-            do_PUT = do_POST
+            do_GET = do_PUT = do_POST
 
             def log_message(self, *_):
                 pass

@@ -15,11 +15,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from broker import Broker, PASSWORD as BROKER_PASSWORD, USERNAME as BROKER_USERNAME
 from lab import Lab
+from mail import MailServer, PASSWORD as MAIL_PASSWORD, USERNAME as MAIL_USERNAME
 from nostr import Socket, device_token, ios
 from programs import PATIENCE, built, carillon
 from router import Router
 from test_systemd import complaints_about_the_unit
+from test_telegram import TOKEN, BotAPI
 
 
 class Dialogue:
@@ -189,6 +192,128 @@ def test_wrong_credentials_are_found(tmp_path, lab):
     assert (folder / "carillon.yaml").exists() and (folder / "carillon.key").exists()
 
 
+def kept(path: Path, text: str) -> str:
+    """A file with a secret."""
+    path.touch(mode=0o600)
+    path.write_text(text)
+    return str(path)
+
+
+def services_of_ones_own(tmp_path, lab, mail, broker, bot, mail_password=MAIL_PASSWORD, **more) -> dict:
+    """Answers for e-mail, MQTT, Telegram, Huawei, webhooks and services by requests; nothing but these."""
+    secrets = "pushover.token=an-application\nmatrix.token=syt_abc\n"
+    return {
+        "run": "hand",
+        "folder": str(tmp_path / "router"),
+        "url": "wss://notify.example.com",
+        "listen": "127.0.0.1:0",
+        "services": ["hms", "email", "telegram", "mqtt", "webhook", "http"],
+        "hms": {
+            "app_id": lab.hms["app_id"],
+            "client_secret_file": kept(tmp_path / "hms.secret", lab.hms["client_secret"] + "\n"),
+            "token_url": lab.hms["token_url"],
+            "origin": lab.hms["origin"],
+        },
+        "email": {
+            "server": "localhost",
+            "port": mail.port,
+            "security": "starttls",
+            "authority_file": str(broker.authority.file),
+            "username": MAIL_USERNAME,
+            "password_file": kept(tmp_path / "smtp.password", mail_password + "\n"),
+            "from": "push@example.org",
+        },
+        "telegram": {
+            "bot": "@carillon_bot", "token_file": kept(tmp_path / "bot.token", TOKEN + "\n"), "api": bot.server.url,
+        },
+        "mqtt": {
+            "server": "localhost",
+            "port": broker.port,
+            "authority_file": str(broker.authority.file),
+            "username": BROKER_USERNAME,
+            "password_file": kept(tmp_path / "mqtt.password", BROKER_PASSWORD + "\n"),
+        },
+        "webhook": {"url": "https://app.example.com/hook"},
+        "http": {
+            "services": ["pushover", "slack", "matrix"],
+            "matrix_server": "https://matrix.example.net",
+            "secrets_file": kept(tmp_path / "services.secrets", secrets),
+        },
+        "ca_file": str(lab.ca_file),
+        "allow_private": ["127.0.0.0/8", "::1/128"],
+        **more,
+    }
+
+
+@pytest.fixture
+def own_servers(tmp_path):
+    broker = Broker(tmp_path / "broker")
+    mail = MailServer("starttls", broker.authority.server("localhost"), login=True)
+    bot = BotAPI()
+    yield {"mail": mail, "broker": broker, "bot": bot}
+    broker.stop()
+    mail.stop()
+    bot.server.stop()
+
+
+def test_further_services_accept_the_credentials(tmp_path, lab, own_servers):
+    given = services_of_ones_own(tmp_path, lab, **own_servers)
+    result = run(tmp_path, given)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "no mistakes" in result.stdout
+    for platform in ["hms", "email", "telegram", "mqtt"]:
+        assert f"{platform}: accepted" in result.stdout, result.stdout
+    assert not own_servers["mail"].letters and not own_servers["bot"].calls("sendMessage")
+    folder = tmp_path / "router"
+    secret = folder / "webhook.secrets"
+    assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=\n", secret.read_text())
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    web_servers_take(folder, tmp_path)
+    written = "".join(path.read_text() for path in folder.iterdir() if path != secret and path.suffix != ".key")
+    for password in [MAIL_PASSWORD, BROKER_PASSWORD, TOKEN, lab.hms["client_secret"], "an-application"]:
+        assert password not in written and password not in result.stdout + result.stderr
+    # The same question, later, by the command that setup names.
+    asked = carillon("push", "--config", folder / "carillon.yaml", "telegram", "check")
+    assert asked.returncode == 0 and asked.stdout == "accepted: @carillon_bot\n", asked.stdout + asked.stderr
+    # Nothing is made anew the second time.
+    before = secret.read_text()
+    again = run(tmp_path, given, "--offline")
+    assert again.returncode == 0 and "every file is as it should be" in again.stdout, again.stdout + again.stderr
+    assert secret.read_text() == before
+
+
+def test_what_further_services_say_of_wrong_credentials(tmp_path, lab, own_servers):
+    given = services_of_ones_own(tmp_path, lab, mail_password="wrong", **own_servers)
+    kept(tmp_path / "bot.token", "123456789:" + "a" * 35 + "\n")
+    kept(tmp_path / "hms.secret", "another-secret\n")
+    own_servers["broker"].stop()
+    result = run(tmp_path, given)
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert re.search(r"email: REFUSED \(bad-credentials \(535\)\)", result.stdout), result.stdout
+    assert re.search(r"telegram: REFUSED \(bad-bot-token \(401\)\)", result.stdout), result.stdout
+    assert re.search(r"hms: REFUSED \(", result.stdout), result.stdout
+    assert re.search(r"mqtt: could not be asked \(.*try later: carillon push --config \S+ mqtt check", result.stdout)
+    assert "does not do that" not in result.stdout
+    asked = carillon("push", "--config", tmp_path / "router/carillon.yaml", "email", "check")
+    assert asked.returncode == 1 and "refused: bad-credentials (535)" in asked.stderr
+
+
+def test_further_services_under_systemd(tmp_path, lab, own_servers):
+    folder, state = tmp_path / "etc", tmp_path / "state"
+    given = services_of_ones_own(tmp_path, lab, **own_servers, run="service", folder=str(folder), state=str(state))
+    result = run(tmp_path, given)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "email: accepted" in result.stdout, result.stdout
+    secret = folder / "secrets/webhook.secrets"
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600 and stat.S_IMODE(secret.parent.stat().st_mode) == 0o700
+    drop_in = (folder / "systemd.conf").read_text()
+    for name, path in [("smtp.password", tmp_path / "smtp.password"), ("webhook.secrets", secret)]:
+        assert f"LoadCredential={name}:{path}\n" in drop_in
+    block = yaml.safe_load((folder / "carillon.yaml").read_text())["apps"]["default"]
+    assert block["email"]["password_file"] == "${CREDENTIALS_DIRECTORY}/smtp.password"
+    assert block["http"]["secrets_file"] == "${CREDENTIALS_DIRECTORY}/http.secrets"
+
+
 HOSTILE = {
     "an address with a line break": {"url": "wss://a.example\nhttp: {}"},
     "an address with a space": {"url": "wss://a example"},
@@ -206,6 +331,13 @@ HOSTILE = {
     "a key file that is none": {"services": ["ios"], "ios": {"topic": "a.b", "team_id": "A" * 10, "key_id": "B" * 10, "key_file": "/etc/passwd"}},
     "a fifo": {"key": "fifo"},
     "an unused block": {"ios": {"topic": "com.example.app"}},
+    "a password with a second line": {
+        "services": ["email"],
+        "email": {"server": "a.b", "from": "a@b.org", "username": "u", "password_file": "/etc/passwd"},
+    },
+    "a server with a path": {"services": ["mqtt"], "mqtt": {"server": "a.b/c"}},
+    "a bot with a line break": {"services": ["telegram"], "telegram": {"bot": "x\nyy", "token_file": "/etc/hostname"}},
+    "a service that is none": {"services": ["http"], "http": {"services": ["rm"]}},
     "a megabyte": {"contact": "a" * 1_000_000},
 }
 

@@ -2,9 +2,9 @@ import Notifications
 import RouterConfiguration
 import Units
 
-/// Asks push services what they think of the configured credentials, by pushes that reach nobody: they go to devices
-/// that do not exist. A push service looks at the credentials first, so what it says of the device shows that they are
-/// good.
+/// Asks push services what they think of the configured credentials, and notifies nobody. Some plugins know how to ask
+/// (the command `check`). The others push to devices that do not exist: a push service looks at the credentials first,
+/// so what it says of the device shows that they are good.
 package struct CredentialProbe {
     /// What a push service thinks.
     package enum Verdict: Sendable, Hashable {
@@ -16,15 +16,46 @@ package struct CredentialProbe {
     }
 
     private let sender: any TestPushSender
+    private let command: Command
     private let now: @Sendable () -> Timestamp
 
+    /// Has the plugin of a platform do what the words say, for the default app.
+    package typealias Command = @Sendable (_ platform: String, _ words: [String]) async throws -> PushServiceAnswer
+
     package init(_ configuration: Configuration, now: @escaping @Sendable () -> Timestamp) {
-        self.init(sender: ConfiguredTestPushes(configuration: configuration), now: now)
+        self.init(
+            sender: ConfiguredTestPushes(configuration: configuration),
+            command: { platform, words in
+                let app = Configuration.App.defaultName
+                return try await PushServiceCommand(configuration: configuration, app: app, platform: platform).run(
+                    words
+                )
+            },
+            now: now
+        )
     }
 
-    package init(sender: any TestPushSender, now: @escaping @Sendable () -> Timestamp) {
+    package init(sender: any TestPushSender, command: @escaping Command, now: @escaping @Sendable () -> Timestamp) {
         self.sender = sender
+        self.command = command
         self.now = now
+    }
+
+    /// Has the plugin of `platform` ask its push service.
+    package func check(_ platform: String) async -> Verdict {
+        let answer: PushServiceAnswer
+        do {
+            answer = try await command(platform, ["check"])
+        } catch {
+            return .unknown("\(error)")
+        }
+        // The words of PluginKit's `CommandAnswer`.
+        if answer.isGood { return .accepted }
+        for (start, verdict) in [("refused: ", Verdict.refused), ("unknown: ", Verdict.unknown)]
+        where answer.text.hasPrefix(start) {
+            return verdict(String(answer.text.dropFirst(start.count)))
+        }
+        return .unknown(answer.text)
     }
 
     /// Asks the push service of `platform`, for the default app, about a `token` that is well-formed and that no device

@@ -47,19 +47,19 @@ struct CredentialProbeTests {
         ]
     )
     func verdict(outcome: Outcome, expected: CredentialProbe.Verdict) async {
-        let probe = CredentialProbe(sender: Sender(outcome), now: { 1_000 })
+        let probe = CredentialProbe(sender: Sender(outcome), command: Self.none, now: { 1_000 })
         #expect(await probe.ask("ios", token: "00") == expected)
     }
 
     @Test func whatCannotBeAskedIsUnknown() async {
-        let probe = CredentialProbe(sender: Sender(nil), now: { 1_000 })
+        let probe = CredentialProbe(sender: Sender(nil), command: Self.none, now: { 1_000 })
         #expect(await probe.ask("android", token: "00") == .unknown("no plugin"))
         #expect(await probe.notify("ntfy", at: "https://ntfy.example.com/x") == "no plugin")
     }
 
     @Test func itAsksAboutTheTokenForTheDefaultApp() async {
         let sender = Sender(Outcome(.gone, status: 410, reason: "unregistered"))
-        let probe = CredentialProbe(sender: sender, now: { 1_000 })
+        let probe = CredentialProbe(sender: sender, command: Self.none, now: { 1_000 })
         _ = await probe.ask("ios", token: "00")
         #expect(sender.asked.map(\.token) == ["00"])
         #expect(sender.asked.allSatisfy { !$0.isProven && $0.app == "default" })
@@ -67,8 +67,37 @@ struct CredentialProbeTests {
 
     @Test func aTopicGetsOneText() async {
         let sender = Sender(Outcome(.delivered, status: 200, reason: "delivered"))
-        let probe = CredentialProbe(sender: sender, now: { 1_000 })
+        let probe = CredentialProbe(sender: sender, command: Self.none, now: { 1_000 })
         #expect(await probe.notify("ntfy", at: "https://ntfy.example.com/x") == nil)
         #expect(sender.asked.map(\.token) == ["https://ntfy.example.com/x"])
     }
+
+    @Test(
+        "What a plugin's answer to `check` means",
+        arguments: [
+            (PushServiceAnswer(isGood: true, text: "accepted: @bot"), CredentialProbe.Verdict.accepted),
+            (
+                PushServiceAnswer(isGood: false, text: "refused: bad-credentials (535)"),
+                .refused("bad-credentials (535)")
+            ),
+            (PushServiceAnswer(isGood: false, text: "unknown: timeout"), .unknown("timeout")),
+            (PushServiceAnswer(isGood: false, text: "it takes none"), .unknown("it takes none")),
+        ]
+    )
+    func answerOfThePlugin(answer: PushServiceAnswer, expected: CredentialProbe.Verdict) async {
+        let asked = Mutex<[String]>([])
+        let probe = CredentialProbe(
+            sender: Sender(nil),
+            command: { platform, words in
+                asked.withLock { $0 = [platform] + words }
+                return answer
+            },
+            now: { 1_000 }
+        )
+        #expect(await probe.check("email") == expected)
+        #expect(asked.withLock { $0 } == ["email", "check"])
+    }
+
+    /// No plugin is asked.
+    private static let none: CredentialProbe.Command = { _, _ in throw OperationFailure.unavailable("no plugin") }
 }

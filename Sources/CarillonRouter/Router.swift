@@ -164,6 +164,7 @@ package final class Router: Service {
                 intake: intake,
                 registry: stores.registry,
                 logger: logger,
+                isListed: networks.isAllowed,
                 advertisement: { [advertising = relays.advertising] in advertising.event }
             ),
             ingress: ingressPlatform.flatMap { platform in
@@ -187,8 +188,10 @@ package final class Router: Service {
             now: now,
             logger: logger
         )
+        let accessDeadline = AccessDeadline(end: stores.registry.endAccessRules, now: now, logger: logger)
         accessChanges.tell { [relays, server = sockets.server] access in
             relays.follow(access)
+            accessDeadline.follow(access.nextEnd)
             if networks.follow(access) { server.endBlockedConnections() }
         }
         let events = try Events(
@@ -331,7 +334,7 @@ package final class Router: Service {
                 settings: settings,
                 identity: identity,
                 transports: transports,
-                registry: stores.registry,
+                accessDeadline: accessDeadline,
                 trace: stores.trace,
                 stores: stores,
                 statistics: statisticsKeeper,

@@ -203,7 +203,7 @@ package final class Pipeline {
         case .stopped(let step, let verdict): batch.stop(step, verdict)
         case .repeated(let id): addCopy(of: id, at: place, &batch)
         case .fetched(let event): learn(fetched: event, &batch)
-        case .registration(let event): register(event, &batch)
+        case .registration(let event): register(event, from: source, &batch)
         case .list(let event): take(list: event, &batch)
         case .deletion(let event): delete(by: event, &batch)
         case .request(let event): answer(event, from: source, &batch)
@@ -377,9 +377,10 @@ package final class Pipeline {
 
     // MARK: Registrations, lists and deletions
 
-    private func register(_ event: Event, _ batch: inout OpenBatch) {
+    private func register(_ event: Event, from source: EventSource, _ batch: inout OpenBatch) {
         begin(event, &batch)
-        if let outcome = registrations.add(registration: event, isDeleted: deletions.contains(event)) {
+        let isDeleted = deletions.contains(event)
+        if let outcome = registrations.add(registration: event, isDeleted: isDeleted, isListed: source.isListed) {
             batch.note(outcome)
         }
     }
@@ -405,7 +406,12 @@ package final class Pipeline {
         let signer = registrations.signer
         signer?.receive(request, from: source) { event in
             let isDeleted = deletions.contains(event)
-            let outcome = registrations.register(carried: event, isDeleted: isDeleted, at: now())
+            let outcome = registrations.register(
+                carried: event,
+                isDeleted: isDeleted,
+                isListed: source.isListed,
+                at: now()
+            )
             updateIndex()
             batch.effects.log.note(outcome)
             guard case .stopped(let result) = outcome.end else { return .accepted }

@@ -20,6 +20,8 @@ struct Registrations {
     /// own lists.
     private struct Row {
         var registrations: [Event] = []
+        /// Those of them that came from a listed network.
+        var listed: Set<EventID> = []
         var lists: [Event] = []
         /// Accounts' own lists that name nobody here.
         var recipientLists: [Event] = []
@@ -88,10 +90,11 @@ struct Registrations {
     /// Whether an account's own list waits in the row. It counts for the very next event, which may be a list too.
     var hasRecipientLists: Bool { row.hasRecipientLists }
 
-    /// Adds a registration; or says at once how its way ends.
-    mutating func add(registration event: Event, isDeleted: Bool) -> EventOutcome? {
+    /// Adds a registration; or says at once how its way ends. `isListed`: it came from a listed network.
+    mutating func add(registration event: Event, isDeleted: Bool, isListed: Bool) -> EventOutcome? {
         if let outcome = refusal(of: event, isDeleted: isDeleted) { return outcome }
         row.registrations.append(event)
+        if isListed { row.listed.insert(event.id) }
         return nil
     }
 
@@ -107,7 +110,7 @@ struct Registrations {
         guard !row.isEmpty else { return nil }
         defer { row = Row() }
         var settlement = Settlement()
-        if !row.registrations.isEmpty { register(row.registrations, at: now, &settlement) }
+        if !row.registrations.isEmpty { register(row.registrations, listed: row.listed, at: now, &settlement) }
         if !row.lists.isEmpty { learn(row.lists, in: index, at: now, &settlement) }
         if row.hasRecipientLists { learnRecipientLists(at: now, &settlement) }
         return settlement
@@ -124,10 +127,15 @@ struct Registrations {
         return outcome(.noSession, MachineReadablePrefix.restricted.message(message))
     }
 
-    private mutating func register(_ events: [Event], at now: Timestamp, _ settlement: inout Settlement) {
+    private mutating func register(
+        _ events: [Event],
+        listed: Set<EventID>,
+        at now: Timestamp,
+        _ settlement: inout Settlement
+    ) {
         strangers.removeAll()
         do {
-            let results = try registry.apply(events)
+            let results = try registry.apply(events, listed: listed)
             // A refusal or a duplicate says nothing about the disk.
             if results.contains(where: \.isChange) { trouble.passed(at: now) }
             for (event, result) in zip(events, results) {
@@ -201,7 +209,12 @@ struct Registrations {
     // MARK: Requests
 
     /// Takes a registration that came inside of a request, and says what became of it.
-    mutating func register(carried event: Event, isDeleted: Bool, at now: Timestamp) -> EventOutcome {
+    mutating func register(
+        carried event: Event,
+        isDeleted: Bool,
+        isListed: Bool,
+        at now: Timestamp
+    ) -> EventOutcome {
         do throws(EventError) {
             try event.verify()
         } catch {
@@ -214,7 +227,7 @@ struct Registrations {
         }
         strangers.removeAll()
         do {
-            return try registry.apply(event).outcome(of: event)
+            return try registry.apply(event, isListed: isListed).outcome(of: event)
         } catch {
             trouble.occurred(error, at: now)
             return .notKept(event.id, account: event.pubkey)

@@ -125,13 +125,17 @@ package final class Registry: Sendable {
 
     // MARK: Registrations
 
-    /// Applies a registration event (seed 004, kind 10062 or 30062) whose signature was verified.
-    package func apply(_ event: Event) throws -> RegistrationResult {
-        try apply([event]).first ?? .notForUs
+    /// Applies a registration event (seed 004, kind 10062 or 30062) whose signature was verified. `isListed`: it came
+    /// from a network whose clients may register where only who is listed may.
+    package func apply(_ event: Event, isListed: Bool = false) throws -> RegistrationResult {
+        try apply([event], listed: isListed ? [event.id] : []).first ?? .notForUs
     }
 
-    /// Applies events in their order, in one transaction. Answers with as many results.
-    package func apply(_ events: [Event]) throws -> [RegistrationResult] { try registrations.apply(events) }
+    /// Applies events in their order, in one transaction; `listed` are those from listed networks. Answers with as many
+    /// results.
+    package func apply(_ events: [Event], listed: Set<EventID> = []) throws -> [RegistrationResult] {
+        try registrations.apply(events, listed: listed)
+    }
 
     /// Ends the registrations that an author's deletion names. A deletion of everything also ends what other keys
     /// registered for that author. Its signature must have been verified, and a request to vanish must be for us.

@@ -144,6 +144,23 @@ def test_networks_invitations_and_lists(stopped_router, lab, alice, bob):
         socket.publish(bob.registration(router, ios(device_token())))
         run(router, "users", "disallow", bob.hex)
         assert not socket.offer(bob.registration(router, ios(device_token())))[0]
+    # So is a network: who connects from there may register, also by NIP-46 and behind a smaller block of the key alone.
+    run(router, "users", "allow", "198.51.100.0/24")
+    with connect("198.51.100.7") as socket:
+        guest = Person()
+        socket.publish(guest.registration(router, ios(device_token())))
+        session = Session(socket, router, Person())
+        assert session.request("connect", router.public_key)["result"] == "ack"
+        inner = Person().registration(router, ios(device_token()))
+        assert "error" not in session.request("register", json.dumps(inner))
+        run(router, "users", "block", guest.hex)
+        assert not socket.offer(guest.registration(router, ios(device_token())))[0]
+    with connect("198.51.101.7") as socket:
+        accepted, words = socket.offer(Person().registration(router, ios(device_token())))
+        assert not accepted and "listed" in words
+    run(router, "users", "disallow", "198.51.100.0/24")
+    with connect("198.51.100.7") as socket:
+        assert not socket.offer(Person().registration(router, ios(device_token())))[0]
     assert "the configuration says so" in run(router, "users", "unblock", "192.0.2.0/24", status=1)
     wrong = run(router, "users", "block", "10.0.0.1/8", status=1)
     assert "expected a key" in wrong

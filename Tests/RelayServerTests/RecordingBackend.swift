@@ -33,6 +33,7 @@ final class RecordingBackend: RelayBackend {
     func submit(
         _ events: [[UInt8]],
         authenticated: Set<PublicKey>,
+        client: String?,
         completion: @escaping @Sendable ([EventAnswer]) -> Void
     ) {
         let answers = events.map(answer)

@@ -3,7 +3,6 @@ import EventTrace
 import Logging
 import Nostr
 import Operations
-import Registry
 import RouterConfiguration
 import Rules
 import Synchronization
@@ -13,7 +12,7 @@ final class Upkeep: RouterPart {
     private let settings: ActiveSettings
     private let identity: KeyPair
     private let transports: ActiveTransports
-    private let registry: Registry
+    private let accessDeadline: AccessDeadline
     private let trace: TraceStore?
     private let stores: Stores
     private let statistics: StatisticsKeeper
@@ -30,7 +29,7 @@ final class Upkeep: RouterPart {
         settings: ActiveSettings,
         identity: KeyPair,
         transports: ActiveTransports,
-        registry: Registry,
+        accessDeadline: AccessDeadline,
         trace: TraceStore?,
         stores: Stores,
         statistics: StatisticsKeeper,
@@ -44,7 +43,7 @@ final class Upkeep: RouterPart {
         self.settings = settings
         self.identity = identity
         self.transports = transports
-        self.registry = registry
+        self.accessDeadline = accessDeadline
         self.trace = trace
         self.stores = stores
         self.statistics = statistics
@@ -78,6 +77,7 @@ final class Upkeep: RouterPart {
     func stop(_ time: StopBudget) {
         if serving.isSet { logger.info("Stopping") }
         for task in tasks.withLock({ $0 }) { task.cancel() }
+        accessDeadline.stop()
         serving.set(false)
         serviceManager?.stopping()
     }
@@ -94,17 +94,6 @@ final class Upkeep: RouterPart {
                 await ExpensivePatterns.watch({ settings.rules.exceededPatterns }, logger: logger)
             },
         ]
-        tasks.append(
-            Task { [registry, logger] in
-                while (try? await Task.sleep(for: .seconds(5))) != nil {
-                    do {
-                        try registry.endAccessRules()
-                    } catch {
-                        logger.error("Blocks could not be ended", metadata: ["error": "\(error)"])
-                    }
-                }
-            }
-        )
         tasks.append(
             Task { [stores, logger] in
                 repeat {

@@ -27,10 +27,15 @@ final class NetworkAccess: Sendable {
     }
 
     /// The smallest network that has a rule decides.
-    func isBlocked(_ address: String) -> Bool {
+    func isBlocked(_ address: String) -> Bool { rule(about: address)?.isBlock ?? false }
+
+    /// Whether that network is allowed by name: where only who is listed may register, so may who connects from there.
+    func isAllowed(_ address: String) -> Bool { rule(about: address).map { !$0.isBlock } ?? false }
+
+    private func rule(about address: String) -> Network? {
         networks.withLock { networks in
-            guard !networks.isEmpty, let address = IPAddress(address) else { return false }
-            return networks.first { $0.block.contains(address) }?.isBlock ?? false
+            guard !networks.isEmpty, let address = IPAddress(address) else { return nil }
+            return networks.first { $0.block.contains(address) }
         }
     }
 }

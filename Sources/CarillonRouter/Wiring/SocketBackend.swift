@@ -13,15 +13,19 @@ struct SocketBackend: RelayBackend {
     let intake: Intake
     let registry: Registry
     let logger: Logger
+    /// Whether who connects from an address may register without being listed by key.
+    let isListed: @Sendable (_ address: String) -> Bool
     /// Our own kind 10067, once there is one.
     let advertisement: @Sendable () -> Event?
 
     func submit(
         _ events: [[UInt8]],
         authenticated: Set<PublicKey>,
+        client: String?,
         completion: @escaping @Sendable ([EventAnswer]) -> Void
     ) {
-        let submission = Submission(events: events, source: .socket(authenticated: authenticated)) { verdicts in
+        let source = EventSource.socket(authenticated: authenticated, isListed: client.map(isListed) ?? false)
+        let submission = Submission(events: events, source: source) { verdicts in
             completion(verdicts.map(\.answer))
         }
         intake.submit(submission)

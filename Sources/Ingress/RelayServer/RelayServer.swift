@@ -184,6 +184,7 @@ package final class RelayServer: Sendable {
                 WebSocketHandler(
                     connection: connection,
                     backend: backend,
+                    client: admission.address(of: channel, head),
                     limits: configuration.limits,
                     audience: audience,
                     progress: progress,

@@ -46,6 +46,15 @@ final class SocketAdmission: Sendable {
         ClientShare(of: client(of: channel, head), in: clients)
     }
 
+    /// The address of the client behind a connection; nil for a proxy that names nobody.
+    func address(of channel: any Channel, _ head: HTTPRequestHead) -> String? {
+        ClientAddress.text(
+            peer: channel.remoteAddress?.ipAddress ?? "",
+            forwardedFor: head.headers["x-forwarded-for"],
+            isTrustedProxy: isTrustedProxy
+        )
+    }
+
     /// Whose connection this is; nil for a proxy that names nobody.
     private func client(of channel: any Channel, _ head: HTTPRequestHead? = nil) -> ClientAddress? {
         ClientAddress(
@@ -87,11 +96,7 @@ final class SocketAdmission: Sendable {
         _ place: Place
     ) -> Bool {
         guard isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
-            let address = ClientAddress.text(
-                peer: channel.remoteAddress?.ipAddress ?? "",
-                forwardedFor: head.headers["x-forwarded-for"],
-                isTrustedProxy: isTrustedProxy
-            )
+            let address = address(of: channel, head)
         else { return true }
         guard !isBlocked(address) else {
             counts.refused(by: .blocked)

@@ -15,6 +15,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     private var connection: RelayConnection
     private let backend: any RelayBackend
+    /// The address of whoever is at the other end; nil: a proxy's that does not say.
+    private let client: String?
     private let limits: RelayServerConfiguration.Limits
     private let audience: LiveAudience
     private let progress: MessageDeadline.Progress
@@ -32,6 +34,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     init(
         connection: RelayConnection,
         backend: any RelayBackend,
+        client: String? = nil,
         limits: RelayServerConfiguration.Limits,
         audience: LiveAudience,
         progress: MessageDeadline.Progress,
@@ -40,6 +43,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     ) {
         self.connection = connection
         self.backend = backend
+        self.client = client
         self.limits = limits
         self.audience = audience
         self.progress = progress
@@ -189,7 +193,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         let bytes = events.reduce(0) { $0 + $1.count }
         let loop = context.eventLoop
         let bound = NIOLoopBound((self, context), eventLoop: loop)
-        backend.submit(events, authenticated: connection.authenticated) { answers in
+        backend.submit(events, authenticated: connection.authenticated, client: client) { answers in
             loop.execute {
                 let (handler, context) = bound.value
                 let queries = handler.connection.answered(events: events.count, bytes: bytes, answers)

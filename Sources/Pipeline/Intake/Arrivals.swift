@@ -48,7 +48,8 @@ package struct Submission: Sendable {
 package enum EventSource: Sendable {
     /// Our own socket, with the keys that the client proved to have (NIP-42). Every event is verified before it is
     /// answered, even if it concerns nobody: the answer must not show who is registered here.
-    case socket(authenticated: Set<PublicKey>)
+    /// `isListed`: it came from a network whose clients may register where only who is listed may.
+    case socket(authenticated: Set<PublicKey>, isListed: Bool = false)
     /// A stream of new events without answers. Events that concern nobody are dropped unverified.
     case feed
     /// A relay, without answers either.
@@ -57,6 +58,11 @@ package enum EventSource: Sendable {
     /// Whether the sender gets the verdict.
     var isAnswered: Bool {
         if case .socket = self { true } else { false }
+    }
+
+    /// Whether it may register without being listed by key.
+    var isListed: Bool {
+        if case .socket(_, let isListed) = self { isListed } else { false }
     }
 
     /// Whether its events may wake anybody.

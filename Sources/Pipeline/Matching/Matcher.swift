@@ -211,7 +211,7 @@ struct Matcher {
         in index: borrowing MatchIndex
     ) throws -> Bool {
         if try registry.isOwn(event.pubkey, speakingFor: root, of: account, in: index) { return true }
-        guard event.kind.isGiftWrap, case .socket(let authenticated) = source else { return false }
+        guard event.kind.isGiftWrap, case .socket(let authenticated, _) = source else { return false }
         return try authenticated.contains { try registry.speaks($0, for: account) }
     }
 }

@@ -84,7 +84,7 @@ package enum AccessMode: String, Sendable, CaseIterable {
     case open
     /// Who opened a session by an invitation (NIP-46), and who is allowed by name.
     case invited
-    /// Only who is allowed by name.
+    /// Only who is allowed by name, or connects from a network that is.
     case listed
 }
 
@@ -144,10 +144,15 @@ package struct AccessList: Sendable {
     /// The rules about a key.
     package func rules(about key: PublicKey) -> [AccessRule] { rules.filter { $0.subject == .key(key) } }
 
-    /// Why a registration is refused that `author` signed for `account`; nil: it is not.
-    func refusal(ofRegistrationBy author: PublicKey, for account: PublicKey) -> RegistrationRejection? {
+    /// Why a registration is refused that `author` signed for `account`; nil: it is not. `isListed`: it came from a network
+    /// that is allowed by name.
+    func refusal(
+        ofRegistrationBy author: PublicKey,
+        for account: PublicKey,
+        isListed: Bool = false
+    ) -> RegistrationRejection? {
         if isBlocked(author, for: account) { return .blocked("this router does not serve this key") }
-        guard mode == .listed, !isAllowed(author), !isAllowed(account) else { return nil }
+        guard mode == .listed, !isListed, !isAllowed(author), !isAllowed(account) else { return nil }
         return .blocked("only keys that this router's operator has listed may register here")
     }
 }

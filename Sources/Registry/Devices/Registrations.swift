@@ -47,10 +47,11 @@ final class Registrations: Sendable {
 
     private var policy: RegistrationPolicy { reader.policy }
 
-    /// Applies events in their order, in one transaction. Answers with as many results.
-    func apply(_ events: [Event]) throws -> [RegistrationResult] {
+    /// Applies events in their order, in one transaction; `listed` are those from listed networks. Answers with as many
+    /// results.
+    func apply(_ events: [Event], listed: Set<EventID>) throws -> [RegistrationResult] {
         let now = now()
-        let drafts = try drafts(of: events, now: now)
+        let drafts = try drafts(of: events, listed: listed, now: now)
         guard drafts.contains(where: { if case .done = $0 { false } else { true } }) else {
             return drafts.compactMap { if case .done(let result) = $0 { result } else { nil } }
         }
@@ -69,12 +70,16 @@ final class Registrations: Sendable {
 
     /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted. The author
     /// of any other event that cannot be taken first learns what is wrong with it, and then that it comes too late.
-    private func drafts(of events: [Event], now: Timestamp) throws -> [Draft] {
+    private func drafts(of events: [Event], listed: Set<EventID>, now: Timestamp) throws -> [Draft] {
         let access = access.list
         let readings = events.map { event in
             let reading = policy.read(event, now: now)
             guard case .request(.register(_, let account)) = reading,
-                let refusal = access.refusal(ofRegistrationBy: event.pubkey, for: account)
+                let refusal = access.refusal(
+                    ofRegistrationBy: event.pubkey,
+                    for: account,
+                    isListed: listed.contains(event.id)
+                )
             else { return reading }
             return .done(.refused(refusal))
         }

@@ -35,6 +35,14 @@ struct AccessListTests {
         #expect(refusal?.description == "blocked: only keys that this router's operator has listed may register here")
     }
 
+    @Test func aListedRouterTakesWhoComesFromAListedNetwork() {
+        let list = list(.listed, rule(.key(one)))
+        #expect(list.refusal(ofRegistrationBy: two, for: two, isListed: true) == nil)
+        #expect(list.refusal(ofRegistrationBy: two, for: two, isListed: false) != nil)
+        // A block of the key counts from everywhere.
+        #expect(list.refusal(ofRegistrationBy: one, for: one, isListed: true) != nil)
+    }
+
     @Test func aBlockIsStrongerThanWhatAllows() {
         let list = list(.listed, rule(.key(one), isBlock: false), rule(.key(one)))
         #expect(list.isBlocked(one) && !list.isAllowed(one))

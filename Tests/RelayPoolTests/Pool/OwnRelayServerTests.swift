@@ -26,6 +26,7 @@ struct OwnRelayServerTests {
         func submit(
             _ events: [[UInt8]],
             authenticated: Set<PublicKey>,
+            client: String?,
             completion: @escaping @Sendable ([EventAnswer]) -> Void
         ) {
             completion(events.map { EventAnswer(id: (try? Event(json: $0))?.id, accepted: true) })

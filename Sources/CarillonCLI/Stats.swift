@@ -8,7 +8,7 @@ struct Stats: AsyncParsableCommand {
         abstract: "Show counts by day: devices, and what became of events and pushes.",
         discussion: """
             Numbers only, without anybody's keys, kept for 400 days; days are in UTC. With --by the days are put together, but in \
-            JSON and CSV. What concerns no one platform, such as matches, is shown as -. Of languages only devices are counted.
+            JSON and CSV. What concerns no one platform, such as matches, is shown as -. The language is that of a device's app.
 
               carillon stats
               carillon stats --days 30 --by platform

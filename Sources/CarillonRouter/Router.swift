@@ -118,7 +118,10 @@ package final class Router: Service {
             log: log,
             now: now
         )
-        let dailyCounts = DailyCounts(now: now)
+        let dailyCounts = DailyCounts(
+            language: { [registry = stores.registry] in (try? registry.language(of: $0)) ?? "" },
+            now: now
+        )
         let statistics = StatisticsOperations(
             registry: stores.registry,
             outbox: OutboxReader(path: configuration.outboxPath),

@@ -160,6 +160,10 @@ package final class Registry: Sendable {
     /// The registration of `device` as a whole; nil when it is no longer registered.
     package func content(of device: DeviceID) throws -> RegistrationContent? { try secrets.content(of: device) }
 
+    /// The language that a device's app registered, such as `de`; empty where it is not known. Mostly without the disk while
+    /// pushes go to the device.
+    package func language(of device: DeviceID) throws -> String { try secrets.language(of: device) }
+
     /// The pace and filters that a device prefers; nil when it is no longer registered.
     package func preferences(of device: DeviceID) throws -> DevicePreferences? { try secrets.preferences(of: device) }
 

@@ -8,18 +8,27 @@ import Units
 package final class DailyCounts: PipelineObserver, DeliveryObserver {
     /// Names come from registrations; what exceeds so many pairs of a platform and an app counts without.
     private static let mostQueues = 1_000
+    /// So do languages: there are fewer in use than words that apps could register.
+    private static let mostLanguages = 200
 
     private struct State {
         var figures: [DailyFigure: Int] = [:]
         var queues: Set<QueueName> = []
+        var languages: Set<String> = []
 
         mutating func add(_ figure: DailyFigure, _ count: Int = 1) { figures[figure, default: 0] += count }
     }
 
     private let state = Mutex(State())
+    private let language: @Sendable (DeviceID) -> String
     private let now: @Sendable () -> Timestamp
 
-    package init(now: @escaping @Sendable () -> Timestamp) {
+    /// `language` is that of a device's app; empty where it is not known.
+    package init(
+        language: @escaping @Sendable (DeviceID) -> String = { _ in "" },
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.language = language
         self.now = now
     }
 
@@ -35,14 +44,19 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
 
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let day = DailyFigure.day(of: now())
+        let ends = reports.compactMap { report in
+            DailyFigure.What(report.kind).map { (report, what: $0, language: language(report.device)) }
+        }
+        guard !ends.isEmpty else { return }
         state.withLock { state in
-            for report in reports {
-                guard let what = DailyFigure.What(report.kind) else { continue }
+            for (report, what, language) in ends {
                 var figure = DailyFigure(day: day, what, mode: report.mode?.name ?? "")
                 if state.queues.count < Self.mostQueues { state.queues.insert(report.queue) }
                 if state.queues.contains(report.queue) {
                     (figure.platform, figure.app) = (report.queue.platform, report.queue.app)
                 }
+                if state.languages.count < Self.mostLanguages { state.languages.insert(language) }
+                if state.languages.contains(language) { figure.language = language }
                 state.add(figure)
             }
         }

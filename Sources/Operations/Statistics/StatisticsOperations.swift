@@ -72,7 +72,7 @@ package struct StatisticsOperations: Sendable {
                     platform: listing.route.platform,
                     app: listing.route.app,
                     mode: (listing.mode ?? usual).name,
-                    language: try language(of: listing.device)
+                    language: try registry.language(of: listing.device)
                 )
                 counts[figure, default: 0] += 1
             }
@@ -81,13 +81,6 @@ package struct StatisticsOperations: Sendable {
         }
         // Zero is an answer, too.
         return counts.isEmpty ? [DailyFigure(day: day, .devices): 0] : counts
-    }
-
-    /// The language alone: with the region it might be one person's.
-    private func language(of device: DeviceID) throws -> String {
-        guard let locale = try registry.content(of: device)?.locale else { return "" }
-        let word = locale.prefix { $0.isASCII && $0.isLetter }.lowercased()
-        return (2...3).contains(word.count) ? word : ""
     }
 }
 

@@ -11,7 +11,7 @@ final class DeviceSecrets: Sendable {
     private let zones: TimeZones
     private let isBlocked: @Sendable (_ author: PublicKey, _ account: PublicKey) -> Bool
     // Reading one from the disk and opening it takes longer than sending to it.
-    private let addresses = Mutex(ReadCache<DeviceID, DeviceAddress>(capacity: 20_000))
+    private let addresses = Mutex(ReadCache<DeviceID, OpenedAddress>(capacity: 20_000))
     private let sealingKeys = Mutex(ReadCache<DeviceID, SealingKey>(capacity: 20_000))
 
     /// `isBlocked` says whose devices have no address for anybody.
@@ -43,15 +43,28 @@ final class DeviceSecrets: Sendable {
         _ sealed: (RegistryRows) throws -> SealedAddress?
     ) throws -> DeviceAddress? {
         let (known, generation) = addresses.withLock { ($0.value(of: device), $0.generation) }
-        if let known { return known }
+        if let known { return known.address }
         guard let sealed = try store.readOnce(sealed) else { return nil }
         if let owners = sealed.owners, isBlocked(owners.author, owners.account) { return nil }
         guard var address = AddressCodec.decode(try vault.open(sealed.bytes, of: device, for: .address)) else {
             throw RegistryStoreError.unreadableSeal(device)
         }
         address.isProven = sealed.isProven
-        addresses.withLock { $0.remember(address, of: device, readIn: generation) }
+        let opened = OpenedAddress(address: address, language: Self.language(sealed.locale))
+        addresses.withLock { $0.remember(opened, of: device, readIn: generation) }
         return address
+    }
+
+    /// The language that the device's app registered, such as `de`; empty where it is not known. For statistics.
+    func language(of device: DeviceID) throws -> String {
+        if let known = addresses.withLock({ $0.value(of: device) }) { return known.language }
+        return Self.language(try store.readOnce { try $0.locale(of: device) })
+    }
+
+    /// The language alone: with the region it might be one person's.
+    private static func language(_ locale: String?) -> String {
+        let word = (locale ?? "").prefix { $0.isASCII && $0.isLetter }.lowercased()
+        return (2...3).contains(word.count) ? word : ""
     }
 
     func sealingKey(of device: DeviceID) throws -> SealingKey? {
@@ -89,4 +102,10 @@ final class DeviceSecrets: Sendable {
         addresses.withLock { $0.forget(devices) }
         sealingKeys.withLock { $0.forget(devices) }
     }
+}
+
+/// What is kept of an address that was opened.
+private struct OpenedAddress: Sendable {
+    let address: DeviceAddress
+    let language: String
 }

@@ -27,6 +27,8 @@ struct SealedAddress {
     let isProven: Bool
     /// Who registered it for whom; nil for a device of the sealed ingress.
     var owners: (author: PublicKey, account: PublicKey)?
+    /// What its app registered, in the form of a language tag.
+    var locale: String?
 }
 
 extension RegistryRows {
@@ -171,7 +173,7 @@ extension RegistryRows {
     func sealedAddress(of device: DeviceID) throws -> SealedAddress? {
         try one(
             """
-            SELECT address, \(Self.isProven), author, account
+            SELECT address, \(Self.isProven), author, account, locale
             FROM secrets JOIN devices ON devices.id = secrets.device WHERE secrets.device = ?1
             """,
             [device.rawValue]
@@ -179,9 +181,14 @@ extension RegistryRows {
             SealedAddress(
                 bytes: Array(row[0] as Data),
                 isProven: row[1],
-                owners: (PublicKey(try bytes(row, at: 2)), PublicKey(try bytes(row, at: 3)))
+                owners: (PublicKey(try bytes(row, at: 2)), PublicKey(try bytes(row, at: 3))),
+                locale: row[4]
             )
         }
+    }
+
+    func locale(of device: DeviceID) throws -> String? {
+        try one("SELECT locale FROM devices WHERE id = ?", [device.rawValue])?[0]
     }
 
     func sealedContent(of device: DeviceID) throws -> [UInt8]? {

@@ -51,6 +51,26 @@ import Units
         #expect(counts.take().count == expected.count + 1)
     }
 
+    @Test func pushesAreCountedByLanguage() {
+        let counts = DailyCounts(language: { $0.rawValue == 1 ? "de" : "" }, now: { 0 })
+        var other = report(.delivered, "ios")
+        other.device = DeviceID(rawValue: 2)
+        counts.deliveriesReported([report(.delivered, "ios"), other, report(.expired, "ios"), report(.retry, "ios")])
+        let rows = StatisticsReport(counts.take(), by: .language, days: 0...0).rows
+        #expect(rows.map(\.name) == ["", "de"])
+        #expect(rows.map(\.delivered) == [1, 1] && rows.map(\.expired) == [0, 1])
+    }
+
+    @Test func manyLanguagesDoNotFillTheTable() {
+        let counts = DailyCounts(language: { "l\($0.rawValue)" }, now: { 0 })
+        for number in 0..<1_000 {
+            var report = report(.delivered, "ios")
+            report.device = DeviceID(rawValue: Int64(number))
+            counts.deliveriesReported([report])
+        }
+        #expect(counts.take().count == 201)
+    }
+
     @Test func manyAppsDoNotFillTheTable() {
         let counts = DailyCounts(now: { 0 })
         for number in 0..<2_000 { counts.deliveriesReported([report(.delivered, "platform-\(number)")]) }

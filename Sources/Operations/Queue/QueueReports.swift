@@ -13,7 +13,7 @@ package struct QueueList: OperatorAnswer, Equatable {
         package var platform: String
         package var app: String
         package var device: Int64
-        /// The event that it came of; nil: the trace does not know.
+        /// The event that it came of, where its mode shows that; nil also: the trace does not know.
         package var event: String?
         /// What the push service may see; nil: what is kept of it cannot be read.
         package var mode: String?
@@ -58,7 +58,8 @@ extension QueueList.Item {
         platform = entry.queue.platform
         app = entry.queue.app
         device = entry.device.rawValue
-        self.event = event?.hex
+        // The outbox holds no event's id in a stricter mode, and the trace is not to tell what it does not.
+        self.event = entry.mode == .alert ? event?.hex : nil
         mode = entry.mode?.name
         outcome = entry.failure?.kind.rawValue
         status = entry.failure.flatMap { $0.status == 0 ? nil : Int($0.status) }
@@ -98,6 +99,14 @@ package struct QueueDetails: OperatorAnswer, Equatable {
 
     package var text: String { deliveries.map(Self.lines).joined(separator: "\n\n") }
 
+    /// Why no event is named.
+    private static func unknownEvent(_ mode: String?) -> String {
+        guard let mode, mode != Mode.alert.name else {
+            return "not known: the trace is off, or does not reach back so far"
+        }
+        return "not shown: \(mode) is a mode that names none"
+    }
+
     private static func lines(_ delivery: Delivery) -> String {
         let item = delivery.item
         let name = delivery.deviceName.map { $0.isEmpty ? "" : "'\($0)' " } ?? ""
@@ -106,8 +115,8 @@ package struct QueueDetails: OperatorAnswer, Equatable {
         var rows = [
             ["delivery", item.id], ["state", item.state], ["queue", "\(item.platform)/\(item.app)"],
             ["device", "\(item.device), \(owner)"],
-            ["event", item.event ?? "not known: the trace is off, or does not reach back so far"],
-            ["mode", item.mode ?? "cannot be read"], ["held", "\(item.bytes) bytes"], ["accepted", item.acceptedAt],
+            ["event", item.event ?? unknownEvent(item.mode)], ["mode", item.mode ?? "cannot be read"],
+            ["held", "\(item.bytes) bytes"], ["accepted", item.acceptedAt],
             ["attempts", "\(item.attempts)"],
         ]
         if let failure = item.failure { rows.append(["last failure", failure]) }

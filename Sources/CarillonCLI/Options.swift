@@ -35,6 +35,16 @@ struct ConfigurationOption: ParsableArguments {
     }
 }
 
+/// What commands take that ask the running router or its files: which router, and how the answer is printed.
+struct AnswerOptions: ParsableArguments {
+    @OptionGroup var config: ConfigurationOption
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    func show(_ answer: some OperatorAnswer) { Asking.show(answer, asJSON: json) }
+}
+
 /// The option that names folders with plugins, whose platforms a command is to know.
 struct PluginsOption: ParsableArguments {
     @Option(

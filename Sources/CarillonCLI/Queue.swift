@@ -30,7 +30,7 @@ struct Queue: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var options: AnswerOptions
         @OptionGroup var selection: QueueSelectionOptions
 
         @Option(help: "How many at most, up to 1000.")
@@ -39,16 +39,13 @@ struct Queue: AsyncParsableCommand {
         @Option(help: "Only those behind this place, which an earlier answer gave as next.")
         var after: String?
 
-        @Flag(help: "Print one JSON object.")
-        var json = false
-
         func run() async throws {
             var parameters = selection.parameters
             parameters["limit"] = String(limit)
             parameters["after"] = after
-            let access = QueueAccess(configuration: try config.readAsOwner())
+            let access = QueueAccess(configuration: try options.config.readAsOwner())
             let list = try await Asking.run { try await access.list(parameters) }
-            Asking.show(list, asJSON: json)
+            options.show(list)
         }
     }
 
@@ -63,18 +60,15 @@ struct Queue: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var options: AnswerOptions
 
         @Argument(help: "Its id, as carillon queue list shows it.")
         var id: String
 
-        @Flag(help: "Print one JSON object.")
-        var json = false
-
         func run() async throws {
-            let access = QueueAccess(configuration: try config.readAsOwner())
+            let access = QueueAccess(configuration: try options.config.readAsOwner())
             let details = try await Asking.run { try await access.show(id) }
-            Asking.show(details, asJSON: json)
+            options.show(details)
         }
     }
 
@@ -92,32 +86,20 @@ struct Queue: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
-        @OptionGroup var selection: QueueSelectionOptions
-
-        @Argument(help: "Ids of pushes, as carillon queue list shows them.")
-        var ids: [String] = []
+        @OptionGroup var options: AnswerOptions
+        @OptionGroup var choice: QueueChoiceOptions
 
         @Flag(help: "Also end the pauses of the queues that they are in.")
         var unpause = false
 
-        @Flag(help: "All of them.")
-        var all = false
-
-        @Flag(help: "Only say what would be done.")
-        var dryRun = false
-
-        @Flag(help: "Print one JSON object.")
-        var json = false
-
-        func validate() throws { try selection.require(ids, all) }
+        func validate() throws { try choice.require() }
 
         func run() async throws {
-            var parameters = selection.parameters(ids, all: all, dryRun: dryRun)
+            var parameters = choice.parameters()
             if unpause { parameters["unpause"] = "1" }
-            let access = QueueAccess(configuration: try config.readAsOwner())
+            let access = QueueAccess(configuration: try options.config.readAsOwner())
             let answer = try await Asking.run { [parameters] in try await access.retry(parameters) }
-            Asking.show(answer, asJSON: json)
+            options.show(answer)
         }
     }
 
@@ -134,41 +116,29 @@ struct Queue: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
-        @OptionGroup var selection: QueueSelectionOptions
-
-        @Argument(help: "Ids of pushes, as carillon queue list shows them.")
-        var ids: [String] = []
-
-        @Flag(help: "All of them.")
-        var all = false
+        @OptionGroup var options: AnswerOptions
+        @OptionGroup var choice: QueueChoiceOptions
 
         @Flag(help: "Do not ask.")
         var yes = false
 
-        @Flag(help: "Only say what would be done.")
-        var dryRun = false
-
-        @Flag(help: "Print one JSON object.")
-        var json = false
-
-        func validate() throws { try selection.require(ids, all) }
+        func validate() throws { try choice.require() }
 
         func run() async throws {
-            let access = QueueAccess(configuration: try config.readAsOwner())
-            if !dryRun, !yes {
-                let asked = selection.parameters(ids, all: all, dryRun: true)
+            let access = QueueAccess(configuration: try options.config.readAsOwner())
+            if !choice.dryRun, !yes {
+                let asked = choice.parameters(isTrial: true)
                 let trial = try await Asking.run { try await access.drop(asked) }
-                guard trial.waiting + trial.failed > 0 else { return Asking.show(trial, asJSON: json) }
+                guard trial.waiting + trial.failed > 0 else { return options.show(trial) }
                 Terminal.error("\(trial.text). This cannot be undone. Go on? [y/N]")
                 guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
                     Terminal.error("nothing was dropped")
                     throw ExitCode(1)
                 }
             }
-            let parameters = selection.parameters(ids, all: all, dryRun: dryRun)
+            let parameters = choice.parameters()
             let answer = try await Asking.run { try await access.drop(parameters) }
-            Asking.show(answer, asJSON: json)
+            options.show(answer)
         }
     }
 }
@@ -222,18 +192,33 @@ struct QueueSelectionOptions: ParsableArguments {
         if waiting != failed { parameters["state"] = waiting ? "waiting" : "failed" }
         return parameters
     }
+}
 
-    func parameters(_ ids: [String], all: Bool, dryRun: Bool) -> [String: String] {
-        var parameters = parameters
+/// Which pushes a command changes: those of a selection, those of some ids, or all.
+struct QueueChoiceOptions: ParsableArguments {
+    @OptionGroup var selection: QueueSelectionOptions
+
+    @Argument(help: "Ids of pushes, as carillon queue list shows them.")
+    var ids: [String] = []
+
+    @Flag(help: "All of them.")
+    var all = false
+
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+
+    /// As the API names them. `isTrial`: nothing is to be done in any case.
+    func parameters(isTrial: Bool = false) -> [String: String] {
+        var parameters = selection.parameters
         if !ids.isEmpty { parameters["id"] = ids.joined(separator: ",") }
         if all { parameters["all"] = "1" }
-        if dryRun { parameters["dry_run"] = "1" }
+        if dryRun || isTrial { parameters["dry_run"] = "1" }
         return parameters
     }
 
     /// Nobody is to mean all by accident.
-    func require(_ ids: [String], _ all: Bool) throws {
-        guard parameters.isEmpty, ids.isEmpty, !all else { return }
+    func require() throws {
+        guard selection.parameters.isEmpty, ids.isEmpty, !all else { return }
         throw ValidationError("this means every push: name some, as --failed or --platform do, or say --all")
     }
 }

@@ -21,7 +21,7 @@ struct Relays: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var options: AnswerOptions
 
         @Option(help: "Only those in this state: connected, connecting, waiting or idle.")
         var state: String?
@@ -29,23 +29,20 @@ struct Relays: AsyncParsableCommand {
         @Flag(help: "Only those that did wrong within the hour beyond what may be an accident.")
         var misbehaving = false
 
-        @Flag(help: "Print one JSON object.")
-        var json = false
-
         func validate() throws {
             guard let state, !["connected", "connecting", "waiting", "idle"].contains(state) else { return }
             throw ValidationError("--state: expected connected, connecting, waiting or idle")
         }
 
         func run() async throws {
-            var list: RelayList = try await RunningRouter(try config.read()).ask("/api/relays")
+            var list: RelayList = try await RunningRouter(try options.config.read()).ask("/api/relays")
             if let state { list.relays.removeAll { $0.state != state } }
             if misbehaving {
                 list.relays.removeAll { $0.misbehaves.isEmpty }
-                if list.relays.isEmpty, !json { return print("no relay misbehaves") }
+                if list.relays.isEmpty, !options.json { return print("no relay misbehaves") }
             }
-            if list.relays.isEmpty, let state, !json { return print("no relay is \(state)") }
-            Asking.show(list, asJSON: json)
+            if list.relays.isEmpty, let state, !options.json { return print("no relay is \(state)") }
+            options.show(list)
         }
     }
 
@@ -56,23 +53,20 @@ struct Relays: AsyncParsableCommand {
             discussion: "  carillon relays show relay.example.com"
         )
 
-        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var options: AnswerOptions
 
         @Argument(help: "Its URL, or a part of it.")
         var relay: String
 
-        @Flag(help: "Print one JSON object.")
-        var json = false
-
         func run() async throws {
-            let list: RelayList = try await RunningRouter(try config.read()).ask(
+            let list: RelayList = try await RunningRouter(try options.config.read()).ask(
                 "/api/relays?containing=\(RunningRouter.encoded(relay))"
             )
             guard !list.relays.isEmpty else {
                 Terminal.error("no relay's URL contains '\(relay)'; carillon relays list names them all")
                 throw ExitCode(1)
             }
-            print(json ? list.json : list.details)
+            print(options.json ? list.json : list.details)
         }
     }
 
@@ -89,23 +83,15 @@ struct Relays: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var options: AnswerOptions
 
         @Argument(help: "A URL, a host's name, or *. and the end of one.")
         var relay: String
 
-        @Option(help: "For the operator's memory.")
-        var reason = ""
-
-        @Option(help: "When it ends, as in 90m, 12h or 30d; never when left out.")
-        var until: Span?
-
-        @Flag(help: "Print one JSON object.")
-        var json = false
+        @OptionGroup var terms: DecisionTerms
 
         func run() async throws {
-            let request = AccessRequest(.block, relay, kind: .relay, reason: reason, span: until?.duration)
-            try await Decision.take(request, config, asJSON: json)
+            try await options.take(AccessRequest(.block, relay, kind: .relay, terms))
         }
     }
 
@@ -116,16 +102,13 @@ struct Relays: AsyncParsableCommand {
             discussion: "  carillon relays unblock wss://relay.example.com"
         )
 
-        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var options: AnswerOptions
 
         @Argument(help: "What was blocked, as carillon users rules shows it.")
         var relay: String
 
-        @Flag(help: "Print one JSON object.")
-        var json = false
-
         func run() async throws {
-            try await Decision.take(AccessRequest(.unblock, relay, kind: .relay), config, asJSON: json)
+            try await options.take(AccessRequest(.unblock, relay, kind: .relay))
         }
     }
 }

@@ -37,7 +37,7 @@ struct Users: AsyncParsableCommand {
                 """
         )
 
-        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var options: AnswerOptions
 
         @Option(help: "Only users with devices on this platform, and only these devices.")
         var platform: String?
@@ -54,15 +54,12 @@ struct Users: AsyncParsableCommand {
         @Option(help: "Begin behind this key.")
         var after: String?
 
-        @Flag(help: "Print one JSON object, with the key to go on from in next.")
-        var json = false
-
         func validate() throws {
             if let limit, limit < 1 { throw ValidationError("--limit: expected a number from 1 on") }
         }
 
         func run() async throws {
-            let access = try await Asking.run { try OperatorAccess(config.readAsOwner(), for: .reading) }
+            let access = try await Asking.run { try OperatorAccess(options.config.readAsOwner(), for: .reading) }
             var list = UserList(users: [], next: after)
             repeat {
                 let rest = limit.map { $0 - list.users.count }
@@ -74,8 +71,8 @@ struct Users: AsyncParsableCommand {
                 list.users += part.users
                 list.next = part.next
             } while list.next != nil && list.users.count < limit ?? .max
-            Asking.show(list, asJSON: json)
-            if !json, let next = list.next { print("more: --after \(next)") }
+            options.show(list)
+            if !options.json, let next = list.next { print("more: --after \(next)") }
         }
     }
 
@@ -86,19 +83,16 @@ struct Users: AsyncParsableCommand {
             discussion: "  carillon users show npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg"
         )
 
-        @OptionGroup var config: ConfigurationOption
+        @OptionGroup var options: AnswerOptions
 
         @Argument(help: "64 hex digits or npub1….")
         var user: String
 
-        @Flag(help: "Print one JSON object.")
-        var json = false
-
         func run() async throws {
             let overview = try await Asking.run {
-                try OperatorAccess(config.readAsOwner(), for: .reading).users.show(user)
+                try OperatorAccess(options.config.readAsOwner(), for: .reading).users.show(user)
             }
-            Asking.show(overview, asJSON: json)
+            options.show(overview)
         }
     }
 
@@ -109,14 +103,13 @@ struct Users: AsyncParsableCommand {
             discussion: "  carillon users rules --json"
         )
 
-        @OptionGroup var config: ConfigurationOption
-
-        @Flag(help: "Print one JSON object.")
-        var json = false
+        @OptionGroup var options: AnswerOptions
 
         func run() async throws {
-            let rules = try await Asking.run { try OperatorAccess(config.readAsOwner(), for: .reading).users.rules }
-            Asking.show(rules, asJSON: json)
+            let rules = try await Asking.run {
+                try OperatorAccess(options.config.readAsOwner(), for: .reading).users.rules
+            }
+            options.show(rules)
         }
     }
 
@@ -138,17 +131,12 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var decision: DecisionOptions
 
-        @Option(help: "For the operator's memory; users are not told.")
-        var reason = ""
+        @OptionGroup var terms: DecisionTerms
 
-        @Option(help: "When it ends, as in 90m, 12h or 30d; never when left out.")
-        var until: Span?
-
-        @Flag(help: "It is an invitation: what carillon keys bunker printed, or its secret alone.")
-        var invitation = false
+        @OptionGroup var invitation: InvitationFlag
 
         func run() async throws {
-            try await decision.take(.block, kind: invitation ? .invitation : nil, reason: reason, until: until)
+            try await decision.take(.block, kind: invitation.kind, terms)
         }
     }
 
@@ -161,19 +149,19 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var decision: DecisionOptions
 
-        @Flag(help: "It is an invitation: what carillon keys bunker printed, or its secret alone.")
-        var invitation = false
+        @OptionGroup var invitation: InvitationFlag
 
-        func run() async throws { try await decision.take(.unblock, kind: invitation ? .invitation : nil) }
+        func run() async throws { try await decision.take(.unblock, kind: invitation.kind) }
     }
 
     /// `carillon users allow`
     struct Allow: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Let a key register where not everybody may, or except a network from a larger blocked one.",
+            abstract:
+                "Let a key or a network register where not everybody may, or except a network from a larger blocked one.",
             discussion: """
                 Who may register says access.mode in the configuration: everybody (open), who used an invitation (invited) or \
-                only who is allowed here (listed). A block of the same key or network is replaced.
+                only who is allowed here (listed), by key or because it connects from an allowed network. A block of the same key or network is replaced.
 
                   carillon users allow npub10el…
                   carillon users allow 198.51.100.7
@@ -182,13 +170,9 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var decision: DecisionOptions
 
-        @Option(help: "For the operator's memory.")
-        var reason = ""
+        @OptionGroup var terms: DecisionTerms
 
-        @Option(help: "When it ends, as in 90m, 12h or 30d; never when left out.")
-        var until: Span?
-
-        func run() async throws { try await decision.take(.allow, reason: reason, until: until) }
+        func run() async throws { try await decision.take(.allow, terms) }
     }
 
     /// `carillon users disallow`
@@ -205,37 +189,49 @@ struct Users: AsyncParsableCommand {
     }
 }
 
-/// What all decisions about somebody take.
+/// What all decisions about users take.
 struct DecisionOptions: ParsableArguments {
-    @OptionGroup var config: ConfigurationOption
+    @OptionGroup var options: AnswerOptions
 
     @Argument(help: "A key (64 hex digits or npub1…), an address or a network (CIDR).")
     var subject: String
 
-    @Flag(help: "Print one JSON object.")
-    var json = false
-
-    func take(
-        _ verb: AccessRequest.Verb,
-        kind: AccessSubject.Kind? = nil,
-        reason: String = "",
-        until: Span? = nil
-    ) async throws {
-        try await Decision.take(
-            AccessRequest(verb, subject, kind: kind, reason: reason, span: until?.duration),
-            config,
-            asJSON: json
-        )
+    func take(_ verb: AccessRequest.Verb, kind: AccessSubject.Kind? = nil, _ terms: DecisionTerms? = nil) async throws {
+        try await options.take(AccessRequest(verb, subject, kind: kind, terms))
     }
 }
 
-/// Has a decision taken, and prints what came of it.
-enum Decision {
-    static func take(_ request: AccessRequest, _ config: ConfigurationOption, asJSON: Bool) async throws {
-        let answer = try await Asking.run {
-            try await AccessDecision(configuration: config.readAsOwner()).take(request)
-        }
-        Asking.show(answer, asJSON: asJSON)
+/// Why somebody is blocked or allowed, and for how long.
+struct DecisionTerms: ParsableArguments {
+    @Option(help: "For the operator's memory; nobody else is told.")
+    var reason = ""
+
+    @Option(help: "When it ends, as in 90m, 12h or 30d; never when left out.")
+    var until: Span?
+}
+
+/// Whether a decision is about an invitation.
+struct InvitationFlag: ParsableArguments {
+    @Flag(help: "It is an invitation: what carillon keys bunker printed, or its secret alone.")
+    var invitation = false
+
+    var kind: AccessSubject.Kind? { invitation ? .invitation : nil }
+}
+
+extension AccessRequest {
+    init(_ verb: Verb, _ subject: String, kind: AccessSubject.Kind?, _ terms: DecisionTerms?) {
+        self.init(verb, subject, kind: kind, reason: terms?.reason ?? "", span: terms?.until?.duration)
+    }
+}
+
+extension AnswerOptions {
+    /// Has a decision taken, and prints what came of it.
+    func take(_ request: AccessRequest) async throws {
+        show(
+            try await Asking.run {
+                try await AccessDecision(configuration: config.readAsOwner()).take(request)
+            }
+        )
     }
 }
 

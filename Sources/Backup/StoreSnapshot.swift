@@ -67,7 +67,7 @@ package struct StoreSnapshot {
                 try source.copy(to: path, Self.pagesPerStep) { [before] in progress(before + $0, total) }
             } catch let error as DatabaseError {
                 guard !source.role.isEssential, error.isDamage else {
-                    throw BackupError("cannot copy \(source.path) to \(folder): \(error.message ?? "it failed")")
+                    throw BackupError("cannot copy \(source.path) to \(folder): \(Self.reason(error))")
                 }
                 // A cache, which the router begins anew.
                 unlink(path)
@@ -77,6 +77,15 @@ package struct StoreSnapshot {
             copies.append(Copy(role: source.role, original: source.path, path: path))
         }
         return copies
+    }
+
+    /// Why a copy failed. SQLite keeps no message about the database that is written to.
+    private static func reason(_ error: DatabaseError) -> String {
+        switch error.resultCode {
+        case .SQLITE_FULL: "the disk is full"
+        case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_CANTOPEN: "the disk refuses (\(error.extendedResultCode))"
+        default: "\(error.extendedResultCode)"
+        }
     }
 
     /// Read transactions of one moment.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nostr import Person, Socket, device_token, ios
-from programs import carillon, wait_until
+from programs import built, carillon, wait_until
 from router import Router
 
 
@@ -215,3 +215,20 @@ def test_what_the_disk_refused_to_hold_is_not_explained_as_delivered(stopped_rou
         "held", "released", "queued", "delivered",
     ]
     assert outcomes(three) == []
+
+
+def test_a_backup_on_a_full_disk_says_that_it_is_full(stopped_router, disk, lab, alice, bob):
+    """Copies are made beside the store. SQLite calls its own failure there `not an error`."""
+    router = stopped_router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), bob.message("one", alice))
+    lab.accepted(1)
+    disk.fail("ENOSPC")
+    target = router.folder / "copy.carillon"
+    command = [built("carillon"), "backup", "create", "--config", router.configuration_file, target]
+    done = subprocess.run(command, env=os.environ | router.environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "not an error" not in done.stderr, done.stderr
+    assert re.search(r"full|No space left", done.stderr), done.stderr
+    assert not target.exists()
+    disk.heal()
+    assert carillon("backup", "create", "--config", router.configuration_file, target).returncode == 0

@@ -113,6 +113,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         }
         lines += [
             "relays    \(relayWords)",
+            "plugins   \(pluginWords)",
             "disk      \(Self.size(disk.used)) used, \(Self.size(disk.free)) free",
             "",
         ]
@@ -150,6 +151,15 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         ]
         let words = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         return words.isEmpty ? "none" : words.joined(separator: ", ")
+    }
+
+    private var pluginWords: String {
+        guard !plugins.isEmpty else { return "in the router itself" }
+        let place = plugins.count == 1 ? "one process" : "\(plugins.count) processes"
+        let others = plugins.filter { $0.state != "running" }
+            .map { "\($0.plugins.joined(separator: ", ")) \($0.state)" }
+        let states = others.isEmpty ? "" : "; " + others.joined(separator: "; ")
+        return "\(plugins.reduce(0) { $0 + $1.plugins.count }) in \(place)\(states)"
     }
 
     private static func rate(_ perSecond: Double) -> String {

@@ -87,7 +87,7 @@ package struct StatusReader: Sendable {
         let readiness = await health.readiness(within: patience)
         let issues =
             readiness.shortcomings.map(\.issue) + Self.issues(credentials) + Self.issues(overview) + issues(disk)
-            + relayIssues
+            + relayIssues + downRelays
         return RouterStatus(
             version: Version.current,
             startedAt: UTCTime(start).stamp,
@@ -193,6 +193,21 @@ package struct StatusReader: Sendable {
         return refused + setAside
     }
 
+    /// Relays of the configuration that are away while others are there; where none is, the router is not ready.
+    private var downRelays: [RouterStatus.Issue] {
+        let own = pool.status.filter(\.isOperators)
+        guard own.contains(where: { $0.state == .connected }) else { return [] }
+        return own.compactMap { status in
+            guard case .waiting = status.state, !status.isRenewing, let failure = status.lastFailure else { return nil }
+            return RouterStatus.Issue(
+                what: "relay-down",
+                detail: "\(status.url.text) is not connected (\(failure.rawValue)); it is tried again by itself",
+                remedy: "carillon relays show \(status.url.text) tells its last words",
+                isGrave: false
+            )
+        }
+    }
+
     private var relayIssues: [RouterStatus.Issue] {
         let misbehaving = pool.conduct.misbehaving
         guard !misbehaving.isEmpty else { return [] }
@@ -230,7 +245,8 @@ extension Shortcoming {
             switch what {
             case "not-serving": "wait a moment, then look at the log"
             case "stuck": "look at the log; a restart loses nothing"
-            case "outbox-unwritable": "look at the disk and its permissions; service goes on by itself"
+            case "outbox-unwritable":
+                "look at the disk and its permissions; service goes on by itself, and this goes with the next event"
             case "outbox-full": "see below which queue does not get rid of its deliveries, and why"
             case "transport-failed", "transport-paused": "put the credentials right, then run: carillon reload"
             case "plugin-paused": "carillon plugin list tells more; a newer plugin takes a restart"

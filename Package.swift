@@ -199,11 +199,23 @@ let ingress: [[Target]] = [
         exclude: ["make_fixtures.py"],
         resources: [.copy("Fixtures")]
     ),
+    // What the page at /subscribe is made of. The files are part of the program.
+    [
+        .target(name: "CBrowserPages", path: "Sources/Ingress/BrowserPages/Embedded"),
+        .target(
+            name: "BrowserPages",
+            dependencies: ["ASCII", "CBrowserPages", "Cipher"],
+            path: "Sources/Ingress/BrowserPages",
+            exclude: ["Embedded", "Subscribe"]
+        ),
+        .testTarget(name: "BrowserPagesTests", dependencies: ["BrowserPages"]),
+    ],
     module(
         "RelayServer",
         path: "Sources/Ingress/RelayServer",
         uses: [
-            "Listening", "RateLimits", "WebSocketFrames", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket,
+            "BrowserPages", "Listening", "RateLimits", "WebSocketFrames", "Nostr", nio, nioPosix, nioHTTP1,
+            nioWebSocket,
             nioConcurrency, logging,
         ],
         tests: ["Cipher", nioEmbedded]
@@ -398,8 +410,8 @@ let router: [[Target]] = [
             dependencies: [
                 "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits", "RelayServer", "RelayPool",
                 "RemoteSigning", "AccountWatch", "Registry", "EventTrace", "Pipeline", "Rules", "WebIngress",
-                "Console", "Delivery", "CarillonPluginPython", "PluginHost", "PluginIsolation", "HTTPLanes",
-                "Telemetry", "YAMLReading", "Logs", logging,
+                "BrowserPages", "Console", "Delivery", "CarillonPluginPython", "PluginHost", "PluginIsolation",
+                "HTTPLanes", "Telemetry", "YAMLReading", "Logs", logging,
             ],
             path: "Sources/Configuration"
         ),
@@ -421,7 +433,7 @@ let router: [[Target]] = [
             "RateLimits", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch", "Registry",
             "EventTrace", "Pipeline", "Rules", "Sealing", "Listening", "WebIngress", "Console", "Delivery",
             "PluginHost", "PluginIsolation", "PluginServices", "HTTPLanes", "Streams", "Telemetry", "YAMLReading",
-            "Schnorr", "Storage", "Logs", lifecycle, logging, nio, nioPosix,
+            "Schnorr", "Storage", "Logs", "BrowserPages", lifecycle, logging, nio, nioPosix,
         ],
         tests: ["CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb]
     ),
@@ -603,6 +615,7 @@ let package = Package(
 
 let inC: Set = [
     "CarillonABI", "CCurl", "CPrivileges", "CSpawn", "CIsolation", "CConfinement", "CBuild", "CPluginTemplates",
+    "CBrowserPages",
 ]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings

@@ -1,3 +1,4 @@
+import BrowserPages
 import Console
 import Delivery
 import EventTrace
@@ -43,6 +44,8 @@ package struct Configuration: Sendable {
     package var rulesFiles: [String] = []
     /// Nil: none.
     package var sealedIngress: SealedIngress?
+    /// The page for people without an app; nil: none.
+    package var subscribePage: SubscribePage?
     /// What operators and their tools ask the running router; nil: no port.
     package var api: API?
     /// How long stopping may take in all, from a second to an hour. What is not through by then is kept for the next

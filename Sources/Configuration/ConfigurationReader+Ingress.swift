@@ -1,4 +1,5 @@
 import AccountWatch
+import BrowserPages
 import Delivery
 import EventTrace
 import Foundation
@@ -158,6 +159,41 @@ extension ConfigurationReader {
             return network
         }
         return TrustedProxies(networks)
+    }
+}
+
+/// Reads the block on the page for people without an app.
+extension ConfigurationReader {
+    /// The placeholders of a client's address, which the page fills in.
+    private static let placeholders = ["{nevent}", "{note}", "{npub}", "{id}"]
+
+    func subscribePage(_ value: YAMLValue, apps: [String: Configuration.App]) -> SubscribePage? {
+        guard let mapping = value.mapping(keys: ["app", "ntfy", "client"]) else { return nil }
+        var page = SubscribePage(app: mapping["app"]?.string() ?? Configuration.App.defaultName)
+        if apps[page.app]?.platforms.isEmpty ?? true {
+            (mapping["app"] ?? value).mistake(
+                "expected the name of an app with a platform's block; '\(page.app)' has none"
+            )
+        }
+        page.ntfy = mapping["ntfy"].flatMap { webAddress($0, "an ntfy server, as in https://ntfy.sh") } ?? page.ntfy
+        page.client = mapping["client"].flatMap { client in
+            let expected =
+                "a client's address with {nevent}, {note}, {npub} or {id}, as in https://app.example.com/{nevent}"
+            let text = webAddress(client, expected)
+            if let text, !Self.placeholders.contains(where: text.contains) { client.mistake("expected \(expected)") }
+            return text
+        }
+        return page
+    }
+
+    private func webAddress(_ value: YAMLValue, _ expected: String) -> String? {
+        guard let text = value.string() else { return nil }
+        let rest = ["https://", "http://"].first(where: text.hasPrefix).map { text.dropFirst($0.count) }
+        guard let rest, let first = rest.first, first != "/", !rest.contains(where: \.isWhitespace) else {
+            value.mistake("expected \(expected)")
+            return nil
+        }
+        return text
     }
 }
 

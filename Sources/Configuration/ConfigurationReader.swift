@@ -31,7 +31,7 @@ struct ConfigurationReader {
                 "identity", "store", "relay", "relays", "hints", "registration", "context", "trace", "tracing", "rules",
                 "plugins", "dead_letters",
                 "http", "defaults", "bounds", "filters", "apps", "sealed_ingress", "api", "shutdown_seconds",
-                "access", "log",
+                "access", "log", "subscribe",
             ])
             .flatMap(configuration)
         try file.throwMistakes()
@@ -74,6 +74,7 @@ struct ConfigurationReader {
         configuration.pacing = policy
         configuration.filters = top["filters"].map(filters) ?? []
         configuration.sealedIngress = top["sealed_ingress"].map { sealedIngress($0, apps: configuration.apps) }
+        configuration.subscribePage = top["subscribe"].flatMap { subscribePage($0, apps: configuration.apps) }
         configuration.api = top["api"].map(api)
         configuration.shutdownTime =
             top["shutdown_seconds"]?.integer(in: 1...3_600).map { .seconds($0) } ?? configuration.shutdownTime

@@ -1,3 +1,4 @@
+import BrowserPages
 import Foundation
 import Listening
 import Logging
@@ -247,6 +248,34 @@ import Units
         }
     }
 
+    @Test func pagesForBrowsersAreServedWhereThereAreAny() async throws {
+        let page = StaticSite.File(name: "index.html", bytes: Array("<p>".utf8), policy: "default-src 'none'")
+        let site = StaticSite(folder: "pages", files: [page])
+        try await ServedRelay.run(site: site) { port, _ in
+            let answer = try await http(port, accept: "text/html", path: "/pages/")
+            #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.hasSuffix("\r\n\r\n<p>"))
+            #expect(answer.contains("content-security-policy: default-src 'none'\r\n"))
+            #expect(answer.contains("content-length: 3\r\n") && !answer.contains("access-control-allow-origin"))
+            let tag = try #require(answer.firstMatch(of: /etag: (.*)\r\n/)).1
+            let known = try await http(port, accept: "*/*\r\nif-none-match: \(tag)", path: "/pages/")
+            #expect(known.hasPrefix("HTTP/1.1 304") && known.hasSuffix("\r\n\r\n") && !known.contains("content-length"))
+            let head = try await http(port, accept: "*/*", path: "/pages/", method: "HEAD")
+            #expect(head.hasSuffix("\r\n\r\n") && head.contains("content-length: 3\r\n"))
+            #expect(try await http(port, accept: "*/*", path: "/pages").contains("\r\nlocation: pages/\r\n"))
+            let posted = try await http(port, accept: "*/*", path: "/pages/", method: "POST")
+            #expect(posted.hasPrefix("HTTP/1.1 405") && posted.contains("allow: GET, HEAD\r\n"))
+            // Everything else at this address stays as it is.
+            let document = try await http(port, accept: "application/nostr+json", path: "/pages/")
+            #expect(document.contains("application/nostr+json"))
+            #expect(try await http(port, accept: "*/*").contains("This is a Nostr notification relay."))
+            #expect(try await http(port, accept: "*/*", method: "HEAD").hasPrefix("HTTP/1.1 405"))
+        }
+        try await withServer { port in
+            let answer = try await http(port, accept: "text/html", path: "/pages/")
+            #expect(answer.contains("This is a Nostr notification relay."))
+        }
+    }
+
     @Test func whoRegistersIsToldOverHTTPWhatThatTakes() async throws {
         try await ServedRelay.run { port, server in
             let path = "/push/notification-relay.json?x=1"
@@ -306,7 +335,12 @@ import Units
         }
     }
 
-    private func http(_ port: Int, accept: String, path: String = "/") async throws -> String {
+    private func http(
+        _ port: Int,
+        accept: String,
+        path: String = "/",
+        method: String = "GET"
+    ) async throws -> String {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -316,7 +350,7 @@ import Units
         let answer = Mutex("")
         do {
             try await channel.executeThenClose { inbound, outbound in
-                let request = "GET \(path) HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n"
+                let request = "\(method) \(path) HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n"
                 try await outbound.write(ByteBuffer(string: request))
                 for try await part in inbound { answer.withLock { $0 += String(buffer: part) } }
             }

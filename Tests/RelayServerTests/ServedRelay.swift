@@ -1,3 +1,4 @@
+import BrowserPages
 import Listening
 import Logging
 import NIOPosix
@@ -10,6 +11,7 @@ import Units
 enum ServedRelay {
     static func run(
         _ backend: RecordingBackend = RecordingBackend(),
+        site: StaticSite? = nil,
         limits: RelayServerConfiguration.Limits = RelayServerConfiguration.Limits(),
         counts: LimitCounts = LimitCounts(),
         isTrustedProxy: @escaping @Sendable (String) -> Bool = { _ in false },
@@ -33,6 +35,7 @@ enum ServedRelay {
                 version: "1.0",
                 limits: configuration.limits
             ),
+            site: site,
             backend: backend,
             group: .singletonMultiThreadedEventLoopGroup,
             now: now,

@@ -1,3 +1,4 @@
+import BrowserPages
 import Cipher
 import Delivery
 import Dispatch
@@ -49,6 +50,7 @@ final class Sockets: RouterPart {
         server = RelayServer(
             configuration: configuration.relayServer(isBlocked: isBlocked),
             information: configuration.relayInformation(of: identity.publicKey),
+            site: try configuration.subscribePage?.site(socketURL: configuration.relay.url),
             backend: backend,
             group: group,
             now: now,

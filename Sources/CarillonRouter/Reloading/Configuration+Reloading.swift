@@ -25,6 +25,7 @@ extension Configuration {
             ("identity", keyFile == new.keyFile),
             ("store", storePath == new.storePath && mostWaiting == new.mostWaiting),
             ("relay", relay == new.relay),
+            ("subscribe", subscribePage == new.subscribePage),
             ("relays", relays == new.relays),
             ("hints", hints == new.hints),
             (

@@ -121,6 +121,30 @@ extension ConfigurationSchema {
         )
     }
 
+    static var subscribePage: JSONTree {
+        SchemaParts.mapping(
+            "The page /subscribe at the relay socket's address, where people without an app register; none when left out.",
+            [
+                ("app", SchemaParts.text("The app that people register for; default when left out.")),
+                (
+                    "ntfy",
+                    SchemaParts.text(
+                        "The ntfy server that the page proposes; https://ntfy.sh when left out.",
+                        pattern: "^https?://[^/]"
+                    )
+                ),
+                (
+                    "client",
+                    SchemaParts.text(
+                        "Where a tap leads until a person chooses, with {nevent}, {note}, {npub} or {id}; what a "
+                            + "notification says when left out.",
+                        pattern: "^https?://[^/].*\\{(nevent|note|npub|id)\\}"
+                    )
+                ),
+            ]
+        )
+    }
+
     private static var relays: JSONTree {
         SchemaParts.mapping(
             "Other relays, to which we go out.",

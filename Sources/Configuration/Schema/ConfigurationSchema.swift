@@ -37,6 +37,7 @@ enum ConfigurationSchema {
                         ("filters", FilterSchema.schema),
                         ("apps", apps(platforms)),
                         ("sealed_ingress", SealedIngressSchema.schema),
+                        ("subscribe", subscribePage),
                         ("api", APISchema.schema), access, log,
                         (
                             "shutdown_seconds",

@@ -1,3 +1,4 @@
+import BrowserPages
 import NIOCore
 import NIOHTTP1
 import NIOWebSocket
@@ -20,6 +21,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     static let discoveryName = "notification-relay.json"
 
     private let documents: () -> Documents
+    private let site: StaticSite?
     private let patience: TimeAmount
     private var deadline: Scheduled<Void>?
     private var hasAnswered = false
@@ -28,8 +30,11 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     var refusesUpgrade = false
 
     /// `patience` is how long a client may take to ask, to upgrade, and to read the answer.
-    init(documents: @escaping () -> Documents, patience: TimeAmount) {
+    ///
+    /// `site` are pages for browsers; nil: none.
+    init(documents: @escaping () -> Documents, site: StaticSite?, patience: TimeAmount) {
         self.documents = documents
+        self.site = site
         self.patience = patience
     }
 
@@ -73,6 +78,8 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
             respond(.badRequest, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)
         case .GET where request.headers["accept"].contains { $0.contains("application/nostr+json") }:
             respond(.ok, "application/nostr+json", documents().information, context: context)
+        case _ where site != nil && answerFromSite(request, context: context):
+            break
         case .GET where Self.isForDiscovery(request.uri):
             guard let document = documents().discovery else {
                 return respond(.notFound, "text/plain; charset=utf-8", Array("Not yet.\n".utf8), context: context)
@@ -91,6 +98,22 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
                 context: context
             )
         }
+    }
+
+    /// False where the request is not for a page.
+    private func answerFromSite(_ request: HTTPRequestHead, context: ChannelHandlerContext) -> Bool {
+        let answer = site?.answer(
+            method: request.method.rawValue,
+            target: request.uri,
+            knownTags: request.headers["if-none-match"]
+        )
+        guard let answer else { return false }
+        var headers = HTTPHeaders(answer.headers.map { ($0.name, $0.value) })
+        headers.add(name: "connection", value: "close")
+        if let body = answer.body { headers.add(name: "content-length", value: String(body.count)) }
+        let status = HTTPResponseStatus(statusCode: answer.status)
+        send(status, headers, answer.isHeadAlone ? [] : answer.body ?? [], context: context)
+        return true
     }
 
     /// Under any path that a proxy before us adds.
@@ -113,6 +136,16 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
         ]
         if let contentType { headers.add(name: "content-type", value: contentType) }
         if status != .noContent { headers.add(name: "content-length", value: String(body.count)) }
+        send(status, headers, body, context: context)
+    }
+
+    /// Ends the connection after the answer.
+    private func send(
+        _ status: HTTPResponseStatus,
+        _ headers: HTTPHeaders,
+        _ body: [UInt8],
+        context: ChannelHandlerContext
+    ) {
         context.write(
             wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))),
             promise: nil

@@ -1,3 +1,4 @@
+import BrowserPages
 import Listening
 import Logging
 import NIOConcurrencyHelpers
@@ -20,6 +21,7 @@ package final class RelayServer: Sendable {
     private let configuration: RelayServerConfiguration
     private let information: RelayInformation
     private let documents: NIOLockedValueBox<InformationHandler.Documents>
+    private let site: StaticSite?
     private let backend: any RelayBackend
     private let group: any EventLoopGroup
     private let now: @Sendable () -> Timestamp
@@ -31,6 +33,7 @@ package final class RelayServer: Sendable {
     /// - Parameters:
     ///   - configuration: Where to listen and what a client may do.
     ///   - information: The NIP-11 document.
+    ///   - site: Pages for browsers; nil: none.
     ///   - backend: Where events go and what there is to serve.
     ///   - group: The event loops to run on; stays the caller's.
     ///   - now: The wall clock.
@@ -40,6 +43,7 @@ package final class RelayServer: Sendable {
     package init(
         configuration: RelayServerConfiguration,
         information: RelayInformation,
+        site: StaticSite? = nil,
         backend: any RelayBackend,
         group: any EventLoopGroup,
         now: @escaping @Sendable () -> Timestamp,
@@ -49,6 +53,7 @@ package final class RelayServer: Sendable {
     ) {
         self.configuration = configuration
         self.information = information
+        self.site = site
         self.documents = NIOLockedValueBox(InformationHandler.Documents(information: []))
         self.backend = backend
         self.group = group
@@ -113,6 +118,7 @@ package final class RelayServer: Sendable {
         return channel.eventLoop.makeCompletedFuture {
             let information = InformationHandler(
                 documents: { self.documents.withLockedValue { $0 } },
+                site: site,
                 patience: TimeAmount(configuration.limits.handshakeTimeout)
             )
             let bound = NIOLoopBound(information, eventLoop: channel.eventLoop)

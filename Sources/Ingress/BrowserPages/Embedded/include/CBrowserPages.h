@@ -1,0 +1,16 @@
+#ifndef CARILLON_BROWSER_PAGES_H
+#define CARILLON_BROWSER_PAGES_H
+
+#include <stddef.h>
+
+/// A file that is part of the program.
+struct browser_page_file {
+    const char *_Nonnull name;
+    const unsigned char *_Nonnull bytes;
+    size_t count;
+};
+
+/// The file at `index` of Sources/Ingress/BrowserPages/Subscribe; null behind the last.
+const struct browser_page_file *_Nullable subscribe_page_file(size_t index);
+
+#endif

@@ -1,0 +1,392 @@
+// The page: shows the state, asks the signer, registers. Whatever is not ours (names, reasons, addresses) becomes text and never markup.
+
+import { picture } from "./qr.js"
+import { information, register, settings } from "./router.js"
+import { Problem, isPresent, publicKey } from "./signer.js"
+import { currentSubscription, deviceName, installedWorker, obstacle, permit, ways } from "./ways.js"
+
+const month = 30 * 86_400_000
+const find = id => document.getElementById(id)
+
+let state = {}
+let router = null
+let options = { app: "default", ntfy: "", client: "" }
+let person = null
+let hasSigner = null
+/** The way whose code is shown. */
+let codeOf = null
+/** The way that the form is drawn for once somebody changed something in it: then it is drawn again with what it says. */
+let edited = null
+let language = carillonLanguage()
+
+const say = (key, values) => carillonText(language, key, values)
+
+// MARK: Building blocks
+
+const element = (name, properties = {}, ...children) => {
+  const node = document.createElement(name)
+  Object.assign(node, properties)
+  node.append(...children)
+  return node
+}
+
+/** A radio button or a box, with its words and a line of help. */
+const choice = (type, name, value, words, help, checked) => {
+  const input = element("input", { type, name, value, checked, id: `${name}-${value}` })
+  const label = element("span", { textContent: words })
+  const text = element("span", { className: "words" }, label)
+  if (help) {
+    const small = element("small", { textContent: help, id: `${name}-${value}-help` })
+    input.setAttribute("aria-describedby", small.id)
+    text.append(small)
+  }
+  return element("label", { className: "choice", htmlFor: input.id }, input, text)
+}
+
+const checked = name => [...document.querySelectorAll(`input[name="${name}"]:checked`)].map(({ value }) => value)
+const chosenWay = () => checked("way")[0] ?? offered()[0]
+
+const show = (id, isShown) => { find(id).hidden = !isShown }
+
+/** One message at a time: a problem, or how it goes. */
+const report = (progress, problem) => {
+  find("progress").textContent = progress ?? ""
+  show("progress", Boolean(progress))
+  find("problem").textContent = problem ?? ""
+  show("problem", Boolean(problem))
+}
+
+const when = time => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(time)
+
+// MARK: What there is
+
+const platforms = () => router?.apps?.[options.app] ?? {}
+
+/** The ways that this router serves. */
+const offered = () => Object.keys(ways).filter(way => (router ? router.platforms.includes(ways[way].platform) : way === "web"))
+
+const vapidKey = () => platforms().web?.vapid_public_keys?.[0]
+
+/** Why the browser's registration has to be renewed; null where it need not. */
+async function staleness() {
+  const known = state.ways?.web
+  if (!known || !router) return null
+  const subscription = await currentSubscription()
+  if (known.router !== router.pubkey) return "renewalRouter"
+  if (!subscription) return "renewalLost"
+  if (vapidKey() && subscription.key !== vapidKey()) return "renewalKey"
+  if (state.addressChanged || subscription.endpoint !== known.endpoint) return "renewalAddress"
+  if (Date.now() - known.registeredAt * 1000 > month) return "renewalAge"
+  return null
+}
+
+// MARK: Showing it
+
+function write() {
+  document.documentElement.lang = language
+  document.title = say("title")
+  for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text)
+  find("language").value = language
+  find("router-name").textContent = router?.name ?? ""
+  writeKey()
+  writeWays()
+  writeForm()
+  writeFooter()
+}
+
+function writeKey() {
+  const key = person ?? state.person
+  find("key-words").textContent = say(
+    key ? "keyKnown" : hasSigner === null ? "keySearching" : hasSigner ? "keyFound" : "keyMissing"
+  )
+  find("key").textContent = key ? carillonNotes.npub(key) : ""
+  show("key", Boolean(key))
+  show("connect", !key && hasSigner === true)
+}
+
+function writeWays() {
+  const known = Object.entries(state.ways ?? {}).filter(([way]) => way in ways)
+  show("on", known.length > 0)
+  find("ways").replaceChildren(...known.map(([way, { registeredAt }]) => row(way, registeredAt)))
+  const hasBeenShown = Boolean(state.lastShown && state.ways?.web)
+  show("last", hasBeenShown)
+  find("last").textContent = hasBeenShown ? say("last", { when: when(state.lastShown) }) : ""
+  writeCode()
+}
+
+function row(way, registeredAt) {
+  const name = say(ways[way].name)
+  const text = element(
+    "span",
+    { className: "words" },
+    element("strong", { textContent: name }),
+    element("small", { textContent: say("since", { when: when(registeredAt * 1000) }) })
+  )
+  const buttons = element("span", { className: "buttons" })
+  const button = (words, label, act) => {
+    const node = element("button", { type: "button", textContent: say(words), onclick: act })
+    if (label) node.setAttribute("aria-label", say(label, { way: name }))
+    buttons.append(node)
+  }
+  if (way === "web") button("sample", "sampleOf", () => attempt(sample))
+  if (way === "ntfy") button("showCode", null, () => { codeOf = codeOf ? null : way; writeCode() })
+  button("turnOff", "turnOffOf", () => attempt(() => turnOff(way)))
+  return element("li", {}, text, buttons)
+}
+
+function writeCode() {
+  const link = codeOf && state.ways?.[codeOf]?.push_endpoint
+  const drawing = link ? picture(link, say("codePicture", { link })) : null
+  show("code", Boolean(drawing))
+  if (!drawing) return
+  find("code-picture").replaceChildren(drawing)
+  find("code-words").textContent = say("codeNtfy")
+  const anchor = find("code-link")
+  anchor.textContent = link
+  anchor.href = carillonNotes.address(link) ?? "#"
+  anchor.rel = "noreferrer"
+}
+
+function writeForm() {
+  const way = chosenWay()
+  find("way-options").replaceChildren(
+    ...offered().map(name => choice("radio", "way", name, say(ways[name].name), say(ways[name].help), name === way))
+  )
+  show("way-choice", offered().length > 1)
+  writeWay()
+}
+
+/** The parts of the form that depend on the way. */
+function writeWay() {
+  const way = chosenWay()
+  const known = state.ways?.[way]
+  const wishes = known?.wishes
+  const problem = way === "web" ? (router && !vapidKey() ? "problemNoWeb" : obstacle()) : null
+  find("way-problem").textContent = problem ? say(problem) : ""
+  show("way-problem", Boolean(problem))
+  for (const field of document.querySelectorAll("[data-way]")) field.hidden = field.dataset.way !== way
+  if (way === "unifiedpush") {
+    const link = location.href.replace(/[?#].*$/, "")
+    const drawing = picture(link, say("codePicture", { link }))
+    show("page-code", Boolean(drawing))
+    if (drawing) find("page-code-picture").replaceChildren(drawing)
+  }
+  const isEdited = edited === way
+  const said = isEdited ? Object.fromEntries(checked("signal").map(name => [name, true])) : wishes?.filters
+  const signals = said ?? { dm: true, mention: true, reply: true }
+  find("signal-options").replaceChildren(
+    ...carillonNotes.signals.map(name => choice("checkbox", "signal", name, say(`signal_${name}`), "", Boolean(signals[name])))
+  )
+  const modes = ways[way]?.modes ?? []
+  const wanted = isEdited ? checked("mode")[0] : wishes?.mode
+  const mode = modes.includes(wanted) ? wanted : modes[0]
+  find("mode-options").replaceChildren(
+    ...modes.map(name => {
+      const help = name === "alert" && way === "web" ? "mode_alert_help_web" : `mode_${name}_help`
+      return choice("radio", "mode", name, say(`mode_${name}`), say(help), name === mode)
+    })
+  )
+  const isOpenedHere = way === "web"
+  find("client").closest(".field").hidden = !isOpenedHere
+  const client = (isEdited && find("client").value) || (state.client ?? (options.client ? "own" : "message"))
+  find("client").replaceChildren(
+    new Option(say("clientMessage"), "message"),
+    ...carillonNotes.clients.map(({ id, name }) => new Option(name, id)),
+    new Option(say("clientOwn"), "own")
+  )
+  find("client").value = client
+  if (!find("template").value) find("template").value = state.template ?? options.client
+  show("own-client", isOpenedHere && client === "own")
+  if (!find("ntfy-server").value) find("ntfy-server").value = known?.push_endpoint?.replace(/\/[^/]*$/, "") ?? options.ntfy
+  if (!isEdited) {
+    find("quiet").checked = Boolean(wishes?.quiet)
+    find("quiet-start").value = wishes?.quiet?.start ?? "22:00"
+    find("quiet-end").value = wishes?.quiet?.end ?? "07:00"
+  }
+  show("quiet-hours", find("quiet").checked)
+  find("submit").textContent = say(known ? "update" : "turnOn")
+}
+
+function writeFooter() {
+  const { contact, terms_of_service: terms } = router ?? {}
+  const parts = []
+  const name = contact?.replace(/^mailto:/, "")
+  const words = name === contact ? name : element("a", { href: contact, textContent: name })
+  if (contact) parts.push(say("operator"), " ", words)
+  const link = carillonNotes.address(terms)
+  if (link) parts.push(parts.length ? " · " : "", element("a", { href: link, rel: "noreferrer", textContent: say("terms") }))
+  find("operator").replaceChildren(...parts)
+  show("operator", parts.length > 0)
+}
+
+async function writeRenewal() {
+  const reason = await staleness().catch(() => null)
+  show("renewal", Boolean(reason))
+  if (reason) find("renewal-reason").textContent = say(reason)
+  return reason
+}
+
+// MARK: Doing it
+
+/** Runs one action at a time, and says what went wrong. */
+async function attempt(action) {
+  if (document.body.getAttribute("aria-busy") === "true") return
+  document.body.setAttribute("aria-busy", "true")
+  try {
+    await action()
+  } catch (error) {
+    if (error instanceof Problem) report(null, say(error.key, error.values))
+    else {
+      report(null, say("problemRouter"))
+      throw error
+    }
+  } finally {
+    document.body.removeAttribute("aria-busy")
+  }
+}
+
+async function connect() {
+  report(say("connecting"))
+  const key = await publicKey()
+  if (state.person && state.person !== key && Object.keys(state.ways ?? {}).length > 0) throw new Problem("problemOtherKey")
+  person = key
+  report(null)
+  writeKey()
+}
+
+async function keep(members) {
+  state = await carillonState.merge(members)
+}
+
+/** What the form says. */
+function wishesOfForm(way) {
+  const filters = Object.fromEntries(carillonNotes.signals.map(name => [name, checked("signal").includes(name)]))
+  if (!Object.values(filters).some(Boolean)) throw new Problem("problemNothing")
+  const wishes = { platform: ways[way].platform, mode: checked("mode")[0], locale: language, filters }
+  if (options.app !== "default") wishes.app = options.app
+  if (find("quiet").checked) {
+    const [start, end] = [find("quiet-start").value, find("quiet-end").value]
+    if (!start || !end) throw new Problem("problemQuiet")
+    wishes.quiet = { start, end, tz: new Intl.DateTimeFormat().resolvedOptions().timeZone }
+  }
+  return wishes
+}
+
+async function submit() {
+  const way = chosenWay()
+  const wishes = wishesOfForm(way)
+  const client = find("client").value
+  const template = find("template").value.trim()
+  if (way === "web" && client === "own" && !carillonNotes.isTemplate(template)) throw new Problem("problemTemplate")
+  const isNew = !state.ways?.[way]
+  await enable(way, wishes)
+  if (way === "web") await keep({ client, template })
+  if (way === "ntfy") codeOf = way
+  edited = null
+  write()
+  await writeRenewal()
+  report(say(isNew ? "done" : "saved"))
+  if (isNew) find("main").scrollIntoView({ block: "start" })
+}
+
+/** Registers one way with these wishes, new or again. */
+async function enable(way, wishes) {
+  if (way === "web") await permit()
+  if (!router) await load()
+  if (!person) await connect()
+  report(say(way === "web" ? "subscribing" : "sending"))
+  const known = state.ways?.[way]
+  const fields = {
+    ntfyServer: find("ntfy-server").value,
+    endpoint: find("endpoint").value,
+    gotifyServer: find("gotify-server").value,
+    gotifyToken: find("gotify-token").value,
+  }
+  const target = await ways[way].target({ vapidKey: vapidKey(), known, fields })
+  report(say("signing"))
+  const device = known?.device ?? deviceName(way)
+  const registeredAt = await register(router, person, device, { ...wishes, ...target }, known?.registeredAt)
+  const entry = { device, registeredAt, wishes, router: router.pubkey }
+  if (way === "web") entry.endpoint = target.subscription.endpoint
+  // Only of a topic, for its code: an endpoint of Gotify holds a token.
+  if (way === "ntfy") entry.push_endpoint = target.push_endpoint
+  await keep({ person, language, ways: { ...state.ways, [way]: entry }, ...(way === "web" ? { addressChanged: false } : {}) })
+}
+
+async function renew() {
+  await enable("web", { ...state.ways.web.wishes, locale: language })
+  write()
+  await writeRenewal()
+  report(say("renewed"))
+}
+
+async function turnOff(way) {
+  if (!router) await load()
+  if (!person) await connect()
+  const known = state.ways[way]
+  report(say("signing"))
+  await register(router, person, known.device, null, known.registeredAt)
+  if (way === "web") await (await currentSubscription())?.subscription.unsubscribe()
+  const { [way]: _, ...rest } = state.ways
+  if (codeOf === way) codeOf = null
+  await keep({ ways: rest, ...(way === "web" ? { addressChanged: false, lastShown: null } : {}) })
+  write()
+  await writeRenewal()
+  report(say(Object.keys(rest).length ? "off" : "nowOff"))
+  find("main").focus()
+}
+
+async function sample() {
+  const registration = await installedWorker()
+  await registration.showNotification(say("sampleTitle"), {
+    body: say("sampleBody"), icon: "icon.png", lang: language, tag: "sample", data: { open: location.href, buttons: {} },
+  })
+}
+
+async function load() {
+  [options, router] = await Promise.all([settings(), information()])
+}
+
+// MARK: Beginning
+
+find("language").addEventListener("change", async () => {
+  language = find("language").value
+  report(null)
+  await keep({ language })
+  write()
+  await writeRenewal()
+})
+find("connect").addEventListener("click", () => attempt(connect))
+find("renew").addEventListener("click", () => attempt(renew))
+find("form").addEventListener("submit", event => {
+  event.preventDefault()
+  attempt(submit)
+})
+find("form").addEventListener("change", ({ target }) => {
+  if (target.name === "way") {
+    edited = null
+    writeWay()
+  }
+  edited = chosenWay()
+  if (target.id === "client") show("own-client", target.value === "own")
+  if (target.id === "quiet") show("quiet-hours", target.checked)
+})
+navigator.serviceWorker?.addEventListener("message", async ({ data }) => {
+  state = await carillonState.read()
+  writeWays()
+  if (data?.type === "renewal") await writeRenewal()
+})
+
+await attempt(async () => {
+  state = await carillonState.read()
+  language = state.language in carillonTexts ? state.language : language
+  write()
+  await load()
+  write()
+})
+hasSigner = await isPresent()
+writeKey()
+// Brings a new version of the worker to those who have one.
+if (state.ways?.web && !obstacle()) await installedWorker().catch(() => {})
+await writeRenewal()
+document.body.dataset.ready = "true"

@@ -1,0 +1,66 @@
+import ASCII
+import CBrowserPages
+import Foundation
+
+/// The page at `/subscribe/` where people without an app turn on notifications for their Nostr key.
+package struct SubscribePage: Sendable, Equatable {
+    /// The last part of its path.
+    package static let folder = "subscribe"
+
+    /// The app of our configuration that people register for.
+    package var app: String
+    /// The ntfy server that the page proposes.
+    package var ntfy = "https://ntfy.sh"
+    /// Where a tap leads, such as `https://app.example.com/{nevent}`; nil: what a notification says.
+    package var client: String?
+
+    package init(app: String) {
+        self.app = app
+    }
+
+    /// The page's files. `socketURL` is where browsers reach the relay socket, if the configuration says so.
+    package func site(socketURL: String) throws -> StaticSite {
+        var files: [StaticSite.File] = []
+        while let file = subscribe_page_file(files.count)?.pointee {
+            let name = String(cString: file.name)
+            let bytes = Array(UnsafeBufferPointer(start: file.bytes, count: file.count))
+            files.append(StaticSite.File(name: name, bytes: bytes, policy: Self.policy(for: name, socketURL)))
+        }
+        let settings = try Self.json(["app": app, "ntfy": ntfy, "client": client ?? ""])
+        files.append(StaticSite.File(name: "settings.json", bytes: settings, policy: Self.nothing))
+        return StaticSite(folder: Self.folder, files: files)
+    }
+
+    /// For what is no document: if somebody opens it as one, it does nothing.
+    private static let nothing = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+    /// Nothing from elsewhere, nothing inline, and no text that becomes a script. A browser applies the policy of the
+    /// service worker's own file to it.
+    private static func policy(for name: String, _ socketURL: String) -> String {
+        switch name {
+        case "index.html":
+            // Some browsers do not count a WebSocket to the page's own address as 'self'.
+            let socket = sourceExpression(socketURL).map { " " + $0 } ?? ""
+            return nothing + "; script-src 'self'; style-src 'self'; img-src 'self'; manifest-src 'self'"
+                + "; worker-src 'self'; connect-src 'self'\(socket)"
+                + "; require-trusted-types-for 'script'; trusted-types worker"
+        case "worker.js": return nothing + "; script-src 'self'; connect-src 'self'"
+        default: return nothing
+        }
+    }
+
+    /// Scheme, host and port of a URL, where they have no characters that a policy gives a meaning to.
+    private static func sourceExpression(_ url: String) -> String? {
+        guard let parts = URLComponents(string: url), let scheme = parts.scheme, ["ws", "wss"].contains(scheme),
+            let host = parts.host, !host.isEmpty,
+            host.utf8.allSatisfy({ $0.isASCIILetterOrDigit || $0.isOne(of: ".-[]:") })
+        else { return nil }
+        return "\(scheme)://\(host)" + (parts.port.map { ":\($0)" } ?? "")
+    }
+
+    private static func json(_ members: [String: String]) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(members))
+    }
+}

@@ -1,0 +1,55 @@
+import BrowserPages
+import Testing
+import YAMLReading
+
+@testable import CarillonRouter
+@testable import RouterConfiguration
+
+@Suite struct ConfigurationOfSubscribePageTests {
+    private static let apps = "apps: { default: { web: {} }, phones: { ios: {} }, empty: {} }"
+
+    private func read(_ block: String) throws(Diagnostics) -> Configuration {
+        try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { _ in nil })
+            .read("\(block)\n\(Self.apps)\nidentity: { key_file: carillon.key }\nstore: { path: carillon.sqlite }")
+    }
+
+    @Test func thereIsNoneUnlessSaid() throws {
+        #expect(try read("").subscribePage == nil)
+    }
+
+    @Test func whatIsLeftOutHasItsDefault() throws {
+        #expect(try read("subscribe: {}").subscribePage == SubscribePage(app: "default"))
+        #expect(SubscribePage(app: "default").ntfy == "https://ntfy.sh")
+    }
+
+    @Test func everythingCanBeSaid() throws {
+        let page = try read(
+            "subscribe: { app: phones, ntfy: \"http://ntfy.example\", client: \"https://app.example/{nevent}\" }"
+        ).subscribePage
+        #expect(page?.app == "phones" && page?.ntfy == "http://ntfy.example")
+        #expect(page?.client == "https://app.example/{nevent}")
+    }
+
+    @Test func aChangeTakesARestart() throws {
+        let (old, new) = (try read(""), try read("subscribe: {}"))
+        #expect(old.keysThatTakeARestart(in: new) == ["subscribe"])
+        #expect(new.keysThatTakeARestart(in: new) == [])
+    }
+
+    @Test(arguments: [
+        ("{ app: none }", "subscribe.app: expected the name of an app with a platform's block; 'none' has none"),
+        ("{ app: empty }", "subscribe.app: expected the name of an app with a platform's block; 'empty' has none"),
+        ("{ ntfy: ntfy.sh }", "subscribe.ntfy: expected an ntfy server, as in https://ntfy.sh"),
+        ("{ ntfy: \"https:///x\" }", "subscribe.ntfy: expected an ntfy server, as in https://ntfy.sh"),
+        (
+            "{ client: \"https://app.example/\" }",
+            "subscribe.client: expected a client's address with {nevent}, {note}, {npub} or {id}"
+        ),
+        ("{ client: \"javascript:{id}\" }", "subscribe.client: expected a client's address with"),
+        ("{ port: 1 }", "subscribe: unknown key 'port'"),
+    ])
+    func mistakesAreTold(block: String, message: String) {
+        let error = #expect(throws: Diagnostics.self) { _ = try read("subscribe: \(block)") }
+        #expect(error?.all.count == 1 && error?.description.contains(message) == true, "\(String(describing: error))")
+    }
+}

@@ -85,6 +85,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("PEM files for the lab's TLS: chain, key, and what clients trust.", valueName: "pem"))
     var certificate: [String] = []
 
+    @Option(help: "A further name in the lab's certificate, for clients behind a proxy; repeatable.")
+    var name: [String] = []
+
     @Flag(help: "Print no requests.")
     var quiet = false
 
@@ -130,6 +133,7 @@ struct ServeCommand: AsyncParsableCommand {
     private func labConfiguration(_ credentials: LabCredentials) throws -> LabConfiguration {
         var configuration = LabConfiguration()
         configuration.folder = folder
+        configuration.names = name
         configuration.apns.port = Int(apnsPort)
         configuration.apns.sandboxPort = Int(apnsSandboxPort)
         configuration.apns.channelsPort = Int(apnsChannelsPort)

@@ -69,7 +69,7 @@ def service_account() -> str:
 
 
 class Lab:
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, *options: str):
         self.folder = folder
         self.log = folder / "lab.log"
         folder.mkdir()
@@ -78,7 +78,7 @@ class Lab:
         account.write_text(service_account())
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [built("carillon-lab"), "serve", "--folder", folder], stdout=log, stderr=subprocess.STDOUT
+                [built("carillon-lab"), "serve", "--folder", folder, *options], stdout=log, stderr=subprocess.STDOUT
             )
         ready = folder / "lab.json"
         wait_until(ready.exists, "the lab writes lab.json", self.process)

@@ -10,8 +10,9 @@ from programs import wait_until
 class ConnectProxy:
     """Only does CONNECT (RFC 9110, section 9.3.6)."""
 
-    def __init__(self, credentials: str | None = None):
-        """`credentials` are `user:password`; who does not give them gets 407."""
+    def __init__(self, credentials: str | None = None, routes: dict[str, tuple[str, int]] | None = None):
+        """`credentials` are `user:password`; who does not give them gets 407. `routes` leads targets elsewhere."""
+        self.routes = routes or {}
         self.authorization = credentials and "Basic " + base64.b64encode(credentials.encode()).decode()
         self.tunnels: list[str] = []
         self.refused = 0
@@ -48,8 +49,8 @@ class ConnectProxy:
             client.close()
             return
         assert method == "CONNECT", lines[0]
-        host, port = target.rsplit(":", 1)
         self.tunnels.append(target)
+        host, port = self.routes.get(target) or target.rsplit(":", 1)
         server = socket.create_connection((host, int(port)))
         client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         threading.Thread(target=self._copy, args=[server, client], daemon=True).start()

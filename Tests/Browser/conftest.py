@@ -1,0 +1,75 @@
+"""Fixtures of tests in real browsers; the router, the lab and people are those of Tests/Interop."""
+
+import contextlib
+import importlib.util
+import sys
+from pathlib import Path
+
+INTEROP = Path(__file__).resolve().parents[1] / "Interop"
+sys.path.insert(0, str(INTEROP))
+
+import pytest  # noqa: E402
+
+from browsers import BROWSERS, Browser, BrowserError  # noqa: E402
+from device_side import GoogleSide  # noqa: E402
+from lab import Lab  # noqa: E402
+from router import Router  # noqa: E402
+from stage import Subscriber, configure, way_to_google  # noqa: E402
+
+_specification = importlib.util.spec_from_file_location("interop_conftest", INTEROP / "conftest.py")
+_interop = importlib.util.module_from_spec(_specification)
+_specification.loader.exec_module(_interop)
+pytest_configure = _interop.pytest_configure
+pytest_runtest_makereport = _interop.pytest_runtest_makereport
+alice, bob, router, socket = _interop.alice, _interop.bob, _interop.router, _interop.socket
+
+@pytest.fixture(scope="session", params=sorted(BROWSERS))
+def running_browser(request, tmp_path_factory):
+    browser = BROWSERS[request.param](tmp_path_factory.mktemp("browser") / request.param)
+    yield browser
+    browser.stop()
+
+
+@pytest.fixture
+def browser(running_browser, lab) -> Browser:
+    """A page, whose browser gets what the lab accepts for it."""
+    running_browser.device.use(lab)
+    running_browser.signer = None
+    running_browser.screen(1280, 900, False)
+    yield running_browser
+    # What stays on the screen would look like the next test's.
+    with contextlib.suppress(BrowserError):
+        running_browser.js(
+            "for (const r of await navigator.serviceWorker.getRegistrations())"
+            " for (const n of await r.getNotifications()) n.close()"
+        )
+    running_browser.device.leave()
+
+
+@pytest.fixture
+def lab(tmp_path):
+    lab = Lab(tmp_path / "lab", "--name", GoogleSide.host)
+    yield lab
+    lab.stop()
+
+
+@pytest.fixture
+def proxy(lab):
+    """Leads what is for Google to the lab."""
+    proxy = way_to_google(lab)
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def stopped_router(tmp_path, lab, proxy):
+    router = Router(tmp_path / "router", lab)
+    configure(router, proxy)
+    yield router
+    if router.is_running:
+        router.kill()
+
+
+@pytest.fixture
+def subscriber(browser, router, alice) -> Subscriber:
+    return Subscriber(browser, router, alice)

@@ -1,0 +1,196 @@
+"""The page itself: what it says where something fails, how it looks, and whether everybody can use it."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import nostr_sdk
+import pytest
+
+from nostr import Socket
+from programs import REPOSITORY
+from stage import Subscriber
+
+SCREENSHOTS = REPOSITORY / ".build/screenshots"
+
+SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    found = importlib.util.find_spec("axe_playwright_python")
+    assert found and found.origin, "axe-playwright-python is missing: run contrib/setup --browser"
+    return next(Path(found.origin).parent.rglob("axe.min.js")).read_text()
+
+
+def check(browser, axe: str):
+    """Fails for what axe finds. Its script comes by the browser's own protocol, which the page's policy does not concern."""
+    say = "v => `${v.id}: ${v.help}: ${v.nodes.map(n => `${n.html} ${n.failureSummary}`).join(' | ')}`"
+    run = "const r = await axe.run(document, { resultTypes: ['violations', 'passes'] })"
+    result = browser.js(f"{axe}; {run}; return [r.passes.length, r.violations.map({say})]")
+    passes, violations = result
+    assert violations == [], "\n".join(violations)
+    assert passes > 20, f"axe has looked at {passes} rules only"
+
+
+def picture(browser, name: str):
+    """Screenshots at both sizes in both colour schemes; nothing is wider than the window."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for size, (width, height) in SIZES.items():
+        for scheme in ["light", "dark"]:
+            browser.screen(width, height, scheme == "dark")
+            excess = browser.js("return document.documentElement.scrollWidth - innerWidth")
+            assert excess <= 0, f"{name} at {size} is {excess} pixels too wide"
+            if browser.name == "chromium":
+                browser.screenshot(SCREENSHOTS / f"subscribe-{name}-{size}-{scheme}.png")
+    browser.screen(1280, 900, False)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_whole_way_without_violations(subscriber, socket, bob, axe, language):
+    page = subscriber.open().browser
+    page.choose("#language", language)
+    for state in ["start", "on", "renewal"]:
+        if state == "on":
+            subscriber.turn_on(language=language)
+            socket.publish(bob.note("hello", subscriber.person))
+            page.shown(1)
+            page.wait_for("!document.querySelector('#last').hidden")
+        if state == "renewal":
+            page.lose_subscription()
+            page.wait_for("!document.querySelector('#renewal').hidden")
+        for is_dark in [False, True]:
+            page.screen(390, 844, is_dark)
+            check(page, axe)
+        picture(page, f"{state}-{language}")
+    assert page.js("return __blocked") == []
+
+
+def test_every_way_of_the_form(subscriber, axe):
+    page = subscriber.open().browser
+    for way in ["ntfy", "unifiedpush", "gotify"]:
+        page.choose(f"#way-{way}", True)
+        page.choose("#quiet", True)
+        check(page, axe)
+        picture(page, way)
+
+
+@pytest.mark.parametrize("kind", ["no signer", "declines", "no encryption", "nothing chosen", "denied", "not ready"])
+def test_what_fails_is_said(subscriber, axe, kind):
+    page = subscriber.browser
+    if kind == "no signer":
+        page.signer = None
+    subscriber.open()
+    if kind == "declines":
+        subscriber.declines = True
+    if kind == "no encryption":
+        page.js("delete globalThis.nostr.nip44")
+    if kind == "nothing chosen":
+        for name in ["dm", "mention", "reply"]:
+            page.choose(f"#signal-{name}", False)
+    if kind == "denied":
+        page.js("Notification.requestPermission = async () => 'denied'")
+    if kind == "not ready":
+        # A router that stops meanwhile; the page keeps what it knows.
+        subscriber.router.stop()
+    page.click("#submit")
+    page.wait_for("!document.querySelector('#problem').hidden")
+    expected = {
+        "no signer": "No signer is here",
+        "declines": "Your signer declined.",
+        "no encryption": "cannot encrypt (NIP-44)",
+        "nothing chosen": "Choose at least one thing",
+        "denied": "Your browser blocks notifications",
+        "not ready": "The router does not answer",
+    }
+    assert expected[kind] in page.text("#problem")
+    assert not page.is_shown("#on") and not page.is_shown("#progress")
+    check(page, axe)
+    picture(page, "problem-" + kind.replace(" ", "-"))
+
+
+def test_the_routers_refusal_is_shown_as_text(stopped_router, browser, alice):
+    stopped_router.configuration["access"] = {"mode": "listed", "allow": []}
+    stopped_router.start()
+    subscriber = Subscriber(browser, stopped_router, alice).open()
+    browser.click("#submit")
+    browser.wait_for("!document.querySelector('#problem').hidden")
+    assert "does not serve your key" in browser.text("#problem")
+    assert subscriber.asked[-1] == "signEvent"
+
+
+def test_the_key_is_shown_as_npub(subscriber):
+    page = subscriber.open().browser
+    page.click("#connect")
+    page.wait_for("!document.querySelector('#key').hidden")
+    assert page.text("#key") == nostr_sdk.PublicKey.parse(subscriber.person.hex).to_bech32()
+
+
+def test_ntfy_gets_a_topic_and_a_code(stopped_router, browser, lab, bob, alice, tmp_path):
+    """Another program reads the topic's address from a picture of the page."""
+    # The proxy is only for Google's host, with TLS.
+    del stopped_router.configuration["http"]["proxy"]
+    page = Subscriber(browser, stopped_router.start(), alice).open().browser
+    page.choose("#way-ntfy", True)
+    page.choose("#ntfy-server", lab.addresses["ntfy"]["url"])
+    page.click("#submit")
+    page.wait_for("!document.querySelector('#code').hidden")
+    link = page.text("#code-link")
+    assert link.startswith(lab.addresses["ntfy"]["url"]) and len(link.rsplit("/", 1)[1]) == 24
+    page.screen(1280, 900, True)
+    page.screenshot(tmp_path / "page.png")
+    read = subprocess.run(["zbarimg", "-q", "--raw", tmp_path / "page.png"], capture_output=True, text=True)
+    assert read.stdout.strip() == link
+    picture(page, "ntfy-on")
+    with Socket(stopped_router) as socket:
+        socket.publish(bob.note("hello", alice))
+    [push] = lab.accepted(1, "ntfy")
+    assert "hello" not in push.body.decode()
+
+
+def test_gotify_keeps_its_token_out_of_the_browser(subscriber, lab, alice):
+    page = subscriber.open().browser
+    page.choose("#way-gotify", True)
+    page.choose("#gotify-server", lab.addresses["gotify"]["url"])
+    page.choose("#gotify-token", "AbCdEfGhIjKlMnO")
+    page.click("#submit")
+    page.wait_for("!document.querySelector('#on').hidden")
+    assert "AbCdEfGhIjKlMnO" not in page.js("return JSON.stringify(await carillonState.read())")
+
+
+def test_by_keyboard_alone(subscriber):
+    """From the top of the page to a registration, by Tab, the arrows, Space and Enter."""
+    page = subscriber.open().browser
+    if page.name != "chromium":
+        pytest.skip("keys are pressed in Chromium")
+    reached = []
+
+    def focus() -> str:
+        return page.js("const n = document.activeElement; return n.id || n.getAttribute('href') || n.tagName")
+
+    for _ in range(40):
+        page.press("Tab", 9)
+        reached.append(focus())
+        visible = page.js(
+            "const s = getComputedStyle(document.activeElement); return s.outlineStyle !== 'none' && s.outlineWidth !== '0px'"
+        )
+        assert visible, f"nobody sees that {reached[-1]} has the focus"
+        if reached[-1] == "signal-reaction":
+            page.press(" ", 32, " ")
+        if reached[-1] == "mode-sealed":
+            page.press("ArrowDown", 40)
+        if reached[-1] == "submit":
+            break
+    assert reached[0] == "#main", reached
+    assert {"language", "way-web", "signal-dm", "mode-sealed", "client", "quiet", "submit"} <= set(reached), reached
+    page.press("Enter", 13, "\r")
+    page.wait_for("!document.querySelector('#on').hidden")
+    state = page.js("return await carillonState.read()")
+    assert state["ways"]["web"]["wishes"]["mode"] == "alert" and state["ways"]["web"]["wishes"]["filters"]["reaction"]
+
+
+def test_nothing_is_asked_elsewhere(subscriber, socket, bob):
+    """Every address that the page loaded is the router's."""
+    page = subscriber.open().turn_on().browser
+    origins = page.js("return [...new Set(performance.getEntriesByType('resource').map(e => new URL(e.name).origin))]")
+    assert origins == [subscriber.url.removesuffix("/subscribe/")]

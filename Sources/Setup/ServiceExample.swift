@@ -40,7 +40,7 @@ struct ServiceExample: Sendable {
 
     /// The block, to stand under `services`.
     func block(matrixServer: String) -> [String] {
-        ["          # As in contrib/examples/push-services/\(name).yaml, which says what people register."]
-            + lines.map { "          " + $0.replacing("https://matrix.example.org/", with: "\(matrixServer)/") }
+        ["        # As in contrib/examples/push-services/\(name).yaml, which says what people register."]
+            + lines.map { "        " + $0.replacing("https://matrix.example.org/", with: "\(matrixServer)/") }
     }
 }

@@ -270,13 +270,13 @@ struct ServiceQuestions: Sendable {
             ) { text throws(SetupRefusal) in try SetupChecks.choice(text, among: securities) },
             SetupQuestion(
                 key: "\(service).port",
-                prompt: "\(name): port (usual: that of the encryption)",
+                prompt: "\(name): port (none: the usual one of the encryption)",
                 help: "Ask whoever runs the server.",
                 suggestion: ""
             ) { text throws(SetupRefusal) in
-                if text == "usual" || text == "none" { return "" }
+                if text == "none" { return "" }
                 guard let port = Int(text), (1...65_535).contains(port) else {
-                    throw SetupRefusal("expected a port from 1 to 65535, or usual")
+                    throw SetupRefusal("expected a port from 1 to 65535, or none")
                 }
                 return String(port)
             },

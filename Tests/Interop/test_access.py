@@ -144,13 +144,14 @@ def test_networks_invitations_and_lists(stopped_router, lab, alice, bob):
         socket.publish(bob.registration(router, ios(device_token())))
         run(router, "users", "disallow", bob.hex)
         assert not socket.offer(bob.registration(router, ios(device_token())))[0]
-    # So is a network: who connects from there may register, also by NIP-46 and behind a smaller block of the key alone.
+    # So is a network: who connects from there may register, also by NIP-46. A block of the key counts all the same.
     run(router, "users", "allow", "198.51.100.0/24")
     with connect("198.51.100.7") as socket:
         guest = Person()
         socket.publish(guest.registration(router, ios(device_token())))
-        session = Session(socket, router, Person())
-        assert session.request("connect", router.public_key)["result"] == "ack"
+        session = Session(connect("198.51.100.8"), router, Person())
+        invitation = carillon("keys", "bunker", "--config", router.configuration_file).stdout.split("secret=")[1].strip()
+        assert session.request("connect", router.public_key, invitation)["result"] == "ack"
         inner = Person().registration(router, ios(device_token()))
         assert "error" not in session.request("register", json.dumps(inner))
         run(router, "users", "block", guest.hex)

@@ -4,7 +4,8 @@ import json
 import stat
 
 from nostr import Socket, device_token, ios
-from programs import carillon, wait_until
+from programs import carillon, free_port, wait_until
+from relays import LocalRelay
 
 
 def status(router, *options: str):
@@ -29,6 +30,9 @@ def test_a_router_without_an_api_says_how_it_is_doing(router, lab, alice, bob):
     assert answer["latency"]["p50_ms"] >= 0 and answer["disk"]["free"] > 0 and answer["disk"]["used"] > 0
     ours = [queue for queue in answer["queues"] if queue["platform"] == "ios"]
     assert [(queue["state"], queue["waiting"]) for queue in ours] == [("ok", 0)]
+    # Those that had nothing to do as well.
+    names = {(queue["platform"], queue["app"]) for queue in answer["queues"]}
+    assert names == {(platform, app) for app, block in router.configuration["apps"].items() for platform in block}
     text = status(router)
     assert text.returncode == 0 and "Nothing is amiss." in text.stdout and "ios/default" in text.stdout
 
@@ -43,6 +47,27 @@ def test_what_is_amiss_is_said_with_what_helps(router, lab, alice, bob):
     )
     assert "!! transport-paused: ios of default" in shown.stdout and "carillon reload" in shown.stdout
     assert "paused (" in shown.stdout and "waiting   1 of" in shown.stdout and "the oldest since" in shown.stdout
+
+
+def test_a_relay_and_a_push_service_that_are_down_are_named(stopped_router, lab, tmp_path):
+    """Beside others that are there: something to look at."""
+    relay, away = LocalRelay(tmp_path / "relay").start(), f"ws://127.0.0.1:{free_port()}"
+    stopped_router.watch(always=[relay])
+    stopped_router.configuration["relays"]["always"].append(away)
+    router = stopped_router.start()
+    router.wait_for_connection(relay)
+    shown = wait_until(
+        lambda: (lambda run: run if "not connected" in run.stdout else None)(status(router)), "it is named", router.process
+    )
+    assert shown.returncode == 1 and f"!  {away} is not connected (unreachable)" in shown.stdout
+    assert f"carillon relays show {away}" in shown.stdout and "plugins   " in shown.stdout
+    assert [issue["what"] for issue in json.loads(status(router, "--json").stdout)["issues"]] == ["relay-down"]
+    # Without any relay pushes do not go out as they should.
+    relay.kill()
+    gone = wait_until(
+        lambda: (lambda run: run if run.returncode == 2 else None)(status(router)), "no relay is left", router.process
+    )
+    assert "!! no-relay" in gone.stdout and "relay-down" not in gone.stdout
 
 
 def test_nobody_else_can_ask(router):

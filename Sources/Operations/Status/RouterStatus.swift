@@ -42,13 +42,15 @@ package struct RouterStatus: OperatorAnswer, Equatable {
     package struct Queue: Codable, Sendable, Equatable {
         package var platform: String
         package var app: String
-        /// `ok`, or `paused`.
+        /// `ok`, `paused`, or `failed` where the transport cannot start.
         package var state: String
         package var reason: String?
         package var until: String?
         package var waiting: Int
         package var inFlight: Int
         package var retrying: Int
+        /// Hosts that users chose and that are left alone for a while.
+        package var pausedHosts: Int
     }
 
     package struct Relays: Codable, Sendable, Equatable {
@@ -118,10 +120,9 @@ package struct RouterStatus: OperatorAnswer, Equatable {
             "",
         ]
         let rows = queues.map { queue in
-            let pause = queue.until.map { " until \($0.prefix(16))Z" } ?? ""
-            let state = queue.state == "ok" ? "ok" : "paused (\(queue.reason ?? "no reason"))\(pause)"
-            return [
-                "  \(queue.platform)/\(queue.app)", "\(queue.waiting)", "\(queue.inFlight)", "\(queue.retrying)", state,
+            [
+                "  \(queue.platform)/\(queue.app)", "\(queue.waiting)", "\(queue.inFlight)", "\(queue.retrying)",
+                queue.stateWords,
             ]
         }
         lines += TextTable.lines([["QUEUE", "WAITING", "UNDER WAY", "TO RETRY", "STATE"]] + rows)
@@ -177,5 +178,15 @@ package struct RouterStatus: OperatorAnswer, Equatable {
 
     private static func size(_ bytes: Int64) -> String {
         bytes >= 10 << 30 ? "\(bytes >> 30) GiB" : bytes >= 10 << 20 ? "\(bytes >> 20) MiB" : "\(bytes >> 10) KiB"
+    }
+}
+
+extension RouterStatus.Queue {
+    /// How it stands with the push service, and why.
+    fileprivate var stateWords: String {
+        let reason = reason.map { " (\($0))" } ?? ""
+        let end = until.map { " until \($0.prefix(16))Z" } ?? ""
+        let hosts = pausedHosts == 0 ? "" : ", \(pausedHosts) hosts of users are paused"
+        return state + (state == "ok" ? "" : reason + end) + hosts
     }
 }

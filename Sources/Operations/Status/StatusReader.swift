@@ -102,7 +102,7 @@ package struct StatusReader: Sendable {
                 oldest: oldest.map { max(0, (now - $0).seconds) },
                 failed: outbox.deadLetterCount
             ),
-            queues: courier.status.sorted { $0.queue < $1.queue }.map { RouterStatus.Queue($0) },
+            queues: queues,
             relays: relayCounts,
             filters: filters,
             plugins: overview.processes,
@@ -110,6 +110,22 @@ package struct StatusReader: Sendable {
             credentials: credentials,
             disk: disk
         )
+    }
+
+    /// Every push service that is configured, also while there is nothing to send, and what else has deliveries.
+    private var queues: [RouterStatus.Queue] {
+        let transports = transports.current
+        var queues: [QueueName: RouterStatus.Queue] = [:]
+        for queue in transports.all.keys { queues[queue] = RouterStatus.Queue(QueueStatus(idle: queue)) }
+        for status in courier.status { queues[status.queue] = RouterStatus.Queue(status) }
+        for failure in transports.failures {
+            let queue = QueueName(platform: failure.platform, app: failure.app)
+            var failed = queues[queue] ?? RouterStatus.Queue(QueueStatus(idle: queue))
+            // The reason is a sentence, and stands among the issues.
+            (failed.state, failed.reason, failed.until) = ("failed", nil, nil)
+            queues[queue] = failed
+        }
+        return queues.sorted { $0.key < $1.key }.map(\.value)
     }
 
     private var oldest: Timestamp? { try? OutboxReader(path: configuration.outboxPath).oldest() }
@@ -257,6 +273,13 @@ extension Shortcoming {
     }
 }
 
+extension QueueStatus {
+    /// Nothing waits there.
+    fileprivate init(idle queue: QueueName) {
+        self.init(queue: queue, inFlight: 0, inMemory: 0, waitingForRetry: 0)
+    }
+}
+
 extension RouterStatus.Queue {
     fileprivate init(_ status: QueueStatus) {
         platform = status.queue.platform
@@ -267,5 +290,6 @@ extension RouterStatus.Queue {
         waiting = status.waiting
         inFlight = status.inFlight
         retrying = status.waitingForRetry
+        pausedHosts = status.pausedHosts
     }
 }

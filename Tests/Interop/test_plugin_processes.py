@@ -259,3 +259,99 @@ def test_what_ends_the_router_twice_is_kept_from_a_plugin_inside_it(
     [process] = [each for each in processes(console) if each["plugins"] == ["fragile.so"]]
     assert process["set_aside"] == 1 and process["deaths"] == 2
     assert "the router itself ended while it was in" in process["last_death"]
+
+
+# Ends whatever process it is in, where it is given the word.
+FRAGILE_EVERYWHERE = r"""
+#include <carillon/plugin.h>
+#include <stdlib.h>
+#include <string.h>
+static void look(carillon_str text) { if (memmem(text.ptr, text.len, "poison", 6) != NULL) abort(); }
+static carillon_status create(const carillon_host *h, carillon_str config, void **i, carillon_error *e) {
+    (void)h, (void)i, (void)e;
+    look(config);
+    return CARILLON_OK;
+}
+static carillon_status validate(void *i, const carillon_registration *registration, carillon_error *e) {
+    (void)i, (void)e;
+    look(registration->token);
+    return CARILLON_OK;
+}
+static carillon_status deliver(void *i, uint64_t ticket, const carillon_registration *r, const carillon_notification *n) {
+    (void)i, (void)ticket, (void)r, (void)n;
+    return CARILLON_UNSUPPORTED;
+}
+static carillon_status decide(void *i, const carillon_filter_call *call, carillon_verdict *verdict) {
+    (void)i, (void)verdict;
+    look(call->event);
+    return CARILLON_OK;
+}
+static void destroy(void *i) { (void)i; }
+static const carillon_transport t = { .struct_size = sizeof t, .platform = CARILLON_STR("fragile"), .create = create,
+    .destroy = destroy, .validate = validate, .deliver = deliver };
+static const carillon_transport *const ts[] = { &t };
+static const carillon_filter f = { .struct_size = sizeof f, .name = CARILLON_STR("fragile"), .create = create,
+    .destroy = destroy, .decide = decide };
+static const carillon_filter *const fs[] = { &f };
+static const carillon_plugin p = { .struct_size = sizeof p, .id = CARILLON_STR("org.example.fragile"),
+    .version = CARILLON_STR("1"), .transports = ts, .transport_count = 1, .filters = fs, .filter_count = 1 };
+const carillon_plugin *carillon_plugin_entry_v1(void) { return &p; }
+"""
+
+
+@pytest.fixture
+def fragile_router(stopped_router, tmp_path):
+    """One that runs the plugin inside itself."""
+    (tmp_path / "fragile.c").write_text("#define _GNU_SOURCE\n" + FRAGILE_EVERYWHERE)
+    library = stopped_router.plugins / "fragile.so"
+    command = ["cc", "-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", "-I", REPOSITORY / "include"]
+    subprocess.run([*command, "-o", library, tmp_path / "fragile.c"], check=True)
+    library.chmod(0o755)
+    stopped_router.configuration["plugins"]["isolation"] = {"fragile.so": "none"}
+    stopped_router.configuration["apps"]["default"]["fragile"] = {}
+    return stopped_router
+
+
+def test_a_configuration_that_ended_the_router_twice_is_left_out(fragile_router, lab, alice, bob):
+    fragile_router.configuration["apps"]["default"]["fragile"] = {"key": "poison"}
+    for _ in range(2):
+        fragile_router.spawn()
+        fragile_router.process.wait(timeout=30)
+    router = fragile_router.start()
+    router.wait_for_log("the router ended twice while the plugin took this configuration")
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), bob.message("hello", alice))
+    lab.accepted(1)
+
+
+def test_a_registration_that_ended_the_router_twice_is_refused(fragile_router, lab, alice, bob):
+    registration = {"platform": "fragile", "token": "poison", "filters": ios("")["filters"]}
+    for _ in range(2):
+        router = fragile_router.start()
+        event = alice.registration(router, registration)
+        with Socket(router) as socket:
+            socket.send(["EVENT", event])
+            router.process.wait(timeout=30)
+    router = fragile_router.start()
+    with Socket(router) as socket:
+        accepted, words = socket.offer(event)
+        assert not accepted and "the router ended twice while the plugin checked this registration" in words
+        socket.publish(alice.registration(router, ios(device_token())), bob.message("hello", alice))
+    lab.accepted(1)
+
+
+def test_an_event_that_ended_the_router_twice_goes_by_on_error(fragile_router, lab, alice, bob):
+    """The event is not kept when the router ends, so its sender offers it again."""
+    fragile_router.configuration["filters"] = {"fragile": {}}
+    router = fragile_router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())))
+    note = bob.note("poison", alice)
+    for _ in range(2):
+        with Socket(router) as socket:
+            socket.send(["EVENT", note])
+            router.process.wait(timeout=30)
+        router.start()
+    with Socket(router) as socket:
+        socket.publish(note)
+    lab.accepted(1)

@@ -1,3 +1,6 @@
+import CostTestSupport
+import Dispatch
+import Foundation
 import HTTPLanes
 import Notifications
 import PluginHost
@@ -7,51 +10,57 @@ import Testing
 import TimeTestSupport
 import Units
 
-/// Plugins that break down in every way: each is named with what it did, and a healthy plugin goes on delivering.
+/// Plugins that break down in every way at every place: each is named with what it did, and a healthy plugin goes on
+/// delivering. All kinds run side by side in processes of their own, since most of their time is waiting for deadlines.
 @Suite(.timeLimit(.minutes(2)))
 struct BadPluginTests {
-    /// What breaks down, and what its end is called.
-    struct Breakdown: Sendable, CustomTestStringConvertible {
+    /// What breaks down: a function of `bad.c`. One of the words is in the report of its end.
+    struct Breakdown: Sendable, CustomStringConvertible {
         let function: String
-        /// One of these is in the report.
         let words: [String]
+        /// Whether it takes C++.
+        var isCPlusPlus = false
 
-        var testDescription: String { function }
+        var description: String { function }
+        var library: String { "\(function).so" }
+
+        static let all = [
+            Breakdown(function: "crash", words: ["SIGSEGV"]),
+            Breakdown(function: "leave", words: ["exited with status 0"]),
+            Breakdown(function: "throws", words: ["SIGABRT"], isCPlusPlus: true),
+            Breakdown(function: "loop", words: ["did not return", "did not answer"]),
+            Breakdown(function: "sleep_on", words: ["did not return", "did not answer"]),
+            Breakdown(function: "leak", words: ["SIG"]),
+            Breakdown(function: "shut", words: ["exited with status", "closed its connection"]),
+            Breakdown(function: "scribble", words: ["was ended, because it sent", "exited with status"]),
+            // No fork succeeds, so all that is left is a call that does not return.
+            Breakdown(function: "fork_bomb", words: ["did not return", "did not answer"]),
+        ]
     }
 
-    static let breakdowns = [
-        Breakdown(function: "crash", words: ["SIGSEGV"]),
-        Breakdown(function: "leave", words: ["exited with status"]),
-        Breakdown(function: "loop", words: ["did not return", "did not answer"]),
-        Breakdown(function: "sleep_on", words: ["did not return", "did not answer"]),
-        Breakdown(function: "leak", words: ["SIG"]),
-        Breakdown(function: "shut", words: ["exited with status", "closed its connection"]),
-        Breakdown(function: "scribble", words: ["was ended, because it sent", "exited with status"]),
-    ]
+    /// Where it happens: a word of `bad.c`'s configuration.
+    enum Place: String, Sendable, CaseIterable { case create, validate, deliver, done, decide, destroy }
 
-    private static var settings: IsolationSettings {
-        var settings = IsolationSettings.forTests
-        settings.deadline = .seconds(1)
-        settings.questionDeadline = .milliseconds(600)
-        settings.memory = .mebibytes(64)
-        return settings
-    }
-
-    /// A bad plugin beside a healthy one that delivers all the time.
+    /// All bad plugins, and beside them a healthy one that delivers all the time.
     private final class Ward: Sendable {
-        let workshop: Workshop
         let host: PluginHost
-        let log = LogBook()
-        let healthy: TransportInstance
+        private let workshop: Workshop
+        private let log = LogBook()
+        private let healthy: TransportInstance
         private let delivered = Mutex(0)
         private let others = Mutex<[Outcome]>([])
         private let isOver = Mutex(false)
 
-        init(_ breakdown: Breakdown, at place: String, _ flags: String...) throws {
+        init(_ breakdowns: [Breakdown] = Breakdown.all, isolation: Isolation? = nil, _ flags: String...) throws {
             workshop = try Workshop()
             try workshop.compile("behaviour.c", to: "healthy.so")
-            try workshop.compile("bad.c", to: "bad.so", ["-DBAD=\(breakdown.function)", "-DAT_\(place)"] + flags)
-            host = workshop.load(isolation: BadPluginTests.settings, log: log)
+            for breakdown in breakdowns { try Self.compile(breakdown, flags, in: workshop) }
+            var settings = IsolationSettings.forTests
+            settings.usual = isolation
+            settings.deadline = .seconds(1)
+            settings.questionDeadline = .seconds(1)
+            settings.memory = .mebibytes(64)
+            host = workshop.load(isolation: settings, log: log)
             healthy = try host.makeTransport(
                 platform: "fixture",
                 app: "default",
@@ -59,6 +68,19 @@ struct BadPluginTests {
                 settings: InstanceSettings(sender: RecordingHTTP(), log: log.logger)
             )
             deliverOn()
+        }
+
+        private static func compile(_ breakdown: Breakdown, _ flags: [String], in workshop: Workshop) throws {
+            let flags = ["-DBAD=\(breakdown.function)", #"-DPLATFORM="\#(breakdown.function)""#] + flags
+            guard breakdown.isCPlusPlus else {
+                try workshop.compile("bad.c", to: breakdown.library, flags)
+                return
+            }
+            let image = try CompiledLibrary.image(
+                of: Workshop.fixtures.appending(path: "bad.c").path,
+                ["-x", "c++", "-std=c++20", "-w", "-I", Workshop.include, "-lstdc++"] + flags
+            )
+            try workshop.write(image, to: breakdown.library)
         }
 
         /// Delivers the next as soon as one has ended.
@@ -70,136 +92,194 @@ struct BadPluginTests {
                 } else {
                     others.withLock { $0.append(outcome) }
                 }
-                deliverOn()
+                // Not inside the call, which in the router would grow the stack without end.
+                DispatchQueue.global().async { self.deliverOn() }
             }
         }
 
-        func transport() throws -> TransportInstance {
+        func transport(_ breakdown: Breakdown, at place: Place) throws -> TransportInstance {
             try host.makeTransport(
-                platform: "bad",
+                platform: breakdown.function,
                 app: "default",
-                configuration: "{}",
+                configuration: #"{"at":"\#(place)"}"#,
                 settings: InstanceSettings(sender: RecordingHTTP(), log: log.logger)
             )
         }
 
-        func filter() throws -> FilterInstance {
+        func filter(_ breakdown: Breakdown) throws -> FilterInstance {
             try host.makeFilter(
-                "bad",
-                configuration: "{}",
+                breakdown.function,
+                configuration: #"{"at":"decide"}"#,
                 settings: InstanceSettings(sender: RecordingHTTP(), log: log.logger)
             )
         }
 
-        var report: PluginProcessReport? { host.processReports.first { $0.plugins == ["bad.so"] } }
-
-        /// Checks that the death is reported, and that the healthy plugin delivers before and after this.
-        func expect(_ breakdown: Breakdown, deaths: ClosedRange<Int>) async {
-            #expect(await eventually { self.report?.lastDeath != nil && self.report?.state == .running })
-            let death = report?.lastDeath ?? "none"
-            #expect(breakdown.words.contains { death.contains($0) }, "\(death)")
-            #expect(death.hasPrefix("bad.so "))
-            #expect(deaths.contains(report?.deaths ?? 0), "\(report?.deaths ?? 0) deaths")
-            await expectHealth()
+        func report(on breakdown: Breakdown) -> PluginProcessReport? {
+            host.processReports.first { $0.plugins == [breakdown.library] }
         }
 
+        /// Checks what is said of the end, and that the process runs again.
+        func expectReport(on breakdown: Breakdown, deaths: Int, setAside: Int) async {
+            #expect(
+                await eventually {
+                    let report = self.report(on: breakdown)
+                    return report?.lastDeath != nil && report?.state == .running
+                },
+                "\(breakdown)"
+            )
+            let report = report(on: breakdown)
+            let death = report?.lastDeath ?? "none"
+            #expect(breakdown.words.contains { death.contains($0) }, "\(breakdown): \(death)")
+            #expect(death.hasPrefix("\(breakdown.library) "))
+            #expect(report?.deaths == deaths, "\(breakdown)")
+            #expect(report?.setAside == setAside, "\(breakdown)")
+        }
+
+        /// Checks that the healthy plugin has delivered everything so far, and still does.
         func expectHealth() async {
             let before = delivered.withLock(\.self)
             #expect(await eventually { self.delivered.withLock(\.self) > before + 10 })
             #expect(others.withLock(\.self) == [])
-            #expect(host.processReports.first { $0.plugins == ["healthy.so"] }?.deaths == 0)
+            #expect(host.processReports.first { $0.plugins == ["healthy.so"] }?.deaths ?? 0 == 0)
             isOver.withLock { $0 = true }
             await host.shutDown(within: .seconds(20))
         }
-
-        func outcome(of instance: TransportInstance) async -> Outcome {
-            await withCheckedContinuation { continuation in
-                instance.deliver(.greeting, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0) }
-            }
-        }
     }
 
-    @Test(arguments: breakdowns) func atItsEntry(_ breakdown: Breakdown) async throws {
-        let ward = try Ward(breakdown, at: "ENTRY")
+    /// In the router too, where each library is loaded in a process first.
+    @Test(arguments: [Isolation.process, .none]) func atTheirEntry(_ isolation: Isolation) async throws {
+        let ward = try Ward(isolation: isolation, "-DAT_ENTRY")
         #expect(ward.host.catalog.plugins.map(\.id) == ["org.example.behaviour"])
-        let refusal = try #require(ward.host.catalog.refusals.first)
-        #expect(refusal.path.hasSuffix("/bad.so"))
-        #expect(breakdown.words.contains { refusal.description.contains($0) }, "\(refusal)")
+        for breakdown in Breakdown.all {
+            let refusal = ward.host.catalog.refusals.first { $0.path.hasSuffix("/\(breakdown.library)") }
+            let text = refusal?.description ?? "none"
+            #expect(breakdown.words.contains { text.contains($0) }, "\(breakdown): \(text)")
+        }
+        #expect(ward.host.catalog.refusals.count == Breakdown.all.count)
         await ward.expectHealth()
     }
 
     /// The router has not heard of the library by then, but the process knows it.
-    @Test(arguments: ["ENTRY", "LOAD"]) func aCrashWhileItLoadsNamesThePlace(_ place: String) async throws {
-        let ward = try Ward(Breakdown(function: "crash", words: []), at: place)
+    @Test(arguments: ["-DAT_ENTRY", "-DAT_LOAD"]) func aCrashWhileItLoadsNamesThePlace(_ place: String) async throws {
+        let crash = Breakdown(function: "crash", words: [])
+        let ward = try Ward([crash], place)
         let refusal = try #require(ward.host.catalog.refusals.first)
-        #expect(refusal.description.contains("crashed with SIGSEGV in bad.so+0x"), "\(refusal)")
+        #expect(refusal.description.contains("crashed with SIGSEGV in crash.so+0x"), "\(refusal)")
         await ward.expectHealth()
     }
 
-    @Test(arguments: breakdowns) func whenItCreatesAnInstance(_ breakdown: Breakdown) async throws {
-        let ward = try Ward(breakdown, at: "CREATE")
-        let error = #expect(throws: PluginError.self) { _ = try ward.transport() }
-        let text = error?.description ?? "nothing"
-        #expect(breakdown.words.contains { text.contains($0) } || text.contains("its process"), "\(text)")
-        await ward.expect(breakdown, deaths: 1...1)
+    @Test(arguments: Place.allCases) func atEachPlace(_ place: Place) async throws {
+        let ward = try Ward()
+        #expect(ward.host.catalog.refusals == [])
+        await withTaskGroup { group in
+            for breakdown in Breakdown.all {
+                group.addTask { await Self.breakDown(breakdown, at: place, in: ward) }
+            }
+        }
+        await ward.expectHealth()
     }
 
-    @Test(arguments: breakdowns) func whenItValidates(_ breakdown: Breakdown) async throws {
-        let ward = try Ward(breakdown, at: "VALIDATE")
-        let instance = try ward.transport()
-        #expect(throws: PluginError.self) { try instance.validate(.somewhere) }
-        await ward.expect(breakdown, deaths: 1...1)
+    private static func breakDown(_ breakdown: Breakdown, at place: Place, in ward: Ward) async {
+        do {
+            switch place {
+            case .create:
+                let error = #expect(throws: PluginError.self) { _ = try ward.transport(breakdown, at: place) }
+                let text = error?.description ?? "nothing"
+                #expect(
+                    breakdown.words.contains { text.contains($0) } || text.contains("its process"),
+                    "\(breakdown): \(text)"
+                )
+            case .validate:
+                let instance = try ward.transport(breakdown, at: place)
+                #expect(throws: PluginError.self, "\(breakdown)") { try instance.validate(.somewhere) }
+            // It dies with the delivery, and again with it alone, twice.
+            case .deliver, .done:
+                let instance = try ward.transport(breakdown, at: place)
+                #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"), "\(breakdown)")
+                return await ward.expectReport(on: breakdown, deaths: 3, setAside: 1)
+            case .decide:
+                let filter = try ward.filter(breakdown)
+                #expect(filter.decide(.sample) == .failed(reason: "status 4"), "\(breakdown)")
+            case .destroy:
+                let instance = try ward.transport(breakdown, at: place)
+                #expect(await instance.outcome().kind == .delivered, "\(breakdown)")
+                #expect(await instance.drain(within: .seconds(10)), "\(breakdown)")
+            }
+            await ward.expectReport(on: breakdown, deaths: 1, setAside: 0)
+        } catch {
+            Issue.record("\(breakdown): \(error)")
+        }
     }
+}
 
-    /// It dies with the delivery, and again with it alone, twice.
-    @Test(arguments: breakdowns) func whenItDelivers(_ breakdown: Breakdown) async throws {
-        let ward = try Ward(breakdown, at: "DELIVER")
-        let instance = try ward.transport()
-        #expect(await ward.outcome(of: instance) == Outcome(.rejected, reason: "plugin-crashed"))
-        #expect(ward.report?.setAside == 1)
-        await ward.expect(breakdown, deaths: 3...3)
-    }
+/// Plugins that break rules without breaking down: what they do is refused and counted, it costs no process, and the
+/// router survives it too.
+@Suite(.timeLimit(.minutes(1)))
+struct RudePluginTests {
+    enum Rudeness: String, Sendable, CaseIterable { case twice, huge, late }
 
-    @Test(arguments: breakdowns) func whenItIsAnswered(_ breakdown: Breakdown) async throws {
-        let ward = try Ward(breakdown, at: "DONE")
-        let instance = try ward.transport()
-        #expect(await ward.outcome(of: instance) == Outcome(.rejected, reason: "plugin-crashed"))
-        await ward.expect(breakdown, deaths: 3...3)
-    }
-
-    @Test(arguments: breakdowns) func whenItDecides(_ breakdown: Breakdown) async throws {
-        let ward = try Ward(breakdown, at: "DECIDE")
-        let filter = try ward.filter()
-        let question = FilterQuestion(
-            event: Array("{}".utf8),
-            recipient: "r",
-            recipientEvents: [],
-            signal: .mention,
-            now: 1_770_000_000_000,
-            notification: nil
+    @Test(.bothPlaces, arguments: Rudeness.allCases) func atEachPlace(_ rudeness: Rudeness) async throws {
+        let workshop = try Workshop()
+        try workshop.compile("rude.c", to: "rude.so")
+        let log = LogBook()
+        let host = workshop.load(log: log)
+        #expect(host.catalog.refusals == [])
+        let settings = InstanceSettings(sender: RecordingHTTP(), log: log.logger)
+        let make = { (configuration: String) in
+            try host.makeTransport(platform: "rude", app: "default", configuration: configuration, settings: settings)
+        }
+        // One that is gone when the others use its host.
+        let ghost = try make("{}")
+        #expect(await ghost.drain(within: .seconds(10)))
+        for place in BadPluginTests.Place.allCases where place != .decide {
+            let instance = try make(#"{"do":"\#(rudeness)","at":"\#(place)"}"#)
+            try instance.validate(.somewhere)
+            let isMisbehaved = rudeness == .huge && [.deliver, .done].contains(place)
+            let expected =
+                isMisbehaved ? Outcome(.retry, reason: "misbehaved") : Outcome(.delivered, reason: "delivered")
+            #expect(await instance.outcome() == expected, "\(place)")
+            #expect(await instance.drain(within: .seconds(10)), "\(place)")
+            expect(instance.statistics, of: rudeness, at: place)
+        }
+        let filter = try host.makeFilter(
+            "rude",
+            configuration: #"{"do":"\#(rudeness)","at":"decide"}"#,
+            settings: settings
         )
-        #expect(filter.decide(question) == .failed(reason: "status 4"))
-        await ward.expect(breakdown, deaths: 1...1)
+        #expect(filter.decide(.sample) == .pass)
+        #expect(await filter.drain(within: .seconds(10)))
+        // The plugin says so where the host takes what it must not. A line of one that is gone does no harm.
+        #expect(log.said.filter { !$0.isEmpty && $0 != "a line of what is gone" } == [])
+        #expect(host.processReports.allSatisfy { $0.deaths == 0 })
+        let good = try make("{}")
+        #expect(await good.outcome().kind == .delivered)
+        #expect(good.statistics == TransportStatistics())
+        await host.shutDown(within: .seconds(20))
     }
 
-    @Test(arguments: breakdowns) func whenItIsDestroyed(_ breakdown: Breakdown) async throws {
-        let ward = try Ward(breakdown, at: "DESTROY")
-        let instance = try ward.transport()
-        #expect(await ward.outcome(of: instance).kind == .delivered)
-        #expect(await instance.drain(within: .seconds(10)))
-        await ward.expect(breakdown, deaths: 1...1)
+    private func expect(_ statistics: TransportStatistics, of rudeness: Rudeness, at place: BadPluginTests.Place) {
+        switch rudeness {
+        // Of a delivery in hand the first of its answers counts, and three do not.
+        case .twice: #expect(statistics.unknownTickets == 3, "\(place)")
+        case .huge:
+            #expect(statistics.malformedRequests == 5, "\(place)")
+            #expect(statistics.unknownTickets == 1, "\(place)")
+        // One that is gone has no delivery, whoever else has.
+        case .late: #expect(statistics == TransportStatistics(), "\(place)")
+        }
     }
+}
 
-    /// What breaks rules without breaking down is counted, and costs no process.
-    @Test func answersThatNobodyWaitsForAreCounted() async throws {
-        let harmless = Breakdown(function: "nothing", words: [])
-        let ward = try Ward(harmless, at: "ENTRY", "-DTWICE", "-DHUGE_LENGTHS")
-        let instance = try ward.transport()
-        #expect(await ward.outcome(of: instance).kind == .delivered)
-        #expect(await eventually { instance.statistics.unknownTickets == 2 })
-        #expect(await eventually { instance.statistics.malformedRequests == 1 })
-        #expect(await instance.drain(within: .seconds(10)))
-        #expect(ward.report?.deaths == 0)
-        await ward.expectHealth()
+extension TransportInstance {
+    fileprivate func outcome() async -> Outcome {
+        await withCheckedContinuation { continuation in
+            deliver(.greeting, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+extension FilterQuestion {
+    fileprivate static var sample: FilterQuestion {
+        FilterQuestion(event: Array("{}".utf8), recipient: "r", signal: .mention, now: 1_770_000_000_000)
     }
 }

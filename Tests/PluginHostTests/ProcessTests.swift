@@ -85,7 +85,7 @@ struct ProcessTests {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "a.so")
         try workshop.compile("descriptor.c", to: "b.so", [#"-DPLATFORM="other""#])
-        try workshop.compile("bad.c", to: "c.so", ["-DBAD=crash", "-DAT_ENTRY"])
+        try workshop.compile("bad.c", to: "c.so", ["-DBAD=crash", "-DAT_ENTRY", #"-DPLATFORM="bad""#])
         try workshop.compile("filter.c", to: "d.so")
         let host = load(workshop) { $0.usual = .shared }
         #expect(host.catalog.refusals.map(\.path) == [workshop.path("c.so")])
@@ -138,7 +138,7 @@ struct ProcessTests {
     @Test func whatRunsInTheRouterIsTriedInAProcessFirst() async throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "a.so")
-        try workshop.compile("bad.c", to: "b.so", ["-DBAD=crash", "-DAT_ENTRY"])
+        try workshop.compile("bad.c", to: "b.so", ["-DBAD=crash", "-DAT_ENTRY", #"-DPLATFORM="bad""#])
         let host = load(workshop) { $0.usual = Isolation.none }
         #expect(host.catalog.plugins.map(\.id) == ["org.example.behaviour"])
         #expect(host.catalog.refusals.first?.description.contains("SIGSEGV") == true)

@@ -1,15 +1,19 @@
 """Services that operators describe in the configuration, as contrib/examples/push-services has them."""
 
 import json
+import os
 import re
+import subprocess
 import urllib.parse
+import urllib.request
+from pathlib import Path
 
 import apprise
 import pytest
 import yaml
 
 from nostr import ALL_SIGNALS, Socket
-from programs import REPOSITORY, carillon, wait_until
+from programs import REPOSITORY, carillon, free_port, wait_until
 from readable import Message, ReadableServer
 
 
@@ -34,38 +38,90 @@ def registration(router, person, token: str, **more) -> dict:
     return person.registration(router, {"platform": "http", "token": token, "filters": ALL_SIGNALS, **more})
 
 
-class AppriseAPI:
+class PlayedAppriseAPI:
     """`POST /notify/KEY` of an Apprise API server, with Apprise itself behind it."""
 
-    def __init__(self, target: ReadableServer):
+    def __init__(self, services: dict[str, str]):
         self._services = {"alices-key": apprise.Apprise()}
-        address = target.url.removeprefix("http://")
-        self._services["alices-key"].add(f"json://{address}/phone", tag="phone")
-        self._services["alices-key"].add(f"json://{address}/desk", tag="desk")
-        self.server = ReadableServer(self._answer)
+        for tag, url in services.items():
+            self._services["alices-key"].add(url, tag=tag)
+        self._server = ReadableServer(self._answer)
+        self.url = self._server.url
+        self.stop = self._server.stop
 
     def _answer(self, message: Message):
         assert message.headers["content-type"] == "application/json"
         order = json.loads(message.body)
         services = self._services.get(message.path.removeprefix("/notify/"))
-        tag = order.get("tag")
-        if services is None or not any(services.find(tag or apprise.common.MATCH_ALL_TAG)):
+        if services is None:
             return 204, {}, b""
+        # Without a tag these are the services without one, and where nothing has the tag that is a failure.
         went = services.notify(
             body=order["body"],
             title=order.get("title", ""),
             notify_type=order["type"],
             body_format=order["format"],
-            tag=tag or apprise.common.MATCH_ALL_TAG,
+            tag=order.get("tag"),
         )
         return (200 if went else 424), {}, b"{}"
 
 
-def test_apprise_passes_notifications_on(http_router, lab, alice, bob):
+class AppriseServer:
+    """The server itself, https://github.com/caronc/apprise-api. No registry has it: CARILLON_APPRISE_API names a folder with
+    its source and, in `venv`, an environment with django, django-prometheus, requests, cryptography and apprise."""
+
+    def __init__(self, services: dict[str, str], source: Path, folder: Path):
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        folder.mkdir()
+        command = [source / "venv/bin/python", "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"]
+        environment = os.environ | {"APPRISE_CONFIG_DIR": str(folder), "APPRISE_ATTACH_DIR": str(folder)}
+        with (folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, cwd=source / "apprise_api", env=environment, stdout=log, stderr=subprocess.STDOUT
+            )
+        wait_until(self._is_up, "the Apprise API server answers", self._process)
+        self._ask("/add/alices-key", config="\n".join(f"{tag}={url}" for tag, url in services.items()), format="text")
+
+    def _is_up(self) -> bool:
+        try:
+            return urllib.request.urlopen(f"{self.url}/status", timeout=5).status == 200
+        except OSError:
+            return False
+
+    def _ask(self, path: str, **order):
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(self.url + path, json.dumps(order).encode(), headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            assert answer.status == 200
+
+    def stop(self):
+        self._process.terminate()
+        self._process.wait(timeout=30)
+
+
+@pytest.fixture(params=["played", "real"])
+def apprise_api(request, tmp_path):
+    """A server under whose key `alices-key` there are two services, `phone` and `desk`, and what these receive."""
     target = ReadableServer()
-    api = AppriseAPI(target)
+    address = target.url.removeprefix("http://")
+    services = {tag: f"json://{address}/{tag}" for tag in ["phone", "desk"]}
+    source = os.environ.get("CARILLON_APPRISE_API")
+    if request.param == "played":
+        api = PlayedAppriseAPI(services)
+    elif source is None:
+        pytest.skip("no registry has the Apprise API server; CARILLON_APPRISE_API names a folder with it")
+    else:
+        api = AppriseServer(services, Path(source), tmp_path / "apprise")
+    yield api, target
+    api.stop()
+    target.stop()
+
+
+def test_apprise_passes_notifications_on(http_router, lab, alice, bob, apprise_api):
+    api, target = apprise_api
     describe(http_router, example("apprise"))
-    http_router.environment["APPRISE_URL"] = api.server.url
+    http_router.environment["APPRISE_URL"] = api.url
     router = http_router.start()
     note = alice.note("root")
     with Socket(router) as socket:
@@ -81,13 +137,15 @@ def test_apprise_passes_notifications_on(http_router, lab, alice, bob):
         posts = target.wait(3)[1:]
         assert sorted(post[0] for post in posts) == ["/desk", "/phone"]
         assert {post[2]["message"] for post in posts} == {"New notification"}
+        # None of them has that tag.
+        socket.publish(registration(router, alice, "alices-key", tag="fridge"))
+        socket.publish(bob.message("secret", alice))
+        router.wait_for_log("service-failed")
         # Nothing is saved under that key.
         socket.publish(registration(router, alice, "nobodys-key"))
         socket.publish(bob.message("secret", alice))
         router.wait_for_log("no-services")
     assert len(target.messages) == 3
-    target.stop()
-    api.server.stop()
 
 
 class Homeserver:

@@ -136,6 +136,8 @@ package struct Configuration: Sendable {
         package var line: Int
         /// What it lacks, as an environment variable is not set; only where the file was read without credentials.
         package var unset: [Diagnostic] = []
+        /// Its texts that environment variables stand for; only where the file was read without credentials.
+        package var fromEnvironment: [String] = []
     }
 }
 

@@ -103,12 +103,17 @@ struct ConfigurationReader {
                 }
                 guard block.mapping() != nil else { continue }
                 var unset: [Diagnostic] = []
-                let text = isWithoutCredentials ? block.json { unset.append($0) } : block.json()
+                var fromEnvironment: [String] = []
+                let text =
+                    isWithoutCredentials
+                    ? block.json(unset: { unset.append($0) }, fromEnvironment: { fromEnvironment.append($0) })
+                    : block.json()
                 guard let json = text else { continue }
                 app.platforms[platform] = Configuration.PlatformBlock(
                     json: PathsInBlock.resolve(json, path),
                     line: block.line,
-                    unset: unset
+                    unset: unset,
+                    fromEnvironment: fromEnvironment
                 )
             }
             apps[name] = app

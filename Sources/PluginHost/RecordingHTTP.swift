@@ -81,7 +81,11 @@ extension HTTPRequest {
 
     /// The scheme and the beginning of a credential; of a JWT its header and claims, but not the signature.
     private static func cutShort(_ credential: String) -> String {
-        guard let end = credential.lastIndex(of: ".") else { return credential.prefix(12) + "…" }
+        guard let end = credential.lastIndex(of: ".") else {
+            // Base64 of a name and a password, which may be short; or cut short already.
+            if credential.lowercased().hasPrefix("basic ") { return "Basic …" }
+            return credential.count > 12 ? credential.prefix(12) + "…" : credential
+        }
         return credential[...end] + "…"
     }
 }

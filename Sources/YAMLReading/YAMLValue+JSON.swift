@@ -5,12 +5,13 @@ extension YAMLValue {
     /// This value as JSON text with sorted keys: the form in which a plugin gets its configuration. Notes a mistake and
     /// returns nil if JSON cannot express it.
     package func json() -> String? {
-        json { file.note($0) }
+        json(unset: { file.note($0) }, fromEnvironment: { _ in })
     }
 
-    /// The same, but leaves out environment variables that are not set and reports each to `unset`.
-    package func json(unset: (Diagnostic) -> Void) -> String? {
-        guard let object = jsonObject(node, path, unset) else { return nil }
+    /// The same, but leaves out environment variables that are not set and reports each to `unset`; `fromEnvironment`
+    /// gets the texts of the others.
+    package func json(unset: (Diagnostic) -> Void, fromEnvironment: (String) -> Void) -> String? {
+        guard let object = jsonObject(node, path, unset, fromEnvironment) else { return nil }
         guard
             let data = try? JSONSerialization.data(
                 withJSONObject: object,
@@ -23,7 +24,12 @@ extension YAMLValue {
         return String(decoding: data, as: UTF8.self)
     }
 
-    private func jsonObject(_ node: Node, _ path: String, _ unset: (Diagnostic) -> Void) -> Any? {
+    private func jsonObject(
+        _ node: Node,
+        _ path: String,
+        _ unset: (Diagnostic) -> Void,
+        _ fromEnvironment: (String) -> Void
+    ) -> Any? {
         switch node {
         case .scalar(let scalar):
             if scalar.style == .plain {
@@ -36,9 +42,10 @@ extension YAMLValue {
                 unset(file.mistake("\(path): the environment variable \(scalar.string) is not set", at: node.mark))
                 return nil
             }
+            if text != scalar.string { fromEnvironment(text) }
             return text
         case .sequence(let sequence):
-            return sequence.enumerated().compactMap { jsonObject($1, "\(path)[\($0)]", unset) }
+            return sequence.enumerated().compactMap { jsonObject($1, "\(path)[\($0)]", unset, fromEnvironment) }
         case .mapping(let mapping):
             var object: [String: Any] = [:]
             for (key, value) in mapping {
@@ -51,7 +58,7 @@ extension YAMLValue {
                     continue
                 }
                 let place = path.isEmpty ? name.string : "\(path).\(name.string)"
-                object[name.string] = jsonObject(value, place, unset)
+                object[name.string] = jsonObject(value, place, unset, fromEnvironment)
             }
             return object
         case .alias:

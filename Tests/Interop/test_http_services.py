@@ -274,3 +274,25 @@ def test_mistakes_in_a_description_are_named(http_router, monkeypatch):
     assert run.returncode == 1
     assert "services.pushover.form.message: {{text}} is unknown: expected one of id, signal, count" in run.stderr
     assert "averysecret" not in run.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_trial_shows_no_secret_of_the_configuration(http_router, monkeypatch, options):
+    """Neither those of the environment nor those in the file, in URL, headers and body."""
+    monkeypatch.setenv("PAGER_KEY", "from the environment")
+    service = {
+        "url": "https://pager.example.com/{{secrets.written}}/{{token}}",
+        "headers": {"authorization": "Bearer {{secrets.key}}", "x-key": "{{secrets.written}}"},
+        "json": {"key": "{{secrets.key}}", "title": "{{title}}"},
+        "secrets": {"key": "${PAGER_KEY}", "written": "in/the/file"},
+    }
+    describe(http_router, {"pager": service})
+    run = carillon(
+        "rules", "try", "--config", http_router.configuration_file, "--fixture", "dm", "--platform", "http",
+        "--token", "0170-1234", *options,
+    )
+    assert run.returncode == 0, run.stderr
+    for secret in ["environment", "in/the/file", "in%2Fthe%2Ffile"]:
+        assert secret not in run.stdout + run.stderr
+    assert "https://pager.example.com/…/0170-1234" in run.stdout and "Bearer …" in run.stdout
+    assert "throw-away" not in run.stdout.replace('"throw_away_keys":false', "")

@@ -21,6 +21,10 @@ import Testing
         #expect(text.contains("authorization: Bearer tk_01…\n"))
     }
 
+    @Test func passwordIsLeftOut() {
+        #expect(transcript(authorization: "Basic OnB3").contains("authorization: Basic …\n"))
+    }
+
     @Test func bodyThatIsNoTextIsCounted() {
         let request = HTTPRequest(method: "POST", url: "https://push.example.com/x", body: [0xFF, 0xFE, 0x00])
         #expect(request.transcript.hasSuffix("(3 bytes that are not text)"))

@@ -14,7 +14,7 @@ struct RulesTry: AsyncParsableCommand {
         discussion: """
             The event need not be signed; `carillon rules fixtures` prints some to start from. Device tokens are made up \
             unless one is given, and so are keys where no configuration has any: what is encrypted to the made-up device is \
-            shown decrypted. Credentials are cut short.
+            shown decrypted. Credentials are cut short, and secrets of the configuration read "…".
 
             Without --config, carillon.yaml is used if there is one and neither --rules nor --plugins is given. Exits with \
             status 1 when a platform gets no request or a plugin is refused, and, unless all fixtures are tried, when an event \

@@ -31,6 +31,8 @@ package final class RulesTrial: Sendable {
     /// The platforms whose keys were made up.
     private let throwAwayPlatforms: Set<String>
     private let catalog: PlatformCatalog
+    /// What is not shown of the blocks in use, by platform.
+    private let secrets: [String: BlockSecrets]
 
     /// Reads the rules and loads the plugins, which runs their code.
     ///
@@ -53,7 +55,9 @@ package final class RulesTrial: Sendable {
         )
         let (app, configured) = try Self.blocks(order)
         // Whoever tries rules need not have the service's keys.
-        let blocks = configured.filter(\.value.unset.isEmpty).mapValues(\.json)
+        let usable = configured.filter(\.value.unset.isEmpty)
+        let blocks = usable.mapValues(\.json)
+        secrets = usable.mapValues { BlockSecrets($0) }
         let platforms = try Self.platforms(order, configured: configured.keys, plugins)
         devices = platforms.map {
             SampleDevice(
@@ -137,13 +141,15 @@ package final class RulesTrial: Sendable {
             delivery.outcome = .failed(TrialFailure(description: words))
             return delivery
         }
+        let secrets = secrets[platform] ?? BlockSecrets()
         do {
-            let result = try await dryRun.deliver(rendering.notification, id: Self.id, to: device)
-            delivery.outcome = .made(result)
+            var result = try await dryRun.deliver(rendering.notification, id: Self.id, to: device)
             delivery.size = result.request.flatMap { PushSize($0, catalog[platform]?.limits) }
             delivery.unsealed = result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
+            result.request = result.request.map(secrets.blanking)
+            delivery.outcome = .made(result)
         } catch {
-            delivery.outcome = .failed(TrialFailure(description: "\(error)"))
+            delivery.outcome = .failed(TrialFailure(description: secrets.blanking("\(error)")))
         }
         return delivery
     }

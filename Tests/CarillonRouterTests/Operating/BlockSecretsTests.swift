@@ -1,0 +1,62 @@
+import Foundation
+import HTTPLanes
+import PluginHost
+import Testing
+
+@testable import Operations
+@testable import RouterConfiguration
+
+@Suite struct BlockSecretsTests {
+    private func secrets(_ json: String, fromEnvironment: [String] = []) -> BlockSecrets {
+        BlockSecrets(
+            RouterConfiguration.Configuration.PlatformBlock(json: json, line: 1, fromEnvironment: fromEnvironment)
+        )
+    }
+
+    @Test(arguments: [
+        #"{"client_secret":"hidden"}"#, #"{"secrets":["hidden"]}"#, #"{"a":{"b":{"secrets":{"c":{"d":"hidden"}}}}}"#,
+        #"{"password":"hidden"}"#, #"{"token":"hidden"}"#, #"{"a":[{"api-key":"hidden"}]}"#,
+    ])
+    func whatStandsUnderASecretsName(_ json: String) {
+        #expect(secrets(json).blanking("a hidden word") == "a … word")
+    }
+
+    @Test(arguments: [
+        #"{"topic":"hidden"}"#, #"{"key_id":"hidden"}"#, #"{"token":{"expected":"hidden"}}"#, #"{"monkey":"hidden"}"#,
+    ])
+    func whatDoesNotIsShown(_ json: String) {
+        #expect(secrets(json).blanking("a hidden word") == "a hidden word")
+    }
+
+    @Test func whatCameFromTheEnvironment() {
+        #expect(secrets("{}", fromEnvironment: ["http://host:1"]).blanking("http://host:1/notify/x") == "…/notify/x")
+    }
+
+    /// What is short stands everywhere; of two, one of which is part of the other, nothing is left.
+    @Test func shortOnesAreNone() {
+        #expect(secrets(#"{"secrets":["abc","abcd","abcdef"]}"#).blanking("abc abcd abcdef") == "abc … …")
+    }
+
+    @Test func whatIsInItsFiles() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "secret-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try Data("first-line\n  second-line\n".utf8).write(to: URL(filePath: file))
+        let secrets = secrets(#"{"token_file":"\#(file)"}"#)
+        #expect(secrets.blanking("/first-line/second-line") == "/…/…")
+    }
+
+    /// In whatever spelling a URL, a form or a JSON body has them.
+    @Test func everyPartOfARequest() {
+        let request = HTTPRequest(
+            method: "POST",
+            url: "https://push.example.com/a%20b%2F%22c/send?key=a+b%2F%22c",
+            headers: [HTTPField("authorization", #"Bearer a b/"c"#), HTTPField("ttl", "0")],
+            body: Array(#"{"one":"a b/\"c","two":"a b\/\"c"}"#.utf8)
+        )
+        let blanked = secrets(#"{"secrets":["a b/\"c"]}"#).blanking(request)
+        #expect(blanked.url == "https://push.example.com/…/send?key=…")
+        #expect(blanked.headers.map(\.value) == ["Bearer …", "0"])
+        #expect(String(decoding: blanked.body, as: UTF8.self) == #"{"one":"…","two":"…"}"#)
+        #expect(blanked.transcriptHead.contains("authorization: Bearer …\n"))
+    }
+}

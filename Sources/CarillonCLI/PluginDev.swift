@@ -15,10 +15,14 @@ struct PluginDev: AsyncParsableCommand {
         discussion: """
             PATH is a plugin's folder, or its file. A folder is built: with cargo where it has a Cargo.toml, with SwiftPM where \
             it has a Package.swift, with make where it has a Makefile. A plugin in Python needs no build. Then the plugin \
-            passes the checks of "carillon plugin check", and runs as in a router, beside a push service that is played. It gets \
-            a notification in each mode, a batch, hostile and long texts; a filter gets all events of "carillon rules fixtures". \
-            The requests that it makes are shown whole, with credentials, and so is what each answer of the push service \
-            comes to. Nothing is sent over a network.
+            passes the checks of "carillon plugin check", and runs as in a router. It gets a notification in each mode, a batch, \
+            hostile and long texts, and what the built-in rules make of each event of "carillon rules fixtures"; a filter gets \
+            these events. The requests that it makes are shown whole, with credentials, and so is what each answer of the \
+            push service comes to.
+
+            Where carillon-lab is installed (the package carillon-lab), requests go to a lab of its own, whatever host they are \
+            for, and "carillon-lab misbehave" changes what it answers; only what is for this machine goes where it is to go. \
+            Without it, or with --no-lab or --answer, answers are played and nothing is sent.
 
             Without --once this begins again whenever a file in the folder changes, until ^C. With --once it exits with status 1 \
             when the build, a check or a delivery fails.
@@ -27,6 +31,7 @@ struct PluginDev: AsyncParsableCommand {
               carillon plugin dev ./pager.py --once
               carillon plugin dev ~/pager --block pager=app.json --registration pager=https://pager.example.com/alice
               carillon plugin dev ~/pager --answer 410
+              carillon plugin dev ~/pager --no-lab
               carillon plugin dev ~/no-casinos --block no-casinos=settings.json
             """
     )
@@ -45,8 +50,11 @@ struct PluginDev: AsyncParsableCommand {
     @Option(help: "PLATFORM=TOKEN: the device to notify; may be repeated.")
     var registration: [PluginCheck.Assignment] = []
 
-    @Option(help: "The status that the push service answers with.")
-    var answer = 200
+    @Option(help: "The status that is played as the push service's answer.")
+    var answer: Int?
+
+    @Flag(inversion: .prefixedNo, help: "Send requests to a lab of its own; without either, where one is installed.")
+    var lab: Bool?
 
     @Option(help: "The interpreter for a plugin in Python; the system's python3 without it.")
     var python: String?
@@ -55,7 +63,9 @@ struct PluginDev: AsyncParsableCommand {
     var skipCheck = false
 
     func validate() throws {
-        if !(100...599).contains(answer) { throw ValidationError("--answer: expected a status of 100 to 599") }
+        if let answer, !(100...599).contains(answer) {
+            throw ValidationError("--answer: expected a status of 100 to 599")
+        }
         if !FileManager.default.fileExists(atPath: path) {
             throw ValidationError("expected a plugin's folder or file, and there is none at \(path)")
         }
@@ -64,13 +74,36 @@ struct PluginDev: AsyncParsableCommand {
     func run() async throws {
         let build = try PluginBuild(at: URL(fileURLWithPath: path).standardizedFileURL)
         let files = { build.sources + block.map(\.value) }
-        try await Watching(isOn: !once).run(files: files) {
-            let isWorking = try await perform(build)
-            if !isWorking { throw ExitCode(1) }
+        let lab = try await startLab()
+        do {
+            try await Watching(isOn: !once).run(files: files) {
+                let isWorking = try await perform(build, lab?.lab)
+                if !isWorking { throw ExitCode(1) }
+            }
+        } catch {
+            await lab?.close()
+            throw error
         }
+        await lab?.close()
     }
 
-    private func perform(_ build: PluginBuild) async throws -> Bool {
+    /// Says what answers; nil: answers are played.
+    private func startLab() async throws -> PluginDevLab? {
+        guard lab != false, answer == nil else { return nil }
+        guard let path = PluginDevLab.path else {
+            let words = "carillon-lab is not installed beside this program or on the PATH"
+            if lab == true { throw ValidationError("--lab: \(words); it comes with the package carillon-lab") }
+            print("\(words): answers are played, and nothing is sent\n")
+            return nil
+        }
+        let lab = try await PluginDevLab.start(path)
+        print(
+            "requests go to a lab; to change its answers: carillon-lab misbehave --lab \(lab.folder.path) answer,status=410,times=0\n"
+        )
+        return lab
+    }
+
+    private func perform(_ build: PluginBuild, _ lab: RehearsalLab?) async throws -> Bool {
         let file: URL
         do throws(PluginBuild.Failure) {
             if let command = build.command { print("$ \(command.joined(separator: " "))") }
@@ -87,7 +120,7 @@ struct PluginDev: AsyncParsableCommand {
         var order = RehearsalOrder()
         order.blocks = blocks
         order.tokens = Dictionary(registration.map { ($0.name, $0.value) }) { $1 }
-        order.status = answer
+        (order.status, order.lab) = (answer, lab)
         do throws(Diagnostics) {
             let interpreter = python.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
             let rehearsal = try PluginRehearsal(folder: stage.folder.path, order, python: interpreter) {

@@ -54,6 +54,7 @@ public final class Lab: Sendable {
                 webPush: try await opening.startWebPush { known()?.webPush?.url ?? "" },
                 ntfy: try await opening.startNtfy { known()?.ntfy?.url ?? "" },
                 gotify: try await opening.startGotify(),
+                other: try await opening.startOther(),
                 control: try await opening.startControl(known),
                 caFile: tls.authorityFile
             )

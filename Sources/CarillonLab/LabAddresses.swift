@@ -146,6 +146,8 @@ public struct LabAddresses: Sendable, Hashable, Codable {
     public var ntfy: Ntfy?
     /// Nil if it was left out.
     public var gotify: Gotify?
+    /// `http://localhost:PORT`, which takes everything; nil if it was left out, as it is by default.
+    public var other: String?
     /// `http://localhost:PORT`, without authentication; nil if the endpoint was left out.
     public var control: String?
     /// The authority to trust, in PEM.
@@ -160,6 +162,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         case webPush = "webpush"
         case ntfy
         case gotify
+        case other = "other_url"
         case control = "control_url"
         case caFile = "ca_file"
     }

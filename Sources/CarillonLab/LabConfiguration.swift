@@ -18,6 +18,8 @@ public struct LabConfiguration: Sendable {
     public var ntfy: Ntfy? = Ntfy()
     /// Nil to leave the service out.
     public var gotify: Gotify? = Gotify()
+    /// The port of the service that takes everything, 0 for any free port; nil to leave it out.
+    public var otherPort: Int?
     /// The port of the control endpoint, 0 for any free port; nil to leave it out.
     public var controlPort: Int?
     /// Misbehaviours from the start. More can be added while the lab runs.
@@ -38,7 +40,7 @@ public struct LabConfiguration: Sendable {
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Every service on any free port, except FCM, Push Kit and the control endpoint.
+    /// Every service on any free port, except FCM, Push Kit, the one that takes everything and the control endpoint.
     public init() {}
 
     /// What happens to a request for a service and a device token or topic.

@@ -188,6 +188,11 @@ struct LabStarter {
         )
     }
 
+    func startOther() async throws -> String? {
+        guard let port = configuration.otherPort else { return nil }
+        return try await open(port: port, usesTLS: false, OtherResponder(core: core).decide)
+    }
+
     func startGotify() async throws -> LabAddresses.Gotify? {
         guard let wanted = configuration.gotify else { return nil }
         return LabAddresses.Gotify(

@@ -49,6 +49,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("0 for any free port.", valueName: "port"))
     var gotifyPort: UInt16 = 0
 
+    @Option(help: ArgumentHelp("A service that takes everything; 0 for any free port.", valueName: "port"))
+    var otherPort: UInt16 = 0
+
     @Flag(help: "ntfy takes nothing without an access token, but for the topics of UnifiedPush.")
     var ntfyPrivate = false
 
@@ -91,6 +94,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Print no requests.")
     var quiet = false
 
+    @Flag(help: "End with standard input, and remove the folder then: for programs that start a lab of their own.")
+    var throwAway = false
+
     func validate() throws {
         guard certificate.isEmpty || certificate.count == 3 else {
             throw ValidationError("--certificate is given three times: the chain, its key, the authority.")
@@ -101,6 +107,10 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if throwAway, try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty == false {
+            throw ValidationError("--throw-away: expected an empty folder, and there is something in \(folder)")
+        }
+        defer { if throwAway { try? FileManager.default.removeItem(atPath: folder) } }
         let keyFile = KeyFile(path: folder + "/AuthKey.p8")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let credentials = try keyFile.credentials(keyID: keyID, teamID: teamID, topic: topic)
@@ -123,6 +133,7 @@ struct ServeCommand: AsyncParsableCommand {
             throw error
         }
         Self.say(addresses.json)
+        if throwAway { stop.arriveAtEndOfInput() }
         let printing = quiet ? nil : Task { await Self.printRequests(of: lab) }
         await stop.arrival()
         await lab.shutdown()
@@ -159,6 +170,7 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.ntfy?.port = Int(ntfyPort)
         configuration.ntfy?.allowsAnonymous = !ntfyPrivate
         configuration.gotify?.port = Int(gotifyPort)
+        configuration.otherPort = Int(otherPort)
         configuration.controlPort = Int(controlPort)
         configuration.misbehaviours = try misbehave.map { try Misbehaviour(parsing: $0) }
         if certificate.count == 3 {
@@ -187,11 +199,13 @@ struct ServeCommand: AsyncParsableCommand {
 /// Waits for SIGINT and SIGTERM.
 struct StopSignal {
     private let arrivals: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
     private let sources: [any DispatchSourceSignal]
 
     init() {
         let (arrivals, continuation) = AsyncStream.makeStream(of: Void.self)
         self.arrivals = arrivals
+        self.continuation = continuation
         sources = [SIGINT, SIGTERM].map { number in
             // The default action would end the process before the source receives the signal.
             signal(number, SIG_IGN)
@@ -199,6 +213,14 @@ struct StopSignal {
             source.setEventHandler { continuation.yield() }
             source.resume()
             return source
+        }
+    }
+
+    /// The end of standard input counts as a signal from now on.
+    func arriveAtEndOfInput() {
+        Thread.detachNewThread { [continuation] in
+            while !FileHandle.standardInput.availableData.isEmpty {}
+            continuation.yield()
         }
     }
 

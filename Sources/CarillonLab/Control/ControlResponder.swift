@@ -164,7 +164,7 @@ enum DeclaredDevice: Decodable {
             let token = try container.decode(String.self, forKey: .token)
             self = .gotify(token: token, isRegistered: state == "registered")
         case .hms: self = .hms(try HMSDevice(from: decoder))
-        case .oauth, .hmsOAuth, .webPush, .apnsChannels:
+        case .oauth, .hmsOAuth, .webPush, .apnsChannels, .other:
             let words = Self.services.map(\.rawValue).joined(separator: ", ")
             throw container.invalid(.service, "service is one of \(words)")
         }

@@ -239,6 +239,8 @@ public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     case hms
     /// Huawei's token endpoint, on the port of ``hms``.
     case hmsOAuth = "hms_oauth"
+    /// Any other service, which takes what it is sent, HTTP/1.1. Its target is the host in `x-forwarded-host`.
+    case other
 }
 
 /// A header field.

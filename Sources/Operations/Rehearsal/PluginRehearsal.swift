@@ -6,6 +6,7 @@ import Platforms
 import PluginHost
 import PluginIsolation
 import RouterConfiguration
+import Rules
 import Schnorr
 import Sealing
 import Synchronization
@@ -18,21 +19,23 @@ package struct RehearsalOrder: Sendable {
     package var blocks: [String: String] = [:]
     /// By platform the token of the device; what has none gets its description's sample.
     package var tokens: [String: String] = [:]
-    /// What the push service answers while notifications of every sort are tried.
-    package var status = 200
+    /// What is played as the push service's answer while notifications of every sort are tried; nil: the lab answers,
+    /// or 200 is played.
+    package var status: Int?
+    /// Takes what the plugin sends; nil: nothing is sent.
+    package var lab: RehearsalLab?
 
     package init() {}
 }
 
-/// Runs one plugin as a router does, in a process of its own, beside a push service that is played: it shows every
-/// request that the plugin makes and what becomes of each notification. What `carillon plugin dev` runs.
+/// Runs one plugin as a router does, in a process of its own, beside a lab or a push service that is played: it shows
+/// every request that the plugin makes and what becomes of each notification. What `carillon plugin dev` runs.
 package final class PluginRehearsal: Sendable {
     private static let id = "0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5"
 
     private let order: RehearsalOrder
     private let log = RehearsalLog()
     private let host: PluginHost
-    private let answer: Mutex<PlayedAnswer>
     private let say: @Sendable (String) -> Void
 
     /// Loads the plugins in `folder`, which runs their code. What there is to read goes to `say`.
@@ -46,7 +49,6 @@ package final class PluginRehearsal: Sendable {
     ) throws(Diagnostics) {
         self.order = order
         self.say = say
-        answer = Mutex(PlayedAnswer(order.status))
         var plugins = Configuration.Plugins(folders: [folder])
         plugins.isolation.python.interpreter = python ?? ""
         plugins.isolation.python.showsErrors = true
@@ -85,7 +87,7 @@ package final class PluginRehearsal: Sendable {
         text + String(repeating: " ", count: max(0, 26 - text.count))
     }
 
-    private func settings(_ sender: RecordingHTTP) -> InstanceSettings {
+    private func settings(_ sender: any HTTPSender) -> InstanceSettings {
         InstanceSettings(sender: sender, log: log.logger, deliveryTimeout: .seconds(15))
     }
 
@@ -94,7 +96,8 @@ package final class PluginRehearsal: Sendable {
     private func rehearse(platform: String) async -> Bool {
         let description = host.platformCatalog[platform]
         let device = SampleDevice(platform: platform, description, token: order.tokens[platform])
-        let recorder = RecordingHTTP { [self] _ in answer.withLock(\.result) }
+        let usual = order.status.map { PlayedAnswer($0) }
+        let http = RehearsalHTTP(lab: order.lab, played: usual)
         let transport: TransportInstance
         do {
             transport = try host.makeTransport(
@@ -102,7 +105,7 @@ package final class PluginRehearsal: Sendable {
                 app: "default",
                 configuration: order.blocks[platform]
                     ?? description?.sample.configuration(generate: SampleKeys.make) ?? "{}",
-                settings: settings(recorder)
+                settings: settings(http)
             )
             try transport.validate(device.address)
         } catch {
@@ -112,7 +115,7 @@ package final class PluginRehearsal: Sendable {
             return false
         }
         var isWorking = true
-        let delivery = RehearsedDelivery(transport: transport, recorder: recorder, device: device, id: Self.id)
+        let delivery = RehearsedDelivery(transport: transport, http: http, device: device, id: Self.id)
         for sample in RehearsalSample.all {
             guard let notification = sealed(sample, for: device) else { continue }
             say("\n\(sample.name): \(sample.about)")
@@ -120,13 +123,13 @@ package final class PluginRehearsal: Sendable {
             // A plugin may well refuse to show a mode; it must not be silent about what anybody may read.
             if sample.notification.mode == .alert, requests == 0 || outcome.kind == .retry { isWorking = false }
         }
+        isWorking = await rehearseFixtures(delivery) && isWorking
         say("\nwhat answers mean")
         for played in PlayedAnswer.all {
-            answer.withLock { $0 = played }
+            http.play(played)
             let (_, outcome) = await delivery.run(RehearsalSample.plain.notification)
             say("  \(Self.column(played.name)) \(outcome.sentence)")
         }
-        answer.withLock { $0 = PlayedAnswer(order.status) }
         sayLog()
         return isWorking
     }
@@ -136,11 +139,11 @@ package final class PluginRehearsal: Sendable {
         var next = notification
         var count = 0
         while true {
-            let (requests, outcome) = await delivery.run(next)
-            count += requests.count
-            for request in requests {
-                for line in request.wholeTranscript { say("  \(line)") }
-                say("  ← \(answer.withLock(\.name))")
+            let (exchanges, outcome) = await delivery.run(next)
+            count += exchanges.count
+            for exchange in exchanges {
+                for line in exchange.request.wholeTranscript { say("  \(line)") }
+                say("  ← \(exchange.answer)")
             }
             sayLog()
             guard let downgraded = next.downgraded(after: outcome) else {
@@ -149,6 +152,47 @@ package final class PluginRehearsal: Sendable {
             }
             say("  \(outcome.reason) as \(next.mode): the router tries it as \(downgraded.mode)")
             next = downgraded
+        }
+    }
+
+    /// What each fixture becomes by the built-in rules, in a line and its body.
+    private func rehearseFixtures(_ delivery: RehearsedDelivery) async -> Bool {
+        let platform = delivery.device.address.platform
+        say("\nfixtures: an event of each kind, by the built-in rules")
+        do {
+            let judge = TrialJudge(
+                rules: try RulesFiles([], KnownPlatforms(host)).read(),
+                recipient: nil,
+                authorName: nil,
+                language: nil,
+                app: "default",
+                isAuthorFollowed: false,
+                now: Timestamp.now()
+            )
+            var isWorking = true
+            for fixture in try Fixture.all() {
+                let name = Self.column(fixture.name)
+                switch try judge.verdict(on: TrialSubject(fixture), platform: platform) {
+                case .wakesNobody(let reason): say("  \(name) wakes nobody: \(reason)")
+                case .wakes(let wakeUp)
+                where wakeUp.rule.isSilent(on: platform) && host.showingPlatforms.contains(platform):
+                    say("  \(name) nothing goes out: it is silent")
+                case .wakes(let wakeUp):
+                    let notification = judge.rendering(of: wakeUp, mode: .alert, on: platform).notification
+                    let (exchanges, outcome) = await delivery.run(notification)
+                    for exchange in exchanges {
+                        say("  \(name) \(exchange.request.rehearsedLine) ← \(exchange.answer)")
+                        if !exchange.request.body.isEmpty { say("    \(exchange.request.shortBody)") }
+                    }
+                    say("  \(exchanges.isEmpty ? name : Self.column("")) \(outcome.sentence)")
+                    if exchanges.isEmpty, outcome.kind == .retry { isWorking = false }
+                }
+            }
+            sayLog()
+            return isWorking
+        } catch {
+            say("\(error)")
+            return false
         }
     }
 
@@ -200,78 +244,15 @@ package final class PluginRehearsal: Sendable {
 /// One device of one transport, for one delivery at a time.
 private struct RehearsedDelivery: Sendable {
     let transport: TransportInstance
-    let recorder: RecordingHTTP
+    let http: RehearsalHTTP
     let device: SampleDevice
     let id: String
 
     /// The requests that the plugin makes, and what becomes of the notification.
-    func run(_ notification: Notification) async -> ([HTTPRequest], Outcome) {
+    func run(_ notification: Notification) async -> ([RehearsalHTTP.Exchange], Outcome) {
         let outcome = await withCheckedContinuation { continuation in
             transport.deliver(notification, id: id, to: device.address) { continuation.resume(returning: $0) }
         }
-        return (recorder.takeRequests(), outcome)
-    }
-}
-
-extension Outcome {
-    /// What becomes of the notification, for a plugin's author.
-    fileprivate var sentence: String {
-        let word = reason == "\(kind)" || reason.isEmpty ? "" : " (\(reason))"
-        let status = status == 0 ? "" : ", status \(status)"
-        switch kind {
-        case .delivered: return "delivered\(word)\(status)"
-        case .gone: return "gone\(word)\(status): the router forgets the device"
-        case .rejected: return "rejected\(word)\(status): the router drops the notification"
-        case .misconfigured:
-            return "misconfigured\(word)\(status): the router pauses the platform and tells its operator"
-        case .retry:
-            let wait = retryAfter > .zero ? "after \(retryAfter.seconds) s" : "later"
-            return "retry\(word)\(status): the router tries again \(wait)"
-        }
-    }
-}
-
-extension FilterVerdict {
-    fileprivate var sentence: String {
-        switch self {
-        case .pass: "pass"
-        case .edited: "pass, with other texts"
-        case .drop(let reason): "drop" + (reason.isEmpty ? "" : " (\(reason))")
-        case .failed(let reason): "failed: \(reason)"
-        }
-    }
-}
-
-extension HTTPRequest {
-    /// Everything that goes out, credentials too: those of a rehearsal are made up, or the author's own.
-    fileprivate var wholeTranscript: [String] {
-        var lines = ["\(method) \(url)" + (untrustedURL ? "  (untrusted: never into a private network)" : "")]
-        lines += headers.map { "\($0.name): \($0.value)" }
-        guard !body.isEmpty else { return lines.map(\.printable) }
-        let text = String(validating: body, as: UTF8.self) ?? "(\(body.count) bytes that are not text)"
-        let isLong = text.count > Self.shownCharacters
-        lines +=
-            [""]
-            + text.prefix(Self.shownCharacters).split(separator: "\n", omittingEmptySubsequences: false).map(
-                String.init
-            )
-        return lines.map(\.printable) + (isLong ? ["… (\(body.count) bytes)"] : [])
-    }
-
-    private static var shownCharacters: Int { 1000 }
-}
-
-extension String {
-    /// With what would move a terminal's cursor or turn its text around written as a number.
-    fileprivate var printable: String {
-        var text = ""
-        for scalar in unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control: text += "\\u{\(String(scalar.value, radix: 16))}"
-            case .format where scalar.value != 0x200d: text += "\\u{\(String(scalar.value, radix: 16))}"
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
+        return (http.takeExchanges(), outcome)
     }
 }

@@ -74,13 +74,26 @@ struct PlayedAnswer: Sendable {
     init(_ status: Int, retryAfter: Int? = nil) {
         var headers = HTTPFields()
         if let retryAfter { headers.append("retry-after", "\(retryAfter)") }
-        name = "\(status)" + (retryAfter.map { ", Retry-After: \($0)" } ?? "")
-        result = .success(HTTPResponse(status: status, headers: headers))
+        self.init(.success(HTTPResponse(status: status, headers: headers)))
     }
 
     private init(_ reason: HTTPFailure.Reason) {
-        name = "no answer (\(reason.rawValue))"
-        result = .failure(HTTPFailure(reason, mayHaveBeenProcessed: true))
+        self.init(.failure(HTTPFailure(reason, mayHaveBeenProcessed: true)))
+    }
+
+    private init(_ result: Result<HTTPResponse, HTTPFailure>) {
+        name = Self.words(for: result)
+        self.result = result
+    }
+
+    /// What a push service answered.
+    static func words(for result: Result<HTTPResponse, HTTPFailure>) -> String {
+        switch result {
+        case .failure(let failure): "no answer (\(failure.reason.rawValue))"
+        case .success(let response):
+            "\(response.status)"
+                + (response.headers.first { $0.name == "retry-after" }.map { ", Retry-After: \($0.value)" } ?? "")
+        }
     }
 
     /// What push services usually answer.

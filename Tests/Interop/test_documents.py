@@ -106,6 +106,9 @@ class Scene:
             "PATH": f"{self.bin}:{os.environ['PATH']}",
             "HOME": str(self.folder),
             "LANG": "C.UTF-8",
+            # The compiler of the machine, which its tools look for in the home of whoever installed it.
+            "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup")),
+            "CARGO_HOME": os.environ.get("CARGO_HOME", str(Path.home() / ".cargo")),
             "HMS_SECRET": "secret", "SMTP_PASSWORD": "secret", "MQTT_PASSWORD": "secret", "PAGER_KEY": "secret",
             "NEW_SECRET": secret, "OLD_SECRET": secret, "WEBHOOK_SECRET": secret,
         }  # fmt: skip

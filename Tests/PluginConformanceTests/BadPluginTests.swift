@@ -51,6 +51,7 @@ struct BadPluginTests {
         Mistake("lose-cancelled", .cancel, "call host->complete exactly once"),
         Mistake("wide", .outcome, "none of carillon_scope"),
         Mistake("crooked-word", .requests, "connection is not a word of at most 128 printable bytes"),
+        Mistake("crooked-certificate", .requests, "it presents a certificate, but connection: expected a word"),
         Mistake("new-words", .requests, "use the same one as long as the credentials are the same"),
         Mistake("hectic", .services, "every_ms is 0 or at least 10"),
         Mistake("hoard", .services, "a value has at most 16 KiB"),

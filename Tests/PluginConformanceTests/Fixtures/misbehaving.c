@@ -222,6 +222,13 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
         crooked.connection = (carillon_str)CARILLON_STR("two\nlines");
         self->host->http_request(self->host, &crooked, answered, NULL);
     }
+    if (is(self, "crooked-certificate")) {
+        const carillon_str service = CARILLON_STR("carillon.client-certificate/1"), pem = CARILLON_STR("no PEM");
+        const carillon_client_certificates *certificates = self->host->query(self->host, service);
+        carillon_error error = { 0 };
+        if (certificates != NULL)
+            certificates->present(self->host, (carillon_str)CARILLON_STR("two\nlines"), pem, pem, &error);
+    }
     if (is(self, "new-words")) request.connection = (carillon_str){ word, (size_t)snprintf(word, sizeof word, "push %llu", (unsigned long long)ticket) };
     if (is(self, "one-word")) request.connection = (carillon_str)CARILLON_STR("TEAM KEY 0");
     if (is(self, "peek") && notification->url.len > 8 && notification->url.len < 100 && memcmp(notification->url.ptr, "https://", 8) == 0) {

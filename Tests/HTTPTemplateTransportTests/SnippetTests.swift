@@ -108,19 +108,26 @@ struct SnippetTests {
         ("pushover", 500, "", .CARILLON_RETRY, "server-error", 5000),
         ("bark", 400, #"{"message":"failed to get device token: …"}"#, .CARILLON_GONE, "unknown-key", 0),
         ("bark", 500, #"{"message":"push failed: BadDeviceToken"}"#, .CARILLON_GONE, "bad-device-token", 0),
+        ("bark", 500, #"{"message":"push failed: Unregistered"}"#, .CARILLON_GONE, "unregistered", 0),
         ("bark", 500, #"{"message":"push failed: timeout"}"#, .CARILLON_RETRY, "server-error", 0),
         ("slack", 404, "no_service", .CARILLON_GONE, "no-webhook", 0),
         ("slack", 410, "channel_is_archived", .CARILLON_GONE, "channel-gone", 0),
+        ("slack", 403, "invalid_token", .CARILLON_GONE, "revoked", 0),
         ("slack", 403, "action_prohibited", .CARILLON_REJECTED, "forbidden", 0),
         ("discord", 204, "", .CARILLON_DELIVERED, "delivered", 0),
         ("discord", 404, #"{"code":10015}"#, .CARILLON_GONE, "no-webhook", 0),
+        ("discord", 401, #"{"code":50027}"#, .CARILLON_GONE, "revoked", 0),
         ("discord", 429, #"{"retry_after":0.65}"#, .CARILLON_RETRY, "too-many-requests", 650),
         ("telegram", 403, "Forbidden: bot was blocked by the user", .CARILLON_GONE, "blocked", 0),
+        ("telegram", 403, "Forbidden: user is deactivated", .CARILLON_GONE, "deactivated", 0),
+        ("telegram", 403, "Forbidden: bot was kicked from the group chat", .CARILLON_GONE, "kicked", 0),
         ("telegram", 400, "Bad Request: chat not found", .CARILLON_REJECTED, "chat-not-found", 0),
         ("telegram", 401, "Unauthorized", .CARILLON_MISCONFIGURED, "bad-bot-token", 0),
+        ("telegram", 404, "Not Found", .CARILLON_MISCONFIGURED, "bad-bot-token", 0),
         ("telegram", 429, #"{"parameters":{"retry_after":5}}"#, .CARILLON_RETRY, "too-many-requests", 5000),
         ("matrix", 401, #"{"errcode":"M_UNKNOWN_TOKEN"}"#, .CARILLON_MISCONFIGURED, "bad-access-token", 0),
         ("matrix", 403, #"{"errcode":"M_FORBIDDEN"}"#, .CARILLON_REJECTED, "not-in-room", 0),
+        ("matrix", 413, #"{"errcode":"M_TOO_LARGE"}"#, .CARILLON_REJECTED, "payload-too-large", 0),
         ("matrix", 429, #"{"retry_after_ms":2000}"#, .CARILLON_RETRY, "too-many-requests", 2000),
         ("apprise", 200, "", .CARILLON_DELIVERED, "delivered", 0),
         ("apprise", 204, "", .CARILLON_REJECTED, "no-services", 0),
@@ -138,6 +145,19 @@ struct SnippetTests {
     @Test func everyFileIsTested() throws {
         let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
         #expect(Set(files) == Set(Self.samples.map { $0.service + ".yaml" }))
+    }
+
+    /// Each row of each file decides about one of the answers.
+    @Test(arguments: samples) func everyRowIsTested(_ sample: Sample) throws {
+        let text = try String(contentsOf: Self.folder.appending(path: "\(sample.service).yaml"), encoding: .utf8)
+        let rows = text.matches(of: #/- \{ status: (\w+),.* outcome: \w+, reason: ([a-z-]+)/#)
+        let tested = Self.answers.filter { $0.service == sample.service }
+        for row in rows {
+            let isTested = tested.contains { answer in
+                answer.reason == row.output.2 && "\(answer.status)".first == row.output.1.first
+            }
+            #expect(isTested, "\(row.output.0)")
+        }
     }
 
     @Test(arguments: samples) func theRequestIsTheServices(_ sample: Sample) throws {

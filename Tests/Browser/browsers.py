@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from authority import Authority
 from device_side import GoogleSide, MozillaSide
 from programs import PATIENCE, free_port, wait_until
 
@@ -117,6 +118,8 @@ class Browser:
         self.folder = folder
         self.is_visible = is_visible
         self.folder.mkdir(parents=True)
+        self.certificate = Authority(folder / "authority").server("localhost")
+        """Of servers of a test's own, which the browser trusts."""
         self.process: subprocess.Popen | None = None
         self.signer = None
         """Answers for `window.nostr`: `signer(method, parameters)`; nil: there is none."""
@@ -253,7 +256,7 @@ class Firefox(Browser):
                 assert time.monotonic() < deadline and self.process.poll() is None, "Firefox does not start"
                 time.sleep(0.1)
         self.connection.on_event = self._event
-        self.connection.ask("session.new", {"capabilities": {}})
+        self.connection.ask("session.new", {"capabilities": {"alwaysMatch": {"acceptInsecureCerts": True}}})
         self.connection.ask("session.subscribe", {"events": ["script.message"]})
         self.context = self.connection.ask("browsingContext.getTree")["contexts"][0]["context"]
         self._script = None
@@ -347,14 +350,15 @@ class Chromium(Browser):
 
     def __init__(self, folder: Path, is_visible: bool = False):
         super().__init__(folder, is_visible)
-        self.device = GoogleSide(folder / "google")
-        key = x509.load_pem_x509_certificate(self.device.certificate.read_bytes()).public_key()
+        self.device = GoogleSide(self.certificate)
+        key = x509.load_pem_x509_certificate(self.certificate.read_bytes()).public_key()
         digest = hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
         profile = folder / "profile"
         self._start(
             "chromium", *([] if is_visible else ["--headless=new"]), "--no-sandbox", "--disable-gpu",
             "--no-first-run", "--remote-debugging-port=0",
-            "--disable-features=SystemNotifications", "--hide-scrollbars", f"--user-data-dir={profile}",
+            "--disable-features=SystemNotifications", f"--user-data-dir={profile}",
+            *([] if is_visible else ["--hide-scrollbars"]),
             f"--gcm-checkin-url=http://127.0.0.1:{self.device.port}/checkin",
             f"--gcm-registration-url=http://127.0.0.1:{self.device.port}/register",
             f"--gcm-mcs-endpoint=https://localhost:{self.device.messages_port}",

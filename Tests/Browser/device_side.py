@@ -19,7 +19,6 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import serve
 
-from authority import Authority
 from lab import Lab
 
 
@@ -238,7 +237,8 @@ class GoogleSide(DeviceSide):
     host = "jmt17.google.com"
     """Where the endpoints of Chromium point; the router is led to the lab by a proxy."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, certificate: Path):
+        """`certificate` is of localhost, with its key."""
         super().__init__()
         self._registrations: dict[str, dict] = {}
         self._sockets: list = []
@@ -259,10 +259,8 @@ class GoogleSide(DeviceSide):
 
         self._front = ThreadingHTTPServer(("127.0.0.1", 0), Front)
         self.port = self._front.server_port
-        folder.mkdir(parents=True, exist_ok=True)
-        self.certificate = Authority(folder / "authority").server("localhost")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.certificate)
+        context.load_cert_chain(certificate)
 
         class Messages(StreamRequestHandler):
             def handle(self):

@@ -5,6 +5,7 @@ seconds. Ends with the browser, or with Ctrl-C.
 """
 
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -69,5 +70,6 @@ if __name__ == "__main__":
             "contrib/demo --browser: there is no display. Run it on a desktop, or look at .build/screenshots after "
             "contrib/test browser."
         )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="carillon-browser.") as temporary:
         show(chosen, Path(temporary))

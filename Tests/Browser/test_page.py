@@ -75,6 +75,16 @@ def test_every_way_of_the_form(subscriber, axe):
         picture(page, way)
 
 
+def test_without_a_signer(subscriber, axe):
+    """What a person sees first who has none yet."""
+    page = subscriber.browser
+    page.signer = None
+    subscriber.open()
+    page.js("document.querySelector('#remote').open = true")
+    check(page, axe)
+    picture(page, "no-signer-yet")
+
+
 @pytest.mark.parametrize("kind", ["no signer", "declines", "no encryption", "nothing chosen", "denied", "not ready"])
 def test_what_fails_is_said(subscriber, axe, kind):
     page = subscriber.browser

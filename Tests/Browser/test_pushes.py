@@ -28,7 +28,10 @@ def test_an_alert_is_shown(subscriber, socket, bob):
     assert (shown["title"], shown["body"]) == ("A note", "hello")
 
 
-@pytest.mark.parametrize("language, texts", [("en", ("Something new", "Open your app")), ("de", ("Etwas Neues", "Öffne deine App"))])
+NUDGES = [("en", ("Something new", "Open your app")), ("de", ("Etwas Neues", "Öffne deine App"))]
+
+
+@pytest.mark.parametrize("language, texts", NUDGES)
 def test_a_nudge_is_shown_in_the_persons_language(subscriber, socket, bob, language, texts):
     subscriber.open().turn_on("nudge", language=language)
     socket.publish(bob.note("secret words", subscriber.person))
@@ -48,6 +51,13 @@ def test_wake_ups_of_one_sort_are_counted(subscriber, socket, bob):
     assert subscriber.browser.shown(3)[2]["title"] == "Neue private Nachricht"
     titles = sorted(notification["title"] for notification in subscriber.browser.notifications())
     assert titles == ["2 neue Erwähnungen", "Neue private Nachricht"]
+
+
+def test_wake_ups_that_come_together_are_all_counted(subscriber, socket, bob):
+    subscriber.open().turn_on("wake")
+    socket.publish(*[bob.note(f"number {number}", subscriber.person) for number in range(10)])
+    subscriber.browser.shown(10)
+    assert [notification["title"] for notification in subscriber.browser.notifications()] == ["10 new mentions"]
 
 
 @pytest.mark.parametrize("mode, title", [("sealed", "3 new notifications"), ("wake", "3 new notifications")])

@@ -63,9 +63,11 @@ struct SubscribePageTests {
     }
 
     @Test(arguments: [
-        ("wss://notify.example.com", " wss://notify.example.com;"), ("ws://127.0.0.1:7447", " ws://127.0.0.1:7447;"),
-        ("wss://notify.example.com/path", " wss://notify.example.com;"), ("", "connect-src 'self';"),
-        ("wss://a.example;script-src *", "connect-src 'self';"), ("https://a.example", "connect-src 'self';"),
+        ("wss://notify.example.com", " wss://notify.example.com wss:;"),
+        ("ws://127.0.0.1:7447", " ws://127.0.0.1:7447 wss:;"),
+        ("wss://notify.example.com/path", " wss://notify.example.com wss:;"), ("", "connect-src 'self' wss:;"),
+        ("wss://a.example;script-src *", "connect-src 'self' wss:;"),
+        ("https://a.example", "connect-src 'self' wss:;"),
     ])
     func theSocketMayBeReached(_ url: String, _ expected: String) throws {
         let policy = try #require(try answer("", socketURL: url)["content-security-policy"])

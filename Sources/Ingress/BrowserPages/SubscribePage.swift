@@ -39,10 +39,11 @@ package struct SubscribePage: Sendable, Equatable {
     private static func policy(for name: String, _ socketURL: String) -> String {
         switch name {
         case "index.html":
-            // Some browsers do not count a WebSocket to the page's own address as 'self'.
-            let socket = sourceExpression(socketURL).map { " " + $0 } ?? ""
+            // Some browsers do not count a WebSocket to the page's own address as 'self'. A remote signer (NIP-46)
+            // may be at any relay.
+            let sockets = (sourceExpression(socketURL).map { " " + $0 } ?? "") + " wss:"
             return nothing + "; script-src 'self'; style-src 'self'; img-src 'self'; manifest-src 'self'"
-                + "; worker-src 'self'; connect-src 'self'\(socket)"
+                + "; worker-src 'self'; connect-src 'self'\(sockets)"
                 + "; require-trusted-types-for 'script'; trusted-types worker"
         case "worker.js": return nothing + "; script-src 'self'; connect-src 'self'"
         default: return nothing

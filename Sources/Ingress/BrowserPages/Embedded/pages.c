@@ -33,6 +33,18 @@ static const unsigned char ways_js[] = {
 #embed "../Subscribe/ways.js"
 };
 
+static const unsigned char nip44_js[] = {
+#embed "../Subscribe/nip44.js"
+};
+
+static const unsigned char remote_js[] = {
+#embed "../Subscribe/remote.js"
+};
+
+static const unsigned char secp256k1_js[] = {
+#embed "../Subscribe/secp256k1.js"
+};
+
 static const unsigned char texts_js[] = {
 #embed "../Subscribe/texts.js"
 };
@@ -69,6 +81,9 @@ static const struct browser_page_file files[] = {
     FILE_OF("router.js", router_js),
     FILE_OF("signer.js", signer_js),
     FILE_OF("ways.js", ways_js),
+    FILE_OF("nip44.js", nip44_js),
+    FILE_OF("remote.js", remote_js),
+    FILE_OF("secp256k1.js", secp256k1_js),
     FILE_OF("texts.js", texts_js),
     FILE_OF("storage.js", storage_js),
     FILE_OF("notes.js", notes_js),

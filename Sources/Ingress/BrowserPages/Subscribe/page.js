@@ -2,7 +2,7 @@
 
 import { picture } from "./qr.js"
 import { information, register, settings } from "./router.js"
-import { Problem, isPresent, publicKey } from "./signer.js"
+import { Problem, connectRemotely, disconnect, isPresent, publicKey, resume } from "./signer.js"
 import { currentSubscription, deviceName, installedWorker, obstacle, permit, ways } from "./ways.js"
 
 const month = 30 * 86_400_000
@@ -97,11 +97,13 @@ function write() {
 function writeKey() {
   const key = person ?? state.person
   find("key-words").textContent = say(
-    key ? "keyKnown" : hasSigner === null ? "keySearching" : hasSigner ? "keyFound" : "keyMissing"
+    key ? (state.signer ? "keyRemote" : "keyKnown") : hasSigner === null ? "keySearching" : hasSigner ? "keyFound" : "keyMissing"
   )
   find("key").textContent = key ? carillonNotes.npub(key) : ""
   show("key", Boolean(key))
   show("connect", !key && hasSigner === true)
+  show("remote", !state.signer && (!key || hasSigner === false))
+  show("disconnect", Boolean(state.signer))
 }
 
 function writeWays() {
@@ -254,6 +256,39 @@ async function connect() {
   writeKey()
 }
 
+/** Shows where a remote signer wants to be asked. */
+const showApproval = address => {
+  const link = carillonNotes.address(address)
+  show("approval", Boolean(link))
+  Object.assign(find("approval-link"), { href: link ?? "#", textContent: link ?? "" })
+}
+
+async function connectElsewhere() {
+  report(say("connecting"))
+  const session = await connectRemotely(find("bunker").value, showApproval)
+  try {
+    await connect()
+  } catch (error) {
+    disconnect()
+    throw error
+  }
+  // The address holds a secret that is good for one connection.
+  find("bunker").value = ""
+  showApproval(null)
+  await keep({ signer: session })
+  hasSigner = true
+  writeKey()
+}
+
+async function disconnectSigner() {
+  disconnect()
+  person = null
+  await keep({ signer: null, ...(Object.keys(state.ways ?? {}).length ? {} : { person: null }) })
+  hasSigner = await isPresent(1)
+  report(null)
+  writeKey()
+}
+
 async function keep(members) {
   state = await carillonState.merge(members)
 }
@@ -329,7 +364,7 @@ async function turnOff(way) {
   if (way === "web") await (await currentSubscription())?.subscription.unsubscribe()
   const { [way]: _, ...rest } = state.ways
   if (codeOf === way) codeOf = null
-  await keep({ ways: rest, ...(way === "web" ? { addressChanged: false, lastShown: null } : {}) })
+  await keep({ ways: rest, person: Object.keys(rest).length ? state.person : null, ...(way === "web" ? { addressChanged: false, lastShown: null } : {}) })
   write()
   await writeRenewal()
   report(say(Object.keys(rest).length ? "off" : "nowOff"))
@@ -357,6 +392,11 @@ find("language").addEventListener("change", async () => {
   await writeRenewal()
 })
 find("connect").addEventListener("click", () => attempt(connect))
+find("remote-form").addEventListener("submit", event => {
+  event.preventDefault()
+  attempt(connectElsewhere)
+})
+find("disconnect").addEventListener("click", () => attempt(disconnectSigner))
 find("renew").addEventListener("click", () => attempt(renew))
 find("form").addEventListener("submit", event => {
   event.preventDefault()
@@ -380,6 +420,7 @@ navigator.serviceWorker?.addEventListener("message", async ({ data }) => {
 await attempt(async () => {
   state = await carillonState.read()
   language = state.language in carillonTexts ? state.language : language
+  if (state.signer) resume(state.signer, showApproval)
   write()
   await load()
   write()

@@ -1,4 +1,6 @@
-// The person's signer: a browser extension with `window.nostr` (NIP-07), which keeps the secret key.
+// The person's signer, which keeps the secret key: a browser extension with `window.nostr` (NIP-07), or one elsewhere (NIP-46).
+
+import { RemoteSigner, parse } from "./remote.js"
 
 /** A problem that has words of its own among the page's texts. */
 export class Problem extends Error {
@@ -12,8 +14,41 @@ export class Problem extends Error {
 /** How long a person may take for a question of the signer. */
 const patience = 180_000
 
+let remote = null
+
+const signer = () => remote ?? globalThis.nostr
+
+/** Opens a session with the remote signer of a `bunker://` URL. Returns what `resume` needs at the next visit. */
+export async function connectRemotely(text, onApproval) {
+  const invitation = parse(text)
+  if (!invitation) throw new Problem("problemBunker")
+  const session = new RemoteSigner(invitation)
+  session.onApproval = onApproval
+  remote = session
+  try {
+    await ask(() => session.connect(invitation.invitation))
+  } catch (error) {
+    disconnect()
+    throw error
+  }
+  return session.session
+}
+
+/** Goes on with a session of an earlier visit. */
+export function resume(session, onApproval) {
+  remote = new RemoteSigner(session)
+  remote.onApproval = onApproval
+}
+
+/** Ends the session here; the signer's own list of apps has it until it is removed there. */
+export function disconnect() {
+  remote?.close()
+  remote = null
+}
+
 /** Whether a signer is there. Extensions announce themselves a moment after the page. */
 export async function isPresent(tries = 20) {
+  if (remote) return true
   for (let left = tries; left > 0; left -= 1) {
     if (globalThis.nostr?.getPublicKey) return true
     await new Promise(resolve => setTimeout(resolve, 100))
@@ -29,7 +64,8 @@ const ask = async question => {
   try {
     return await Promise.race([question(), silence])
   } catch (error) {
-    throw error instanceof Problem ? error : new Problem("problemSignerDeclined")
+    if (error instanceof Problem) throw error
+    throw new Problem(error instanceof AggregateError ? "problemSignerRelay" : "problemSignerDeclined")
   } finally {
     clearTimeout(timer)
   }
@@ -37,21 +73,21 @@ const ask = async question => {
 
 /** The person's public key in hex. */
 export async function publicKey() {
-  if (!globalThis.nostr?.getPublicKey) throw new Problem("problemSigner")
-  const key = await ask(() => globalThis.nostr.getPublicKey())
+  if (!signer()?.getPublicKey) throw new Problem("problemSigner")
+  const key = await ask(() => signer().getPublicKey())
   if (typeof key !== "string" || !/^[0-9a-f]{64}$/.test(key)) throw new Problem("problemSignerDeclined")
   return key
 }
 
 /** `text` encrypted to `key` (NIP-44). */
 export async function encrypt(key, text) {
-  if (!globalThis.nostr?.nip44?.encrypt) throw new Problem("problemNIP44")
-  return ask(() => globalThis.nostr.nip44.encrypt(key, text))
+  if (!signer()?.nip44?.encrypt) throw new Problem("problemNIP44")
+  return ask(() => signer().nip44.encrypt(key, text))
 }
 
 /** The signed event. Throws where the signer changed what it was asked to sign. */
 export async function sign(event) {
-  const signed = await ask(() => globalThis.nostr.signEvent(event))
+  const signed = await ask(() => signer().signEvent(event))
   const isSame =
     signed?.kind === event.kind && signed.content === event.content && signed.pubkey === event.pubkey &&
     JSON.stringify(signed.tags) === JSON.stringify(event.tags) && signed.created_at === event.created_at &&

@@ -64,9 +64,14 @@ const open = async url => {
   return clients.openWindow(url)
 }
 
+let turn = Promise.resolve()
+
+/** One push after the other: each counts what those before it have shown. */
+const inTurn = work => (turn = turn.then(work, work))
+
 addEventListener("install", event => event.waitUntil(skipWaiting()))
 addEventListener("activate", event => event.waitUntil(clients.claim()))
-addEventListener("push", event => event.waitUntil(receive(event.data)))
+addEventListener("push", event => event.waitUntil(inTurn(() => receive(event.data))))
 addEventListener("pushsubscriptionchange", event => event.waitUntil(renew(event.newSubscription)))
 addEventListener("notificationclick", event => {
   const { data } = event.notification

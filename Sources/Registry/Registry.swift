@@ -27,6 +27,7 @@ package final class Registry: Sendable {
     private let accountLists: AccountLists
     private let ingressDevices: IngressDevices
     private let upgrade: RegistryUpgrade
+    private let editor: PreferenceEditor
     private let mailbox = IndexMailbox()
     private let platforms: CurrentPlatforms
 
@@ -111,6 +112,14 @@ package final class Registry: Sendable {
             check: check,
             now: now
         )
+        editor = PreferenceEditor(
+            vault: vault,
+            platforms: current,
+            zones: zones,
+            access: access,
+            secrets: secrets,
+            checkSignal: checkSignal
+        )
         try store.claim(for: identity.publicKey)
         try access.load()
         upgrade = RegistryUpgrade(store: store, vault: vault)
@@ -166,6 +175,12 @@ package final class Registry: Sendable {
 
     /// The pace and filters that a device prefers; nil when it is no longer registered.
     package func preferences(of device: DeviceID) throws -> DevicePreferences? { try secrets.preferences(of: device) }
+
+    /// Changes what a device of an account prefers, until its app registers it anew. Returns false where the account has
+    /// no such device. Throws a ``RegistrationRejection`` for what no registration may say.
+    package func change(_ device: DeviceID, of account: PublicKey, by change: PreferenceChange) throws -> Bool {
+        try writer.change { rows, changes in try editor.apply(change, to: device, of: account, rows, &changes) }
+    }
 
     /// Removes a device for its operator. The event that registered it does not bring it back; a later one does.
     /// Returns false when there is none.

@@ -1,0 +1,144 @@
+import Foundation
+import GRDB
+import JSON
+import Nostr
+import Notifications
+import Platforms
+import Units
+
+/// Changes to what a registration says that a device prefers, as a JSON object of the registration's own form: what is
+/// there replaces what was there, member by member (RFC 7396), and null takes it away.
+package struct PreferenceChange: Sendable {
+    /// What may be changed. Where a device is, and who may speak for it, takes a registration.
+    package static let members = [
+        "batch", "device", "filter_plugins", "filters", "locale", "mode", "quiet", "signals",
+    ]
+
+    private let patch: JSONObject
+
+    /// Throws a ``RegistrationRejection`` where it is about anything else.
+    package init(_ patch: JSONObject) throws(RegistrationRejection) {
+        if let other = patch.members.first(where: { !Self.members.contains($0.name) }) {
+            throw .invalid("\(other.name.prefix(40)): expected \(Self.members.joined(separator: ", "))")
+        }
+        self.patch = patch
+    }
+
+    /// The content of a registration with these changes.
+    func apply(to json: String) throws(RegistrationRejection) -> String {
+        guard let value = try? JSONValue(parsing: json), case .object(let object) = value else {
+            throw .invalid("the registration cannot be read any more")
+        }
+        var text = JSONText()
+        Self.append(.object(Self.merged(object, patch)), to: &text)
+        return String(decoding: text.bytes, as: UTF8.self)
+    }
+
+    private static func merged(_ object: JSONObject, _ patch: JSONObject) -> JSONObject {
+        var result = object
+        for member in patch.members {
+            let index = result.members.firstIndex { $0.name == member.name }
+            if member.value == .null {
+                if let index { result.members.remove(at: index) }
+                continue
+            }
+            var value = member.value
+            if case .object(let inner) = value {
+                // What is not there is merged as well, so that no null stays within it.
+                var former = JSONObject(members: [])
+                if let index, case .object(let there) = result.members[index].value { former = there }
+                value = .object(merged(former, inner))
+            }
+            if let index {
+                result.members[index].value = value
+            } else {
+                result.members.append(JSONObject.Member(name: member.name, value: value))
+            }
+        }
+        return result
+    }
+
+    private static func append(_ value: JSONValue, to text: inout JSONText) {
+        switch value {
+        case .null: text.append("null")
+        case .bool(let flag): text.append(flag ? "true" : "false")
+        case .number(let digits): text.bytes += Array(digits.utf8)
+        case .string(let string): text.appendQuoted(string)
+        case .array(let elements): text.appendArray(elements) { append($1, to: &$0) }
+        case .object(let object):
+            text.append("{")
+            for (index, member) in object.members.enumerated() {
+                if index > 0 { text.append(",") }
+                text.appendQuoted(member.name)
+                text.append(":")
+                append(member.value, to: &text)
+            }
+            text.append("}")
+        }
+    }
+}
+
+/// Changes what devices prefer without a registration: until the app registers the device anew, whose word counts then.
+struct PreferenceEditor: Sendable {
+    let vault: TokenVault
+    let platforms: CurrentPlatforms
+    let zones: TimeZones
+    let access: AccessControl
+    let secrets: DeviceSecrets
+    let checkSignal: SignalCheck
+
+    /// Returns false where the account has no such device. Throws a ``RegistrationRejection`` for what no registration
+    /// may say.
+    func apply(
+        _ change: PreferenceChange,
+        to device: DeviceID,
+        of account: PublicKey,
+        _ rows: RegistryRows,
+        _ changes: inout RegistryChanges
+    ) throws -> Bool {
+        guard let registered = try rows.device(device), registered.account == account,
+            let sealed = try rows.sealedContent(of: device)
+        else { return false }
+        let former = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
+        let content = try RegistrationContent(
+            json: change.apply(to: former),
+            zones,
+            platforms: platforms.catalog,
+            checkingSignals: checkSignal
+        )
+        if case .named(let zone) = content.quiet?.zone, !zone.isKnown {
+            throw RegistrationRejection.invalid("registration field `quiet.tz`: expected \(QuietZone.expected)")
+        }
+        try rows.putChoices(content, of: device)
+        try rows.putContent(vault.seal(Array(content.json.utf8), of: device, for: .content), of: device)
+        try rows.putPreferences(of: device, sealed: try vault.seal(content.preferences, of: device))
+        // What is out of use is not in the index, and comes there as it is by then.
+        guard !access.list.isBlocked(registered.slot.author, for: account), try !rows.waitsForCode(device) else {
+            return true
+        }
+        let all = try rows.indexedDevices(ofOrBy: account) { try secrets.open(preferences: $0, of: $1) }
+        if let indexed = all.first(where: { $0.device.device == device }) {
+            changes.index.append(.put(indexed.device))
+        }
+        return true
+    }
+}
+
+extension RegistryRows {
+    /// What of a registration the match index reads.
+    fileprivate func putChoices(_ content: RegistrationContent, of device: DeviceID) throws {
+        let known = SignalNames()
+        let further = content.signals.filter { known[$0].isEmpty }.map(\.rawValue).sorted()
+        try execute(
+            "UPDATE devices SET mode = ?, signals = ?, further_signals = ?, locale = ? WHERE id = ?",
+            [
+                content.mode?.rawValue, Int64(bitPattern: known.set(of: content.signals).rawValue),
+                further.isEmpty ? nil : further.joined(separator: " "), content.language?.description, device.rawValue,
+            ]
+        )
+    }
+
+    fileprivate func putContent(_ sealed: [UInt8], of device: DeviceID) throws {
+        try execute("UPDATE secrets SET content = ? WHERE device = ?", [Data(sealed), device.rawValue])
+    }
+}

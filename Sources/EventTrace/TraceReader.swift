@@ -47,6 +47,12 @@ package struct TraceReader: Sendable {
         return try read { try $0.events(of: deliveries) }
     }
 
+    /// The newest events that something was decided about for an account, the newest first. Looks no further back than
+    /// some entries of everybody's. Throws a ``TraceError``.
+    package func recentEvents(of account: PublicKey, limit: Int) throws(TraceError) -> [EventID] {
+        try read { try $0.recentEvents(of: account, limit: limit) }
+    }
+
     /// Since when entries are kept; nil: there are none. Throws a ``TraceError``.
     package func beginning() throws(TraceError) -> Timestamp? {
         try read { try $0.beginning() }

@@ -191,6 +191,31 @@ struct TraceRows {
         return events
     }
 
+    /// There is no index by account, which each push would have to pay for: this looks at so many of the newest entries
+    /// of each segment at most.
+    private static let mostLookedAt = 100_000
+
+    func recentEvents(of account: PublicKey, limit: Int) throws -> [EventID] {
+        var events: [EventID] = []
+        var rest = Self.mostLookedAt
+        for segment in try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number DESC") where rest > 0 {
+            let rows = try Row.fetchCursor(
+                db,
+                sql: "SELECT event, account FROM entries_\(segment) ORDER BY row DESC LIMIT ?",
+                arguments: [rest]
+            )
+            while let row = try rows.next() {
+                rest -= 1
+                guard row["account"] as Data? == Data(account.array),
+                    let event = (row["event"] as Data?).flatMap({ EventID(bytes: Array($0)) }), !events.contains(event)
+                else { continue }
+                events.append(event)
+                if events.count == limit { return events }
+            }
+        }
+        return events
+    }
+
     /// When the oldest entry that is kept happened.
     func beginning() throws -> Timestamp? {
         try Timestamp.fetchOne(db, sql: "SELECT min(began_at) FROM segments")

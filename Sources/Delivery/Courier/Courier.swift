@@ -124,6 +124,16 @@ package final class Courier: Sendable {
         }
     }
 
+    /// Until when nothing goes to a device, as the server that it chose asked for a pause or cannot be reached; nil: it
+    /// gets what there is.
+    package func pausedUntil(_ device: DeviceID, at address: DeviceAddress) -> Timestamp? {
+        let queue = QueueName(platform: address.platform, app: address.app)
+        let (host, now) = (environment.host(address), environment.now())
+        return state.withLock { state in
+            state.queues.queues.first { $0.name == queue }?.pausedUntil(device, at: host, now: now)
+        }
+    }
+
     /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
     /// throws, none of them was accepted.
     ///

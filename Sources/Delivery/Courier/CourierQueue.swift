@@ -50,6 +50,11 @@ struct CourierQueue: Sendable {
         )
     }
 
+    /// See ``QueueThrottles/pausedUntil(_:at:now:)``.
+    func pausedUntil(_ device: DeviceID, at host: String?, now: Timestamp) -> Timestamp? {
+        throttles.pausedUntil(device, at: host, now: now)
+    }
+
     /// Takes a delivery that is on disk now. It comes into memory if nothing before it waits only on disk and memory
     /// has space.
     mutating func accept(_ stored: StoredDelivery) {

@@ -65,6 +65,12 @@ struct QueueThrottles: Sendable {
     /// The last pause that was reported, also when it is over.
     var lastPause: QueuePause? { reported }
 
+    /// Until when nothing goes to a device, as its host or its endpoint is paused; nil: neither is.
+    func pausedUntil(_ device: DeviceID, at host: String?, now: Timestamp) -> Timestamp? {
+        [host.flatMap { hosts.pausedUntil($0, now: now) }, endpoints.pausedUntil(device, now: now)]
+            .compactMap(\.self).max()
+    }
+
     /// How many hosts are paused.
     func pausedHosts(now: Timestamp) -> Int { hosts.paused(now: now) }
 

@@ -448,7 +448,8 @@ let router: [[Target]] = [
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "Backup", "CarillonRouter", "Operations", "RouterConfiguration", "PluginHost", "PluginConformance",
+                "Backup", "CarillonRouter", "Console", "Operations", "RouterConfiguration", "PluginHost",
+                "PluginConformance",
                 "PluginIsolation", "PluginTemplates", "Setup", "Nostr", "Cipher", "Platforms", "Storage", "YAMLReading",
                 argumentParser, lifecycle, unixSignals, logging, "Logs", "Registry",
             ],

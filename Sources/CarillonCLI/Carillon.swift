@@ -28,7 +28,8 @@ struct Carillon: AsyncParsableCommand {
         version: Version.described,
         subcommands: [
             SetupCommand.self, Serve.self, Status.self, Reload.self, Check.self, Explain.self, Devices.self,
-            Users.self, Relays.self, Queue.self, Stats.self, Keys.self, Backup.self, Store.self, Plugin.self,
+            Users.self, Relays.self, Queue.self, Stats.self, Tokens.self, Keys.self, Backup.self, Store.self,
+            Plugin.self,
             Push.self, Rules.self, LogsCommand.self,
         ]
     )

@@ -48,11 +48,11 @@ struct LogsCommand: AsyncParsableCommand {
         func run() async throws {
             let configuration = try config.read()
             guard let component, let level else {
-                return Asking.show(try await RunningRouter(configuration).ask("/api/logs") as LogReport, asJSON: json)
+                return Asking.show(try await RunningRouter(configuration).ask("/v1/logs") as LogReport, asJSON: json)
             }
             let time = span.map { "&seconds=\($0.duration.seconds)" } ?? ""
             let target =
-                "/api/logs?component=\(RunningRouter.encoded(component))&level=\(RunningRouter.encoded(level))\(time)"
+                "/v1/logs?component=\(RunningRouter.encoded(component))&level=\(RunningRouter.encoded(level))\(time)"
             let report: LogReport = try await RunningRouter(configuration).change(target)
             Asking.show(report, asJSON: json)
         }

@@ -35,7 +35,7 @@ struct Relays: AsyncParsableCommand {
         }
 
         func run() async throws {
-            var list: RelayList = try await RunningRouter(try options.config.read()).ask("/api/relays")
+            var list: RelayList = try await RunningRouter(try options.config.read()).ask("/v1/relays")
             if let state { list.relays.removeAll { $0.state != state } }
             if misbehaving {
                 list.relays.removeAll { $0.misbehaves.isEmpty }
@@ -60,7 +60,7 @@ struct Relays: AsyncParsableCommand {
 
         func run() async throws {
             let list: RelayList = try await RunningRouter(try options.config.read()).ask(
-                "/api/relays?containing=\(RunningRouter.encoded(relay))"
+                "/v1/relays?containing=\(RunningRouter.encoded(relay))"
             )
             guard !list.relays.isEmpty else {
                 Terminal.error("no relay's URL contains '\(relay)'; carillon relays list names them all")

@@ -19,14 +19,14 @@ struct Reload: AsyncParsableCommand {
     )
 
     private struct Answer: Decodable {
-        var error: String?
+        var detail: String?
         var mistakes: [String]?
         var needsRestart: [String]?
         var warnings: [String]?
         var refused: [String]?
 
         enum CodingKeys: String, CodingKey {
-            case error, mistakes, warnings, refused
+            case detail, mistakes, warnings, refused
             case needsRestart = "needs_restart"
         }
     }
@@ -38,7 +38,7 @@ struct Reload: AsyncParsableCommand {
         let answer: APIClient.Answer
         do {
             let client = try Terminal.printingMistakes { try APIClient(configuration: configuration) }
-            answer = try await client.ask("POST", "/api/reload")
+            answer = try await client.ask("POST", "/v1/reload")
         } catch let failure as APIClient.Failure {
             Terminal.error("\(failure)")
             throw ExitCode(1)
@@ -46,7 +46,7 @@ struct Reload: AsyncParsableCommand {
         let content = try? JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8))
         guard answer.status == 200, let content else {
             for mistake in content?.mistakes ?? [] { Terminal.error(mistake) }
-            Terminal.error(content?.error ?? "the router answered with status \(answer.status)")
+            Terminal.error(content?.detail ?? "the router answered with status \(answer.status)")
             throw ExitCode(1)
         }
         for warning in content.warnings ?? [] { Terminal.error("warning: \(warning)") }

@@ -30,7 +30,7 @@ struct Status: AsyncParsableCommand {
     func run() async throws {
         let configuration = try config.read()
         repeat {
-            let status: RouterStatus = try await RunningRouter(configuration).ask("/api/status")
+            let status: RouterStatus = try await RunningRouter(configuration).ask("/v1/status")
             // Clears the screen; what went by before stays in the terminal's history.
             if watch, !json { print("\u{1B}[H\u{1B}[2J", terminator: "") }
             Asking.show(status, asJSON: json)

@@ -264,12 +264,51 @@ package final class Router: Service {
             traceIDs: try configuration.traceIDs(identity),
             now: now
         )
+        let statusReader = StatusReader(
+            configuration: configuration,
+            health: health,
+            counts: counts,
+            courier: courier,
+            outbox: stores.outbox,
+            transports: transports,
+            plugins: outgoing.plugins,
+            pool: relays.pool,
+            registry: stores.registry,
+            mark: relays.watch.mark,
+            now: now
+        )
+        let apiPort = ListeningAPI(configuration.api)
         operators = Operators(
             configuration.api,
             socket: configuration.adminSocketPath,
-            token: apiToken,
-            console: RouterConsole(
-                operations: deviceOperations,
+            authenticator: RouterAuthenticator(
+                token: { apiToken.value },
+                named: CurrentTokens(TokenFile(configuration), now: now, logger: logger),
+                signOn: configuration.api.flatMap { api in
+                    api.signOn.map {
+                        ProxySignOn(
+                            $0,
+                            isTrustedProxy: api.trustedProxies.contains,
+                            url: api.console.inbound?.publicURL
+                        )
+                    }
+                },
+                owners: OwnerAuthenticator(urls: { apiPort.urls }, now: now)
+            ),
+            port: apiPort,
+            console: RouterAPI(
+                configuration: configuration,
+                devices: deviceOperations,
+                own: OwnOperations(
+                    devices: deviceOperations,
+                    registry: stores.registry,
+                    trace: stores.trace,
+                    files: OperatorFiles(configuration: configuration),
+                    status: statusReader,
+                    handles: try DeviceHandles(identity: identity),
+                    configuration: { settings.configuration },
+                    pausedUntil: { courier.pausedUntil($0, at: $1) }
+                ),
                 users: UserOperations(
                     registry: stores.registry,
                     devices: deviceOperations,
@@ -303,22 +342,12 @@ package final class Router: Service {
                     tracer: spans.tracer
                 ),
                 plugins: outgoing.plugins,
-                statusReader: StatusReader(
-                    configuration: configuration,
-                    health: health,
-                    counts: counts,
-                    courier: courier,
-                    outbox: stores.outbox,
-                    transports: transports,
-                    plugins: outgoing.plugins,
-                    pool: relays.pool,
-                    registry: stores.registry,
-                    mark: relays.watch.mark,
-                    now: now
-                ),
+                statusReader: statusReader,
                 transports: transports,
                 trace: stores.trace,
-                reload: reloader.reload
+                rules: { (settings.configuration, settings.rules) },
+                reload: reloader.reload,
+                now: now
             ),
             group: outgoing.group,
             counts: listeners,

@@ -152,12 +152,26 @@ extension Configuration {
         package var console = ConsoleConfiguration()
         /// Whose word on who a client is counts, where plugins are reached from outside.
         package var trustedProxies = TrustedProxies() {
-            didSet { console.inbound?.isTrustedProxy = trustedProxies.contains }
+            didSet {
+                console.isTrustedProxy = trustedProxies.contains
+                console.inbound?.isTrustedProxy = trustedProxies.contains
+            }
         }
+        /// Who is signed on at a proxy, and what they may do; nil: nobody is.
+        package var signOn: SignOn?
 
         package init(tokenFile: String) {
             self.tokenFile = tokenFile
+            console.isTrustedProxy = trustedProxies.contains
         }
+    }
+
+    /// Single sign-on for the API by a proxy that asks people who they are.
+    package struct SignOn: Sendable, Equatable {
+        /// The header field in which the proxy names them, in lower case.
+        package var header: String
+        /// What each may do, by name; `*` stands for everybody else.
+        package var scopes: [String: Set<APIScope>]
     }
 }
 

@@ -246,7 +246,9 @@ extension ConfigurationReader {
 extension ConfigurationReader {
     func api(_ value: YAMLValue) -> Configuration.API {
         guard
-            let mapping = value.mapping(keys: ["listen", "token_file", "open_metrics", "public_url", "trusted_proxies"])
+            let mapping = value.mapping(
+                keys: ["listen", "token_file", "open_metrics", "public_url", "trusted_proxies", "sign_on"]
+            )
         else {
             return Configuration.API(tokenFile: "")
         }
@@ -261,7 +263,36 @@ extension ConfigurationReader {
         api.console.openMetrics = mapping["open_metrics"]?.bool() ?? false
         api.console.inbound = mapping["public_url"].flatMap(publicURL).map(InboundConfiguration.init)
         api.trustedProxies = proxies(mapping["trusted_proxies"])
+        api.signOn = mapping["sign_on"].flatMap(signOn)
+        if let block = mapping["sign_on"], mapping["trusted_proxies"] == nil {
+            // Without it every program on this machine could say who it is.
+            block.mistake("expected trusted_proxies beside it, which says whose word counts")
+        }
         return api
+    }
+
+    private func signOn(_ value: YAMLValue) -> Configuration.SignOn? {
+        guard let mapping = value.mapping(keys: ["header", "users"]) else { return nil }
+        let field = mapping.require("header", "the header field in which the proxy names people")
+        let header = field?.string()?.lowercased() ?? ""
+        if let field, header.isEmpty || !header.utf8.allSatisfy({ (0x61...0x7A).contains($0) || $0 == 0x2D }) {
+            field.mistake("expected the name of a header field, as in X-Forwarded-User")
+        }
+        if ["authorization", "host", "cookie"].contains(header) {
+            field?.mistake("expected a field that clients do not use themselves, as in X-Forwarded-User")
+        }
+        var scopes: [String: Set<APIScope>] = [:]
+        for (name, list) in mapping.require("users", "who may do what")?.mapping()?.members ?? [] {
+            scopes[name] = Set(
+                list.oneOrMore().compactMap { item in
+                    guard let text = item.string() else { return nil }
+                    if let scope = APIScope(rawValue: text) { return scope }
+                    item.mistake("expected \(APIScope.allCases.map(\.rawValue).joined(separator: ", "))")
+                    return nil
+                }
+            )
+        }
+        return Configuration.SignOn(header: header, scopes: scopes)
     }
 
     /// Without `/` at its end.

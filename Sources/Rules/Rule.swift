@@ -55,7 +55,7 @@ package final class Rule: Sendable {
     package var mode: Mode { definition.mode }
     package var urgency: Urgency { definition.urgency }
     var match: RuleMatch { definition.match }
-    var signal: Signal? { definition.signal }
+    package var signal: Signal? { definition.signal }
     var drops: Bool { definition.drops }
     var texts: RuleTexts { definition.texts }
     var payload: RulePayload { definition.payload }

@@ -6,17 +6,28 @@ import Testing
 @Suite struct APITokenTests {
     private static let text = "0123456789abcdefABCDEF"
 
+    @Test func opensWithTheTokenItselfAlone() throws {
+        let token = try #require(APIToken(Self.text))
+        #expect(token.opens(Self.text))
+        for other in ["", "\(Self.text)x", String(Self.text.dropLast()), "\(Self.text) ", Self.text.lowercased()] {
+            #expect(!token.opens(other), "\(other)")
+        }
+    }
+
     @Test(arguments: ["Bearer \(text)", "bearer \(text)", "BEARER \(text)"])
-    func opensWithTheTokenItself(_ field: String) throws {
-        #expect(try #require(APIToken(Self.text)).opens([field]))
+    func credentialsStandBehindTheirScheme(_ field: String) {
+        #expect(head([field]).credentials("bearer") == Self.text)
     }
 
     @Test(arguments: [
-        [], ["\(text)"], ["Bearer"], ["Bearer "], ["Bearer \(text)x"], ["Bearer \(text.dropLast())"],
-        ["Basic \(text)"], ["Bearer \(text) "], ["Bearer \(text)", "Bearer \(text)"],
+        [], ["\(text)"], ["Bearer"], ["Bearer "], ["Basic \(text)"], ["Bearer \(text)", "Bearer \(text)"],
     ])
-    func staysShutOtherwise(_ fields: [String]) throws {
-        #expect(try !#require(APIToken(Self.text)).opens(fields))
+    func elsewhereThereAreNone(_ fields: [String]) {
+        #expect(head(fields).credentials("bearer") == nil)
+    }
+
+    private func head(_ fields: [String]) -> APIRequestHead {
+        APIRequestHead(method: "GET", target: "/", authorization: fields, peer: "")
     }
 
     @Test(arguments: ["", "short", "with a blank in its midst", "ünïcödé-is-no-header-text"])

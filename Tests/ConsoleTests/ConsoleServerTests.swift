@@ -1,6 +1,7 @@
 import Foundation
 import ListeningTestSupport
 import Logging
+import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
@@ -14,16 +15,79 @@ import Units
 struct ConsoleServerTests {
     private static let token = "0123456789abcdef0123456789"
 
-    private final class Backend: ConsoleBackend {
-        let calls = Mutex<[ConsoleCall]>([])
-
-        func answer(_ call: ConsoleCall) async -> ConsoleAnswer {
-            calls.withLock { $0.append(call) }
-            return call == .metrics ? .metrics([]) : ConsoleAnswer(body: "{\"call\":\(JSONText.quoted("\(call)"))}\n")
+    /// Knows a token for everything, one for reading, and whoever says `Nostr a`.
+    private struct Tokens: APIAuthenticator {
+        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
+            if head.credentials("nostr") == "bad" { throw APIProblem(401, "this proves nothing") }
+            if let key = head.credentials("nostr"), access == .owner { return .owner(key) }
+            return switch head.credentials("bearer") {
+            case ConsoleServerTests.token: .agent("all", Set(APIScope.allCases))
+            case "reader": .agent("reader", [.read])
+            default: nil
+            }
         }
     }
 
-    private let backend = Backend()
+    private final class Calls: Sendable {
+        let all = Mutex<[String]>([])
+        /// Of the endpoint that waits to be let go.
+        let entered = AsyncStream.makeStream(of: Void.self)
+        let released = AsyncStream.makeStream(of: Void.self)
+
+        func endpoint(
+            _ method: APIEndpoint.Method,
+            _ path: String,
+            for access: APIAccess,
+            _ parameters: [APIParameter] = [],
+            formerly former: [String] = [],
+            isProbe: Bool = false
+        ) -> APIEndpoint {
+            APIEndpoint(method, path, for: access, parameters, formerly: former, isProbe: isProbe) { call in
+                self.all.withLock { $0.append("\(method.rawValue) \(path)") }
+                let query = call.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
+                let words = [call.path("device"), query, String(buffer: call.body), call.field("x-thing") ?? ""]
+                let who =
+                    switch call.principal {
+                    case .agent(let name, _)?: name
+                    case .owner(let key)?: key
+                    case nil: "nobody"
+                    }
+                return ConsoleAnswer(body: "{\"who\":\"\(who)\",\"what\":\"\(words.joined(separator: "|"))\"}\n")
+            }
+        }
+
+        var endpoints: [APIEndpoint] {
+            [
+                endpoint(.get, "/healthz", for: .everybody, isProbe: true),
+                endpoint(.get, "/readyz", for: .everybody, isProbe: true),
+                endpoint(
+                    .get,
+                    "/v1/devices",
+                    for: .scope(.read),
+                    [.query("limit", .integer(1...9), "How many.")],
+                    formerly: ["/api/devices"]
+                ),
+                endpoint(
+                    .delete,
+                    "/v1/devices/{device}",
+                    for: .scope(.operate),
+                    [.path("device", .integer(1...9), "A number."), .header("x-thing", .text(3), "A thing.")]
+                ),
+                endpoint(.post, "/v1/reload", for: .scope(.operate), formerly: ["/api/reload"]),
+                endpoint(.get, "/v1/me", for: .owner),
+                APIEndpoint(.get, "/v1/me/slow", for: .owner) { _ in
+                    self.entered.continuation.yield()
+                    for await _ in self.released.stream { break }
+                    return ConsoleAnswer(body: "{}")
+                },
+                APIEndpoint(.get, "/v1/broken", for: .scope(.read)) { _ in throw Broken() },
+            ]
+        }
+    }
+
+    private struct Broken: Error {}
+
+    private let calls = Calls()
 
     private static func configuration(
         _ change: (inout ConsoleConfiguration) -> Void = { _ in }
@@ -38,11 +102,10 @@ struct ConsoleServerTests {
         _ configuration: ConsoleConfiguration = configuration(),
         _ body: (Int) async throws -> Void
     ) async throws {
-        let token = try #require(APIToken(Self.token))
         let server = ConsoleServer(
             configuration: configuration,
-            token: { token },
-            backend: backend,
+            authenticator: Tokens(),
+            endpoints: calls.endpoints,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { 1_000 },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -71,38 +134,109 @@ struct ConsoleServerTests {
         return await connection.rest()
     }
 
-    @Test func healthIsForEverybodyAndTheRestTakesTheToken() async throws {
+    @Test func whatIsForEverybodyIsAndTheRestTakesAToken() async throws {
         try await run { port in
             #expect(try await ask(port, "GET /healthz").hasPrefix("HTTP/1.1 200 "))
-            #expect(try await ask(port, "GET /readyz").contains("readiness(withDetails: false)"))
-            #expect(try await ask(port, "GET /readyz", token: Self.token).contains("readiness(withDetails: true)"))
-            for line in ["GET /metrics", "GET /api/devices", "POST /api/reload", "GET /api/nothing", "PUT /api/reload"]
-            {
+            #expect(try await ask(port, "GET /readyz").contains("\"who\":\"nobody\""))
+            #expect(try await ask(port, "GET /readyz", token: Self.token).contains("\"who\":\"all\""))
+            for line in [
+                "GET /v1/devices", "POST /v1/reload", "GET /v1/nothing", "PUT /v1/reload", "GET /api/devices",
+                "GET /api/nothing", "GET /v1/me", "DELETE /v1/devices/1", "GET /v1/devices?limit=none",
+            ] {
                 for token in [nil, "x" + Self.token, ""] {
                     let answer = try await ask(port, line, token: token)
                     #expect(answer.hasPrefix("HTTP/1.1 401 "), "\(line)")
                     #expect(answer.lowercased().contains("www-authenticate: bearer"))
-                    #expect(answer.contains("\r\n\r\n{\"error\":\"expected the header Authorization"))
+                    #expect(answer.contains("expected the header Authorization"))
                 }
             }
-            #expect(try await ask(port, "POST /api/reload", token: Self.token).contains("{\"call\":\"reload\"}"))
-            #expect(try await ask(port, "GET /api/nothing", token: Self.token).hasPrefix("HTTP/1.1 404 "))
-            let wrong = try await ask(port, "PUT /api/reload", token: Self.token)
+            #expect(try await ask(port, "POST /v1/reload", token: Self.token).contains("\"who\":\"all\""))
+            #expect(try await ask(port, "GET /v1/nothing", token: Self.token).hasPrefix("HTTP/1.1 404 "))
+            let wrong = try await ask(port, "PUT /v1/reload", token: Self.token)
             #expect(wrong.hasPrefix("HTTP/1.1 405 ") && wrong.lowercased().contains("allow: post"))
         }
-        #expect(
-            backend.calls.withLock { $0 } == [
-                .health, .readiness(withDetails: false), .readiness(withDetails: true), .reload,
-            ]
-        )
+        #expect(calls.all.withLock { $0 } == ["GET /healthz", "GET /readyz", "GET /readyz", "POST /v1/reload"])
     }
 
-    @Test func metricsCanBeOpen() async throws {
-        try await run(Self.configuration { $0.openMetrics = true }) { port in
-            let answer = try await ask(port, "GET /metrics")
-            #expect(answer.hasPrefix("HTTP/1.1 200 "))
-            #expect(answer.lowercased().contains("content-type: text/plain; version=0.0.4; charset=utf-8"))
-            #expect(try await ask(port, "GET /api/devices").hasPrefix("HTTP/1.1 401 "))
+    @Test func aScopeOpensWhatItIsFor() async throws {
+        try await run { port in
+            #expect(try await ask(port, "GET /v1/devices", token: "reader").hasPrefix("HTTP/1.1 200 "))
+            for line in ["POST /v1/reload", "POST /api/reload", "DELETE /v1/devices/7"] {
+                let refused = try await ask(port, line, token: "reader")
+                #expect(refused.hasPrefix("HTTP/1.1 403 ") && refused.contains("operate"), "\(line)")
+            }
+            #expect(try await ask(port, "GET /v1/me", token: Self.token).hasPrefix("HTTP/1.1 403 "))
+            let own = try await ask(port, "GET /v1/me", "Authorization: Nostr abc\r\n")
+            #expect(own.hasPrefix("HTTP/1.1 200 ") && own.contains("\"who\":\"abc\""))
+            #expect(try await ask(port, "GET /v1/me", "Authorization: Nostr bad\r\n").contains("this proves nothing"))
+            #expect(try await ask(port, "GET /v1/devices", "Authorization: Nostr abc\r\n").hasPrefix("HTTP/1.1 401 "))
+        }
+        #expect(calls.all.withLock { $0 } == ["GET /v1/devices", "GET /v1/me"])
+    }
+
+    @Test func parametersAreJudgedByTheTable() async throws {
+        try await run { port in
+            let good = try await ask(
+                port,
+                "DELETE /v1/devices/7",
+                token: Self.token,
+                "X-Thing: abc\r\nContent-Length: 2\r\n",
+                "hi"
+            )
+            #expect(good.contains("\"what\":\"7||hi|abc\""))
+            let refusals: [(line: String, status: Int, words: String)] = [
+                ("GET /v1/devices?limit=10", 400, "limit: expected a number from 1 to 9"),
+                ("GET /v1/devices?limti=1", 400, "limti: expected limit"),
+                ("GET /v1/devices?limit=1&limit=2", 400, "each parameter once"),
+                ("DELETE /v1/devices/x", 404, "device: expected a number"),
+                ("DELETE /v1/devices/7?x=1", 400, "x: expected no parameters"),
+                ("GET /api/devices?limit=10", 400, "limit: expected a number from 1 to 9"),
+            ]
+            for refusal in refusals {
+                let answer = try await ask(port, refusal.line, token: Self.token)
+                let isAsExpected = answer.hasPrefix("HTTP/1.1 \(refusal.status) ") && answer.contains(refusal.words)
+                #expect(isAsExpected, "\(refusal.line): \(answer)")
+            }
+            let thing = try await ask(port, "DELETE /v1/devices/7", token: Self.token, "X-Thing: abcd\r\n")
+            #expect(thing.hasPrefix("HTTP/1.1 400 ") && thing.contains("x-thing: expected"))
+            // As it was before there were versions.
+            #expect(try await ask(port, "GET /api/devices?x=1&limit=2", token: Self.token).contains("limit=2&x=1"))
+        }
+    }
+
+    @Test func errorsAreProblemsAndFormerPathsKeepTheirs() async throws {
+        try await run { port in
+            let answer = try await ask(port, "GET /v1/nothing", token: Self.token, "X-Request-Id: my-1\r\n")
+            let parts = answer.split(separator: "\r\n\r\n")
+            #expect(answer.lowercased().contains("content-type: application/problem+json"))
+            #expect(answer.lowercased().contains("x-request-id: my-1"))
+            let problem = try #require(
+                JSONSerialization.jsonObject(with: Data((parts.last ?? "").utf8)) as? [String: Any]
+            )
+            #expect(problem["status"] as? Int == 404 && problem["title"] as? String == "Not Found")
+            #expect(problem["request_id"] as? String == "my-1" && problem["type"] as? String == "about:blank")
+            let former = try await ask(port, "GET /api/nothing", token: Self.token)
+            #expect(former.contains("\r\n\r\n{\"error\":\"expected ") && !former.contains("problem"))
+            let odd = try await ask(port, "GET /v1/nothing", token: Self.token, "X-Request-Id: a b\"\r\n")
+            #expect(!odd.contains("a b\"") && odd.lowercased().contains("x-request-id: "))
+            let broken = try await ask(port, "GET /v1/broken", token: Self.token)
+            #expect(broken.hasPrefix("HTTP/1.1 500 ") && !broken.contains("Broken"))
+        }
+    }
+
+    @Test func whatTheClientHasIsNotSentAgain() async throws {
+        try await run { port in
+            let first = try await ask(port, "GET /v1/devices", token: Self.token)
+            let line = try #require(first.split(separator: "\r\n").first { $0.lowercased().hasPrefix("etag: ") })
+            let tag = line.dropFirst(6)
+            for value in [String(tag), "\"x\", W/\(tag)", "*"] {
+                let again = try await ask(port, "GET /v1/devices", token: Self.token, "If-None-Match: \(value)\r\n")
+                #expect(again.hasPrefix("HTTP/1.1 304 ") && again.hasSuffix("\r\n\r\n") && again.contains(tag))
+            }
+            let other = try await ask(port, "GET /v1/devices?limit=1", token: Self.token, "If-None-Match: \(tag)\r\n")
+            #expect(other.hasPrefix("HTTP/1.1 200 "))
+            // Whoever may not see it does not learn whether it changed.
+            #expect(try await ask(port, "GET /v1/devices", "If-None-Match: \(tag)\r\n").hasPrefix("HTTP/1.1 401 "))
         }
     }
 
@@ -113,26 +247,87 @@ struct ConsoleServerTests {
         }
     }
 
+    /// A page of another site gets nothing that its browser would let it read, and no leave to send what needs one.
+    @Test func otherSitesGetNoLeave() async throws {
+        try await run { port in
+            let origin = "Origin: https://evil.example\r\n"
+            for line in ["GET /v1/devices", "GET /healthz"] {
+                let answer = try await ask(port, line, token: Self.token, origin)
+                #expect(!answer.lowercased().contains("access-control-allow"))
+            }
+            let asked = try await ask(
+                port,
+                "OPTIONS /v1/devices/7",
+                origin + "Access-Control-Request-Method: DELETE\r\nAccess-Control-Request-Headers: authorization\r\n"
+            )
+            #expect(asked.hasPrefix("HTTP/1.1 401 ") && !asked.lowercased().contains("access-control-allow"))
+        }
+        #expect(calls.all.withLock { $0 }.count == 2)
+    }
+
+    /// Web clients of users are such pages; what they send is signed for one request, and no browser adds it by itself.
+    @Test func ownersAskFromAnyPage() async throws {
+        try await run { port in
+            let origin = "Origin: https://client.example\r\n"
+            for field in ["Authorization: Nostr abc\r\n", "Authorization: Nostr bad\r\n", ""] {
+                let answer = try await ask(port, "GET /v1/me", origin + field).lowercased()
+                #expect(answer.contains("access-control-allow-origin: *"))
+                #expect(!answer.contains("access-control-allow-credentials"))
+            }
+            let asked = try await ask(port, "OPTIONS /v1/me", origin + "Access-Control-Request-Method: GET\r\n")
+            #expect(
+                asked.hasPrefix("HTTP/1.1 204 ") && asked.lowercased().contains("access-control-allow-headers: auth")
+            )
+            #expect(asked.contains("GET, HEAD"))
+        }
+        #expect(calls.all.withLock { $0 } == ["GET /v1/me"])
+    }
+
     @Test func strangersAreSlowedDownAndTheTokenIsNot() async throws {
         try await run(Self.configuration { $0.limits.strangersBurst = 2 }) { port in
-            for _ in 0..<2 { #expect(try await ask(port, "GET /metrics").hasPrefix("HTTP/1.1 401 ")) }
-            let refused = try await ask(port, "GET /api/devices", token: "wrong-wrong-wrong")
+            for _ in 0..<2 { #expect(try await ask(port, "GET /v1/devices").hasPrefix("HTTP/1.1 401 ")) }
+            let refused = try await ask(port, "GET /v1/devices", token: "wrong-wrong-wrong")
             #expect(refused.hasPrefix("HTTP/1.1 429 ") && refused.lowercased().contains("retry-after: 1"))
+            // A proof is not even looked at.
+            #expect(try await ask(port, "GET /v1/me", "Authorization: Nostr abc\r\n").hasPrefix("HTTP/1.1 429 "))
             #expect(try await ask(port, "GET /healthz", token: Self.token).hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
+    @Test func usersLeavePlacesForOperators() async throws {
+        try await run(Self.configuration { $0.limits.callsAtATime = 2 }) { port in
+            let first = try await RawConnection(port: port)
+            await first.send("GET /v1/me/slow HTTP/1.1\r\nHost: a\r\nAuthorization: Nostr abc\r\n\r\n")
+            for await _ in calls.entered.stream { break }
+            let second = try await ask(port, "GET /v1/me", "Authorization: Nostr abc\r\n")
+            #expect(second.hasPrefix("HTTP/1.1 503 ") && second.lowercased().contains("retry-after: 1"))
+            #expect(try await ask(port, "GET /v1/devices", token: Self.token).hasPrefix("HTTP/1.1 200 "))
+            calls.released.continuation.yield()
+            #expect(try await first.status() == 200)
+            await first.close()
+        }
+    }
+
+    @Test func aTokenHasALimitToo() async throws {
+        try await run(Self.configuration { $0.limits.principalBurst = 2 }) { port in
+            for _ in 0..<2 { #expect(try await ask(port, "GET /v1/devices", token: "reader").contains("200 OK")) }
+            let refused = try await ask(port, "GET /v1/devices", token: "reader")
+            #expect(refused.hasPrefix("HTTP/1.1 429 ") && refused.lowercased().contains("retry-after: 1"))
+            #expect(try await ask(port, "GET /v1/devices", token: Self.token).contains("200 OK"))
         }
     }
 
     @Test func whatWatchesUsIsAnsweredWhateverStrangersDo() async throws {
         try await run(Self.configuration { $0.limits.strangersBurst = 2 }) { port in
-            for _ in 0..<3 { _ = try await ask(port, "GET /api/devices", token: "wrong-wrong-wrong") }
-            #expect(try await ask(port, "GET /metrics").hasPrefix("HTTP/1.1 429 "))
+            for _ in 0..<3 { _ = try await ask(port, "GET /v1/devices", token: "wrong-wrong-wrong") }
+            #expect(try await ask(port, "GET /v1/devices").hasPrefix("HTTP/1.1 429 "))
             for line in ["GET /healthz", "HEAD /healthz", "GET /readyz", "HEAD /readyz?from=proxy"] {
                 for _ in 0..<5 { #expect(try await ask(port, line).hasPrefix("HTTP/1.1 200 "), "\(line)") }
             }
             #expect(try await ask(port, "GET /healthz", token: "wrong-wrong-wrong").hasPrefix("HTTP/1.1 200 "))
             // It would tell whether a token is right, as often as anybody likes.
             #expect(try await ask(port, "GET /readyz", token: "wrong-wrong-wrong").hasPrefix("HTTP/1.1 429 "))
-            #expect(try await ask(port, "GET /readyz", token: Self.token).contains("withDetails: true"))
+            #expect(try await ask(port, "GET /readyz", token: Self.token).contains("\"who\":\"all\""))
         }
     }
 
@@ -156,23 +351,23 @@ struct ConsoleServerTests {
             await slow.send("GET /healthz HTTP/1.1\r\nHost:")
             #expect(await !slow.rest().hasPrefix("HTTP/1.1 200 "))
             let body = try await RawConnection(port: port)
-            await body.send("POST /api/reload HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nfive!")
+            await body.send("POST /v1/reload HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nfive!")
             #expect(await !body.rest().hasPrefix("HTTP/1.1 200 "))
         }
-        #expect(backend.calls.withLock { $0 }.isEmpty)
+        #expect(calls.all.withLock { $0 }.isEmpty)
     }
 
     @Test func tooLongABodyEndsTheConnection() async throws {
         try await run(Self.configuration { $0.limits.bodyBytes = ByteCount(10) }) { port in
             let answer = try await ask(
                 port,
-                "POST /api/reload",
+                "POST /v1/reload",
                 token: Self.token,
                 "Content-Length: 11\r\n",
                 "hello world"
             )
             #expect(!answer.hasPrefix("HTTP/1.1 200 "))
         }
-        #expect(backend.calls.withLock { $0 }.isEmpty)
+        #expect(calls.all.withLock { $0 }.isEmpty)
     }
 }

@@ -11,10 +11,8 @@ import Units
 /// Requests from outside for plugins, on a real server.
 @Suite(.timeLimit(.minutes(1)))
 struct InboundTests {
-    private final class Backend: ConsoleBackend {
+    private final class Backend: Sendable {
         let calls = Mutex<[InboundCall]>([])
-
-        func answer(_: ConsoleCall) async -> ConsoleAnswer { ConsoleAnswer(body: "{}") }
 
         func receive(_ call: InboundCall) async -> InboundReply? {
             calls.withLock { $0.append(call) }
@@ -22,6 +20,10 @@ struct InboundTests {
             if call.path == "/nothing" { return InboundReply(status: 204) }
             return InboundReply(status: 201, headers: [("x-one", "1")], body: Array("taken".utf8))
         }
+    }
+
+    private struct NobodyIsKnown: APIAuthenticator {
+        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? { nil }
     }
 
     private let backend = Backend()
@@ -36,11 +38,11 @@ struct InboundTests {
         var configuration = ConsoleConfiguration()
         configuration.port = 0
         configuration.inbound = inbound
-        let token = try #require(APIToken("0123456789abcdef0123456789"))
         let server = ConsoleServer(
             configuration: configuration,
-            token: { token },
-            backend: backend,
+            authenticator: NobodyIsKnown(),
+            endpoints: [],
+            receive: backend.receive,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { 1_000 },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -101,7 +103,7 @@ struct InboundTests {
             #expect(Set(answers.map { $0.split(separator: "\r\n").count }).count == 1)
             #expect(try await ask(port, "GET /plugins").hasPrefix("HTTP/1.1 404 "))
             // The API's own paths are as they were.
-            #expect(try await ask(port, "GET /pluginsx").contains("{\"error\""))
+            #expect(try await ask(port, "GET /pluginsx").contains("\"status\":404,\"detail\":"))
             #expect(try await ask(port, "GET /api/plugins").hasPrefix("HTTP/1.1 401 "))
         }
     }
@@ -146,11 +148,11 @@ struct InboundTests {
     @Test func withoutAPublicURLThereIsNothing() async throws {
         var configuration = ConsoleConfiguration()
         configuration.port = 0
-        let token = try #require(APIToken("0123456789abcdef0123456789"))
         let server = ConsoleServer(
             configuration: configuration,
-            token: { token },
-            backend: backend,
+            authenticator: NobodyIsKnown(),
+            endpoints: [],
+            receive: backend.receive,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { 1_000 },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

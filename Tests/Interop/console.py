@@ -31,17 +31,29 @@ class Console:
     def token(self) -> str:
         return self.token_file.read_text().strip()
 
-    def ask(self, path: str, method: str = "GET", token: str | None = "") -> tuple[int, str]:
+    def ask(
+        self,
+        path: str,
+        method: str = "GET",
+        token: str | None = "",
+        body: dict | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, str]:
         """Status and body; with the token unless it is another, or None."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method, data=data)
+        if data is not None:
+            request.add_header("content-type", "application/json")
         if token is not None:
             request.add_header("authorization", f"Bearer {token or self.token}")
+        for name, value in (headers or {}).items():
+            request.add_header(name, value)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as answer:
             return answer.code, answer.read().decode()
 
-    def json(self, path: str, method: str = "GET", token: str | None = "") -> tuple[int, dict]:
-        status, body = self.ask(path, method, token)
+    def json(self, path: str, method: str = "GET", token: str | None = "", **more) -> tuple[int, dict]:
+        status, body = self.ask(path, method, token, **more)
         return status, json.loads(body)

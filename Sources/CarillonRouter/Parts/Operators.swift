@@ -14,14 +14,14 @@ final class Operators: RouterPart {
     private struct State {
         var servers: [ConsoleServer] = []
         var address: SocketPath?
-        var port: Int?
     }
 
     private let socket: String
 
     private let api: Configuration.API?
-    private let token: ActiveAPIToken
-    private let console: RouterConsole
+    private let authenticator: RouterAuthenticator
+    private let listening: ListeningAPI
+    private let console: RouterAPI
     private let group: MultiThreadedEventLoopGroup
     private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
@@ -31,8 +31,9 @@ final class Operators: RouterPart {
     init(
         _ api: Configuration.API?,
         socket: String,
-        token: ActiveAPIToken,
-        console: RouterConsole,
+        authenticator: RouterAuthenticator,
+        port: ListeningAPI,
+        console: RouterAPI,
         group: MultiThreadedEventLoopGroup,
         counts: ListenerCounts,
         now: @escaping @Sendable () -> Timestamp,
@@ -40,7 +41,8 @@ final class Operators: RouterPart {
     ) {
         self.api = api
         self.socket = socket
-        self.token = token
+        self.authenticator = authenticator
+        listening = port
         self.console = console
         self.group = group
         self.counts = counts.api ?? LimitCounts()
@@ -49,15 +51,16 @@ final class Operators: RouterPart {
     }
 
     /// Where the API listens; nil before it does, and where there is none.
-    var port: Int? { state.withLock { $0.port } }
+    var port: Int? { listening.port }
 
     func prepare() async throws {
         await openSocket()
-        guard let api, let first = token.value else { return }
+        guard let api else { return }
         let server = ConsoleServer(
             configuration: api.console,
-            token: { [token] in token.value ?? first },
-            backend: console,
+            authenticator: authenticator,
+            endpoints: console.endpoints,
+            receive: console.receive,
             // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
             loop: group.next(),
             now: now,
@@ -66,10 +69,8 @@ final class Operators: RouterPart {
         )
         do {
             let port = try await server.start()
-            state.withLock { state in
-                state.servers.append(server)
-                state.port = port
-            }
+            state.withLock { $0.servers.append(server) }
+            listening.begin(at: port)
             logger.info("Taking operators' questions", metadata: ["address": "\(api.console.host):\(port)"])
         } catch {
             throw RouterError.cannotListen("api.listen", host: api.console.host, port: api.console.port, error)
@@ -82,7 +83,7 @@ final class Operators: RouterPart {
             let address = try AdminFolder(around: socket).prepare()
             let server = ConsoleServer(
                 socket: address.text,
-                backend: console,
+                endpoints: console.endpoints,
                 loop: group.next(),
                 now: now,
                 logger: logger
@@ -118,5 +119,28 @@ final class ActiveAPIToken: Sendable {
 
     func replace(by new: APIToken) {
         token.withLock { $0 = new }
+    }
+}
+
+/// Where the API listens, once it does, and under which URLs clients reach it.
+final class ListeningAPI: Sendable {
+    private let api: Configuration.API?
+    private let found = Mutex<Int?>(nil)
+
+    init(_ api: Configuration.API?) {
+        self.api = api
+    }
+
+    /// Nil before it listens, and where there is no API.
+    var port: Int? { found.withLock(\.self) }
+
+    func begin(at port: Int) { found.withLock { $0 = port } }
+
+    /// Without a public URL those of this machine. A request's own word on its host counts for nothing: another site
+    /// could pass a request on that was signed for it.
+    var urls: [String] {
+        guard let api, let port else { return [] }
+        if let url = api.console.inbound?.publicURL { return [url] }
+        return ["127.0.0.1", "localhost", "[::1]"].map { "http://\($0):\(port)" }
     }
 }

@@ -62,6 +62,6 @@ extension Configuration {
         return old.console.host == new.console.host
             && old.console.port == new.console.port && old.console.openMetrics == new.console.openMetrics
             && old.console.inbound?.publicURL == new.console.inbound?.publicURL
-            && old.trustedProxies == new.trustedProxies
+            && old.trustedProxies == new.trustedProxies && old.signOn == new.signOn
     }
 }

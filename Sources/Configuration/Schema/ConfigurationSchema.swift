@@ -177,7 +177,7 @@ enum APISchema {
                 (
                     "public_url",
                     SchemaParts.text(
-                        "The URL under which others reach the API's /plugins/, for plugins that take requests; none when left out.",
+                        "The URL under which others reach the API's /plugins/, for plugins that take requests, and its /v1/me, which signed requests name; none when left out.",
                         pattern: "^https?://[^?#]+$"
                     )
                 ),
@@ -185,6 +185,30 @@ enum APISchema {
                     "trusted_proxies",
                     SchemaParts.oneOrMore(
                         "Networks of proxies whose X-Forwarded-For counts there, as CIDR blocks; this machine when left out."
+                    )
+                ),
+                (
+                    "sign_on",
+                    SchemaParts.mapping(
+                        "Single sign-on by a proxy among trusted_proxies, which asks people who they are.",
+                        required: ["header", "users"],
+                        [
+                            (
+                                "header",
+                                SchemaParts.text(
+                                    "The header field in which the proxy names people, as in X-Forwarded-User."
+                                )
+                            ),
+                            (
+                                "users",
+                                [
+                                    "description":
+                                        "What each may do, by name: read, operate, send. * stands for everybody else.",
+                                    "type": "object",
+                                    "additionalProperties": SchemaParts.oneOrMore("One scope or a list of them."),
+                                ]
+                            ),
+                        ]
                     )
                 ),
             ]

@@ -43,6 +43,9 @@ package struct InboundCall: Sendable {
     }
 }
 
+/// Takes requests from outside to plugins. Called from any thread, many at a time.
+package typealias InboundReceiver = @Sendable (InboundCall) async -> InboundReply?
+
 /// What a plugin answers to an ``InboundCall``.
 package struct InboundReply: Sendable {
     package var status: Int

@@ -21,7 +21,7 @@ final class InboundHandler: Sendable {
 
     private let configuration: InboundConfiguration
     private let bodyTimeout: Duration
-    private let backend: any ConsoleBackend
+    private let receive: InboundReceiver
     private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
     private let rates: Mutex<Rates>
@@ -29,13 +29,13 @@ final class InboundHandler: Sendable {
     init(
         configuration: InboundConfiguration,
         bodyTimeout: Duration,
-        backend: any ConsoleBackend,
+        receive: @escaping InboundReceiver,
         counts: LimitCounts,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.bodyTimeout = bodyTimeout
-        self.backend = backend
+        self.receive = receive
         self.counts = counts
         self.now = now
         let limits = configuration.limits
@@ -70,7 +70,7 @@ final class InboundHandler: Sendable {
         if let pause = rejection(ofCallTo: [call.platform, call.app]) { return tooMany(pause) }
         call.headers = Self.headers(of: request)
         call.body = body
-        return await backend.receive(call).map(HTTPAnswer.init) ?? HTTPAnswer(status: .notFound)
+        return await receive(call).map(HTTPAnswer.init) ?? HTTPAnswer(status: .notFound)
     }
 
     /// Nil when it is longer than a plugin gets.

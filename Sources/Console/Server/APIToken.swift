@@ -16,12 +16,6 @@ package struct APIToken: Sendable, Concealed {
     /// A new one of 256 random bits, as text.
     package static func make(random: RandomBytes) -> String { Base64URL.encode(random(32)) }
 
-    /// Whether the values of an `Authorization` field bring it: `Bearer` and the token. Takes the same time wherever it
-    /// differs.
-    func opens(_ authorization: [String]) -> Bool {
-        guard authorization.count == 1, let value = authorization.first else { return false }
-        let parts = value.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return false }
-        return ConstantTime.areEqual(Array(parts[1].utf8), bytes)
-    }
+    /// Whether `credentials` are it. Takes the same time wherever they differ.
+    package func opens(_ credentials: String) -> Bool { ConstantTime.areEqual(Array(credentials.utf8), bytes) }
 }

@@ -6,9 +6,11 @@ package struct ConsoleConfiguration: Sendable {
     package var host = "127.0.0.1"
     /// The port to listen on; 0 lets the system choose.
     package var port = 7448
-    /// Whether metrics are shown to those without the token.
+    /// Whether metrics are shown to those without a token.
     package var openMetrics = false
     package var limits = Limits()
+    /// Whether to trust `X-Forwarded-For` from an address.
+    package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
     /// Where plugins are reached from outside; nil: nowhere.
     package var inbound: InboundConfiguration?
 
@@ -24,9 +26,13 @@ package struct ConsoleConfiguration: Sendable {
         package var strangersPerSecond = 5
         /// The same at once, before the rate counts.
         package var strangersBurst = 50
+        /// Requests of one token, or of one key that signs, a second, over time.
+        package var perPrincipalPerSecond = 200
+        /// The same at once, before the rate counts.
+        package var principalBurst = 2_000
         /// Calls in work at the same time; further ones get 503.
         package var callsAtATime = 16
-        /// The longest body that is read; a longer one ends the connection. No call needs one.
+        /// The longest body that is read; a longer one ends the connection.
         package var bodyBytes: ByteCount = .kibibytes(64)
         /// The longest request line and header.
         package var headerBytes: ByteCount = .kibibytes(16)

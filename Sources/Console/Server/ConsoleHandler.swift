@@ -1,3 +1,4 @@
+import Cipher
 import HTTPListening
 import HTTPTypes
 import HummingbirdCore
@@ -11,115 +12,306 @@ import Units
 final class ConsoleHandler: Sendable {
     private struct State {
         var strangers: RateTable<ClientAddress>
+        var principals: RateTable<APIPrincipal>
         var callsInWork = 0
+        var ownersInWork = 0
     }
 
     private let configuration: ConsoleConfiguration
-    /// Nil: whoever can connect may ask for everything.
-    private let token: (@Sendable () -> APIToken)?
-    private let backend: any ConsoleBackend
+    /// Nil: whoever can connect may ask for everything that is the operator's.
+    private let authenticator: (any APIAuthenticator)?
+    private let routes: RouteTable
     private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
     private let state: Mutex<State>
 
     init(
         configuration: ConsoleConfiguration,
-        token: (@Sendable () -> APIToken)?,
-        backend: any ConsoleBackend,
+        authenticator: (any APIAuthenticator)?,
+        routes: RouteTable,
         counts: LimitCounts,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
-        self.token = token
-        self.backend = backend
+        self.authenticator = authenticator
+        self.routes = routes
         self.counts = counts
         self.now = now
+        let limits = configuration.limits
         state = Mutex(
             State(
                 strangers: RateTable(
-                    burst: configuration.limits.strangersBurst,
-                    perSecond: Double(configuration.limits.strangersPerSecond),
+                    burst: limits.strangersBurst,
+                    perSecond: Double(limits.strangersPerSecond),
+                    capacity: 10_000
+                ),
+                principals: RateTable(
+                    burst: limits.principalBurst,
+                    perSecond: Double(limits.perPrincipalPerSecond),
                     capacity: 10_000
                 )
             )
         )
     }
 
-    func answer(_ request: Request, on channel: any Channel) async throws -> ConsoleAnswer {
+    func answer(_ request: Request, on channel: any Channel) async throws -> HTTPAnswer {
         let limits = configuration.limits
-        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodyTimeout, on: channel)
-        return await answer(
+        var body = ByteBuffer()
+        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodyTimeout, on: channel) {
+            part throws(RequestError) in
+            var part = part
+            body.writeBuffer(&part)
+        }
+        let (fields, host) = (request.headers, request.head.authority)
+        let head = APIRequestHead(
             method: request.method.rawValue,
             target: request.head.path ?? "",
-            authorization: request.headers[values: .authorization],
-            from: channel.remoteAddress?.ipAddress ?? ""
+            authorization: fields[values: .authorization],
+            fields: { name in
+                // What HTTP/1.1 says in a field of its own stands elsewhere here.
+                name == "host" ? host.map { [$0] } ?? [] : HTTPField.Name(name).map { fields[values: $0] } ?? []
+            },
+            peer: channel.remoteAddress?.ipAddress ?? "",
+            body: body
         )
+        return await answer(head)
     }
 
-    func answer(method: String, target: String, authorization: [String], from peer: String) async -> ConsoleAnswer {
-        let isTrusted = token?().opens(authorization) ?? true
-        let route = ConsoleRoute(method: method, target: target)
-        if !isTrusted, !Self.isProbe(route, authorization), let refusal = refusal(ofStranger: peer) { return refusal }
-        // Whoever has no token learns nothing of what there is.
-        guard isTrusted || !target.hasPrefix("/api") else { return Self.unauthorized }
-        let call: ConsoleCall
-        switch route {
-        case .call(.readiness): call = .readiness(withDetails: isTrusted)
-        case .call(let asked): call = asked
-        case .wrongMethod(let allow): return .wrongMethod(allow: allow)
-        case .unknown(let expected): return .failure(404, expected)
+    /// The answer to a request as it goes out, whatever it is.
+    func answer(_ head: APIRequestHead) async -> HTTPAnswer {
+        let isVersioned = head.target == "/v1" || head.target.hasPrefix("/v1/") || head.target.hasPrefix("/v1?")
+        let isFormerStyle = head.target.hasPrefix("/api")
+        let requestID = Self.requestID(head.fields("x-request-id"))
+        let methods = routes.methodsForOwners(at: head.target.prefix { $0 != "?" })
+        if let methods, head.method == "OPTIONS" { return Self.preflight(methods) }
+        var answer: ConsoleAnswer
+        do {
+            answer = try await self.answer(to: head, isVersioned: isVersioned)
+        } catch let problem as APIProblem {
+            answer = ConsoleAnswer(problem, requestID: requestID, isFormerStyle: isFormerStyle)
+        } catch {
+            // It may say more than may be passed on; the log has it.
+            let problem = APIProblem(500, "this could not be done; the router's log says why")
+            answer = ConsoleAnswer(problem, requestID: requestID, isFormerStyle: isFormerStyle)
         }
-        guard isTrusted || isOpen(call) else { return Self.unauthorized }
-        guard begin() else {
-            counts.refused(by: .work)
-            return .failure(503, "too many calls are in work: try again later")
+        if methods != nil { answer.fields.merge(Self.leave) { $1 } }
+        if answer.fields["cache-control"] == nil { answer.fields["cache-control"] = "no-store" }
+        guard isVersioned else { return HTTPAnswer(answer) }
+        answer.fields["x-request-id"] = requestID
+        answer.fields["x-content-type-options"] = "nosniff"
+        guard answer.status == 200, head.method == "GET" || head.method == "HEAD" else { return HTTPAnswer(answer) }
+        let tag = answer.entityTag
+        answer.fields["etag"] = tag
+        answer.fields["cache-control"] = "private, no-cache"
+        if head.fields("if-none-match").contains(where: { Self.names($0, tag) }) {
+            answer.status = 304
+            answer.body = ""
         }
-        defer { state.withLock { $0.callsInWork -= 1 } }
-        return await backend.answer(call)
+        return HTTPAnswer(answer)
     }
 
-    private static let unauthorized = ConsoleAnswer.failure(
-        401,
-        "expected the header Authorization: Bearer and the token in the file that api.token_file names"
-    )
+    private func answer(to head: APIRequestHead, isVersioned: Bool) async throws -> ConsoleAnswer {
+        let parts = head.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let match = routes.match(head.method, parts.first ?? "")
+        var access = APIAccess.everybody
+        if case .endpoint(let endpoint, _) = match { access = endpoint.access }
+        let principal = try identify(head, access, match)
+        // Whoever may ask nothing learns nothing of what there is.
+        let isSecluded = head.target.hasPrefix("/api") || isVersioned
+        switch match {
+        case .nothing where principal == nil && isSecluded, .wrongMethod where principal == nil && isSecluded:
+            throw Self.unauthorized(access)
+        case .nothing: throw APIProblem(404, "expected /healthz, /readyz, /metrics or a path of /v1/openapi.json")
+        case .wrongMethod(let allow): throw APIProblem.wrongMethod(allow: allow)
+        case .endpoint(let endpoint, let path):
+            if let principal, !principal.may(access) { throw Self.forbidden(access) }
+            guard principal?.may(access) ?? (access == .everybody) else { throw Self.unauthorized(access) }
+            let query = QueryString(parts.count > 1 ? parts[1] : "")
+            let call = APICall(
+                principal: principal,
+                path: path,
+                query: try Self.check(endpoint, path, query, head, isStrict: isVersioned),
+                fields: Self.fields(endpoint, head),
+                body: head.body
+            )
+            return try await work(for: access) { try await endpoint.answer(call) }
+        }
+    }
+
+    /// Who asks. Throws for those who ask too often.
+    private func identify(
+        _ head: APIRequestHead,
+        _ access: APIAccess,
+        _ match: RouteTable.Match
+    ) throws(APIProblem) -> APIPrincipal? {
+        guard let authenticator else { return .agent("this machine", Set(APIScope.allCases)) }
+        // An owner's proof costs a look at a signature, so that strangers' limits come first.
+        if access == .owner { try admit(stranger: head.peer, head) }
+        let principal = try authenticator.principal(of: head, for: access)
+        if let principal {
+            guard state.withLock({ $0.principals.take(principal, now: now()) }) else {
+                throw tooMany(state.withLock(\.principals.pause))
+            }
+        } else if access != .owner, !Self.isProbe(match, head) {
+            try admit(stranger: head.peer, head)
+        }
+        return principal
+    }
 
     /// What watches us asks for these, perhaps through the same proxy as everybody: no stranger may use up its share.
     /// They cost little. That readiness tells right tokens from wrong ones must not serve to try tokens out.
-    private static func isProbe(_ route: ConsoleRoute, _ authorization: [String]) -> Bool {
-        switch route {
-        case .call(.health): true
-        case .call(.readiness): authorization.isEmpty
-        default: false
-        }
+    private static func isProbe(_ match: RouteTable.Match, _ head: APIRequestHead) -> Bool {
+        guard case .endpoint(let endpoint, _) = match else { return false }
+        return endpoint.isProbe && (endpoint.path == "/healthz" || head.authorization.isEmpty)
     }
 
-    private func isOpen(_ call: ConsoleCall) -> Bool {
-        switch call {
-        case .health, .readiness: true
-        case .metrics: configuration.openMetrics
-        case .explain, .devices, .device, .removeDevice, .testDevice, .reload, .plugins, .status, .relays, .users,
-            .user, .accessRules, .decide, .logs, .setLog, .queue, .queued, .retryQueue, .dropQueue, .statistics:
-            false
-        }
-    }
-
-    private func refusal(ofStranger peer: String) -> ConsoleAnswer? {
-        guard let address = ClientAddress(peer: peer, forwardedFor: [], isTrustedProxy: { _ in false }) else {
-            return nil
-        }
+    private func admit(stranger peer: String, _ head: APIRequestHead) throws(APIProblem) {
+        let forwarded = head.fields("x-forwarded-for")
+        let client =
+            ClientAddress(peer: peer, forwardedFor: forwarded, isTrustedProxy: configuration.isTrustedProxy)
+            // A proxy that names nobody stands for one client.
+            ?? ClientAddress(peer)
+        guard let client else { return }
         let (isAdmitted, pause) = state.withLock { state in
-            (state.strangers.take(address, now: now()), state.strangers.pause)
+            (state.strangers.take(client, now: now()), state.strangers.pause)
         }
-        guard !isAdmitted else { return nil }
-        counts.refused(by: .requests)
-        return .tooMany(retryAfter: pause)
+        if !isAdmitted { throw tooMany(pause) }
     }
 
-    private func begin() -> Bool {
-        state.withLock { state in
-            guard state.callsInWork < configuration.limits.callsAtATime else { return false }
+    private func tooMany(_ pause: Duration) -> APIProblem {
+        counts.refused(by: .requests)
+        return APIProblem(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
+    }
+
+    /// However many users ask, half of the places are left for operators.
+    private func work(for access: APIAccess, _ body: () async throws -> ConsoleAnswer) async throws -> ConsoleAnswer {
+        let limit = configuration.limits.callsAtATime
+        let owners = access == .owner ? 1 : 0
+        let isAdmitted = state.withLock { state in
+            guard state.callsInWork < limit, state.ownersInWork + owners <= max(1, limit / 2) else { return false }
             state.callsInWork += 1
+            state.ownersInWork += owners
             return true
         }
+        guard isAdmitted else {
+            counts.refused(by: .work)
+            throw APIProblem(503, "too many calls are in work: try again later", retryAfter: 1)
+        }
+        defer {
+            state.withLock { state in
+                state.callsInWork -= 1
+                state.ownersInWork -= owners
+            }
+        }
+        return try await body()
+    }
+
+    // MARK: Parameters
+
+    /// The parameters of the query. Before there were versions, ones that nobody knows were overlooked.
+    private static func check(
+        _ endpoint: APIEndpoint,
+        _ path: [String: String],
+        _ query: QueryString,
+        _ head: APIRequestHead,
+        isStrict: Bool
+    ) throws(APIProblem) -> [String: String] {
+        if isStrict, query.isUnclear {
+            throw APIProblem(400, "the query: expected each parameter once, percent-encoded UTF-8")
+        }
+        for parameter in endpoint.parameters {
+            let text =
+                switch parameter.place {
+                case .path: path[parameter.name]
+                case .query: query.parameters[parameter.name]
+                case .header: head.fields(parameter.name).first
+                }
+            guard let text else {
+                if parameter.isRequired, parameter.place == .query {
+                    throw APIProblem(400, "\(parameter.name): expected \(parameter.summary)")
+                }
+                continue
+            }
+            if let expected = parameter.expectation(insteadOf: text) {
+                throw APIProblem(parameter.place == .path ? 404 : 400, "\(parameter.name): expected \(expected)")
+            }
+        }
+        let known = endpoint.parameters.filter { $0.place == .query }.map(\.name)
+        if isStrict, let unknown = query.parameters.keys.sorted().first(where: { !known.contains($0) }) {
+            let names = known.isEmpty ? "no parameters" : known.sorted().joined(separator: ", ")
+            throw APIProblem(400, "\(unknown.prefix(40)): expected \(names)")
+        }
+        return query.parameters
+    }
+
+    private static func fields(_ endpoint: APIEndpoint, _ head: APIRequestHead) -> [String: String] {
+        var fields: [String: String] = [:]
+        for parameter in endpoint.parameters where parameter.place == .header {
+            fields[parameter.name] = head.fields(parameter.name).first
+        }
+        return fields
+    }
+
+    // MARK: Answers
+
+    /// Pages of any site may ask for what is their visitor's: what proves who asks is signed for this one request, and
+    /// no browser adds it by itself.
+    private static let leave = [
+        "access-control-allow-origin": "*", "access-control-expose-headers": "etag, retry-after, x-request-id",
+    ]
+
+    private static func preflight(_ methods: [String]) -> HTTPAnswer {
+        var answer = ConsoleAnswer(status: 204, body: "")
+        answer.fields = leave
+        answer.fields["access-control-allow-methods"] = methods.joined(separator: ", ")
+        answer.fields["access-control-allow-headers"] = "authorization, content-type, if-none-match, x-request-id"
+        answer.fields["access-control-max-age"] = "600"
+        return HTTPAnswer(answer)
+    }
+
+    private static func unauthorized(_ access: APIAccess) -> APIProblem {
+        let expected =
+            access == .owner
+            ? "Nostr and an event of kind 27235 (NIP-98)"
+            : "Bearer and the token in the file that api.token_file names, or one of carillon tokens"
+        return APIProblem(401, "expected the header Authorization: \(expected)")
+    }
+
+    private static func forbidden(_ access: APIAccess) -> APIProblem {
+        guard case .scope(let scope) = access else {
+            return APIProblem(403, "this is for those who sign with their Nostr key (NIP-98), not for tokens")
+        }
+        return APIProblem(403, "whoever asks has not the scope \(scope.rawValue)")
+    }
+
+    /// The client's, where it is plain, else a new one.
+    private static func requestID(_ wanted: [String]) -> String {
+        if let id = wanted.first, (1...64).contains(id.utf8.count),
+            id.utf8.allSatisfy({ byte in
+                (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "-._".utf8.contains(byte)
+            })
+        {
+            return id
+        }
+        return Hex.encode(SecureRandom.bytes(12))
+    }
+
+    /// Whether an `If-None-Match` field names a tag.
+    private static func names(_ field: String, _ tag: String) -> Bool {
+        field.split(separator: ",").contains { part in
+            let part = part.drop { $0 == " " }
+            return part == "*" || part == tag || part == "W/\(tag)"
+        }
+    }
+}
+
+extension HTTPAnswer {
+    fileprivate init(_ answer: ConsoleAnswer) {
+        var fields = HTTPFields()
+        for (name, value) in answer.fields {
+            if let name = HTTPField.Name(name) { fields[name] = value }
+        }
+        if answer.status != 304, answer.status != 204 { fields[.contentType] = answer.contentType }
+        self.init(status: HTTPResponse.Status(code: answer.status), fields: fields, bytes: Array(answer.body.utf8))
     }
 }

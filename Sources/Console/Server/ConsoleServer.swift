@@ -15,16 +15,18 @@ package final class ConsoleServer: Sendable {
 
     /// - Parameters:
     ///   - configuration: Where to listen, and what a client may do.
-    ///   - token: Opens what is not public; called for each request.
-    ///   - backend: Answers calls.
+    ///   - authenticator: Tells who asks.
+    ///   - endpoints: All that there is.
+    ///   - receive: What a plugin answers to a request from outside; nil where there is none that takes one.
     ///   - loop: The event loop to run on; it stays the caller's.
     ///   - now: The wall clock.
     ///   - counts: Counts connections and refusals.
     ///   - logger: Logs connections, without addresses.
     package convenience init(
         configuration: ConsoleConfiguration,
-        token: @escaping @Sendable () -> APIToken,
-        backend: any ConsoleBackend,
+        authenticator: any APIAuthenticator,
+        endpoints: [APIEndpoint],
+        receive: @escaping InboundReceiver = { _ in nil },
         loop: any EventLoop,
         now: @escaping @Sendable () -> Timestamp,
         counts: LimitCounts = LimitCounts(),
@@ -32,8 +34,8 @@ package final class ConsoleServer: Sendable {
     ) {
         let handler = ConsoleHandler(
             configuration: configuration,
-            token: token,
-            backend: backend,
+            authenticator: authenticator,
+            routes: RouteTable(endpoints),
             counts: counts,
             now: now
         )
@@ -41,7 +43,7 @@ package final class ConsoleServer: Sendable {
             InboundHandler(
                 configuration: inbound,
                 bodyTimeout: configuration.limits.bodyTimeout,
-                backend: backend,
+                receive: receive,
                 counts: counts,
                 now: now
             )
@@ -53,7 +55,7 @@ package final class ConsoleServer: Sendable {
     /// A server on a socket in the file system, for whoever may open `socket`: no token is asked for.
     package convenience init(
         socket: String,
-        backend: any ConsoleBackend,
+        endpoints: [APIEndpoint],
         loop: any EventLoop,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
@@ -62,8 +64,8 @@ package final class ConsoleServer: Sendable {
         let counts = LimitCounts()
         let handler = ConsoleHandler(
             configuration: configuration,
-            token: nil,
-            backend: backend,
+            authenticator: nil,
+            routes: RouteTable(endpoints),
             counts: counts,
             now: now
         )
@@ -84,7 +86,7 @@ package final class ConsoleServer: Sendable {
             if let inbound, InboundCall.isMeant(by: $0.head.path ?? "") {
                 return try await inbound.answer($0, on: $1)
             }
-            return HTTPAnswer(try await handler.answer($0, on: $1))
+            return try await handler.answer($0, on: $1)
         }
     }
 
@@ -107,15 +109,5 @@ extension ConsoleConfiguration {
         )
         if let inbound { terms.isTrustedProxy = inbound.isTrustedProxy }
         return terms
-    }
-}
-
-extension HTTPAnswer {
-    fileprivate init(_ answer: ConsoleAnswer) {
-        var fields: HTTPFields = [.contentType: answer.contentType, .cacheControl: "no-store"]
-        if let retryAfter = answer.retryAfter { fields[.retryAfter] = String(retryAfter.seconds) }
-        if let allow = answer.allow { fields[.allow] = allow }
-        if answer.status == 401 { fields[.wwwAuthenticate] = "Bearer" }
-        self.init(status: HTTPResponse.Status(code: answer.status), fields: fields, body: answer.body)
     }
 }

@@ -60,6 +60,8 @@ package struct Kind: RawRepresentable, Hashable, Sendable {
     package static let clientAuthentication = Kind(22242)
     /// NIP-46.
     package static let remoteSigning = Kind(24133)
+    /// A signed HTTP request (NIP-98).
+    package static let httpAuthentication = Kind(27235)
     /// NIP-23: an article.
     package static let longFormContent = Kind(30023)
     /// The same as ``pushRegistration`` in the addressable range, so that public relays keep one per `d`.

@@ -22,11 +22,6 @@ package struct APIClient {
         package let description: String
     }
 
-    /// Why the router does not do something, in its words.
-    private struct Refusal: Decodable {
-        var error: String
-    }
-
     /// How the router is reached.
     private enum Way {
         /// By the socket for commands.
@@ -63,7 +58,7 @@ package struct APIClient {
         )
     }
 
-    /// The answer to a request for `target`, such as `/api/reload`; a refusal is an answer too.
+    /// The answer to a request for `target`, such as `/v1/reload`; a refusal is an answer too.
     ///
     /// Throws a `Failure` when none comes, and errors of the system.
     package func ask(_ method: String, _ target: String) async throws -> Answer {
@@ -96,23 +91,15 @@ package struct APIClient {
     /// The content of the answer to a POST of `target`. Throws an ``OperationFailure`` for a refusal, in the router's
     /// words, and where no router answers.
     package func change<Content: OperatorAnswer>(_ target: String) async throws -> Content {
-        let answer: Answer
+        try await change("POST", target)
+    }
+
+    /// The same by another method.
+    func change<Content: OperatorAnswer>(_ method: String, _ target: String) async throws -> Content {
         do {
-            answer = try await ask("POST", target)
+            return try await answer(method, target)
         } catch let failure as Failure {
             throw OperationFailure.unavailable(failure.description)
-        }
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        let body = Data(answer.body.utf8)
-        if answer.status == 200, let content = try? decoder.decode(Content.self, from: body) { return content }
-        let words =
-            (try? decoder.decode(Refusal.self, from: body))?.error
-            ?? "the router answered with status \(answer.status): is it of another version than this command?"
-        switch answer.status {
-        case 400: throw OperationFailure.invalid(words)
-        case 404: throw OperationFailure.unknown(words)
-        default: throw OperationFailure.unavailable(words)
         }
     }
 

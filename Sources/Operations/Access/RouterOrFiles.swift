@@ -58,7 +58,7 @@ struct RouterOrFiles {
 
 extension APIClient {
     private struct Refusal: Decodable {
-        var error: String
+        var detail: String
     }
 
     /// The content of the answer. Throws an ``OperationFailure`` with the router's words for a refusal, and a `Failure`
@@ -69,8 +69,9 @@ extension APIClient {
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         let body = Data(answer.body.utf8)
         if answer.status == 200, let content = try? decoder.decode(Content.self, from: body) { return content }
-        let words = (try? decoder.decode(Refusal.self, from: body))?.error
-        let text = words ?? "the router answered with status \(answer.status): is it of another version?"
+        let words = (try? decoder.decode(Refusal.self, from: body))?.detail
+        let text =
+            words ?? "the router answered with status \(answer.status): is it of another version than this command?"
         switch answer.status {
         case 400: throw OperationFailure.invalid(text)
         case 404: throw OperationFailure.unknown(text)

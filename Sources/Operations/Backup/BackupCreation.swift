@@ -189,6 +189,9 @@ package struct BackupCreation {
         var things: [String] = []
         if !options.withKey { things.append("the key \(configuration.keyFile) (--with-key): keep it elsewhere") }
         if !options.withConfiguration { things.append("configuration and rules (--with-config)") }
+        if FileManager.default.fileExists(atPath: TokenFile(configuration).path) {
+            things.append("the API's named tokens: carillon tokens create makes new ones")
+        }
         if !configuration.apps.isEmpty { things.append("the credentials of push services, which apps: names") }
         return things
     }

@@ -31,7 +31,8 @@ struct StrandedFiles {
             configuration.storePath, configuration.outboxPath, configuration.contextPath, configuration.tracePath,
         ]
         let files = databases.flatMap { path in ["", "-wal", "-shm"].map { path + $0 } }
-        add([configuration.storePath + "-lock"] + files, "store.path", configuration.storePlace, isWritten: true)
+        let others = ["-lock", "-tokens", "-tokens-lock"].map { configuration.storePath + $0 }
+        add(others + files, "store.path", configuration.storePlace, isWritten: true)
         if let secrets = configuration.registration.secretFile {
             let place = configuration.registration.secretFilePlace
             add([secrets], "registration.secret_file", place, isWritten: false)

@@ -48,12 +48,16 @@ package final class DeviceOperations: Sendable {
 
     /// Devices in the order of their numbers, beginning behind `previous`; `account`, as 64 hex digits or npub1…,
     /// narrows them down to one account's. Throws an ``OperationFailure``.
-    package func list(account: String? = nil, after previous: Int64? = nil) throws(OperationFailure) -> DeviceList {
+    package func list(
+        account: String? = nil,
+        after previous: Int64? = nil,
+        limit: Int = page
+    ) throws(OperationFailure) -> DeviceList {
         let key = try account.map { text throws(OperationFailure) in try OperatorWords.key(text, "account") }
         let listings = try attempt {
-            try registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: Self.page + 1)
+            try registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: limit + 1)
         }
-        let shown = Array(listings.prefix(Self.page))
+        let shown = Array(listings.prefix(limit))
         var list = DeviceList(
             devices: overviews(of: shown),
             next: listings.count > shown.count ? shown.last?.device.rawValue : nil
@@ -277,6 +281,12 @@ package final class DeviceOperations: Sendable {
             }
         }
         return held
+    }
+
+    /// What waits for a device's time, and why and until when, in words.
+    func heldGroups(of device: DeviceID) -> [(group: PaceForecast.Group, words: String)] {
+        guard let forecast = forecasts(of: [device])[device] else { return [] }
+        return forecast.groups.map { ($0, HoldWords.words($0, forecast.pace.quiet)) }
     }
 
     /// Whether more is known of an event than its history for one recipient.

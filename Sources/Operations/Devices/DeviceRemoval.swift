@@ -1,4 +1,3 @@
-import Foundation
 import RouterConfiguration
 
 /// Takes a device out of the registry: of a running router by its API, else on the files.
@@ -19,28 +18,8 @@ package struct DeviceRemoval {
                     "a router runs here, and its configuration has no API to ask it by: stop it, or add api:"
                 )
             }
-            return try await askRouter(device)
+            return try await APIClient(configuration: configuration).change("DELETE", "/v1/devices/\(device)")
         }
-    }
-
-    private func askRouter(_ device: Int64) async throws -> RemovedDevice {
-        struct Refusal: Decodable {
-            var error: String
-        }
-
-        let answer: APIClient.Answer
-        do {
-            answer = try await APIClient(configuration: configuration).ask("DELETE", "/api/devices/\(device)")
-        } catch let failure as APIClient.Failure {
-            throw OperationFailure.unavailable(failure.description)
-        }
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        let body = Data(answer.body.utf8)
-        if answer.status == 200, let removed = try? decoder.decode(RemovedDevice.self, from: body) { return removed }
-        let words = (try? decoder.decode(Refusal.self, from: body))?.error
-        let text = words ?? "the router answered with status \(answer.status)"
-        throw answer.status == 404 ? OperationFailure.unknown(text) : OperationFailure.unavailable(text)
     }
 }
 

@@ -51,7 +51,7 @@ package struct PluginOverview: OperatorAnswer, Equatable {
     /// Those of the router that runs on this configuration; nil where none does, or it has no API.
     package init?(ofRouterOn configuration: Configuration) async {
         let client = try? APIClient(configuration: configuration)
-        guard let answer = try? await client?.ask("GET", "/api/plugins"), answer.status == 200 else { return nil }
+        guard let answer = try? await client?.ask("GET", "/v1/plugins"), answer.status == 200 else { return nil }
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         guard let found = try? decoder.decode(Self.self, from: Data(answer.body.utf8)) else { return nil }

@@ -17,22 +17,22 @@ package struct QueueAccess {
 
     /// Throws an ``OperationFailure``, as all of these.
     package func list(_ parameters: [String: String]) async throws -> QueueList {
-        if let answer: QueueList = try await router.ask("GET", "/api/queue", parameters) { return answer }
+        if let answer: QueueList = try await router.ask("GET", "/v1/queue", parameters) { return answer }
         return try reading().list(parameters)
     }
 
     package func show(_ id: String) async throws -> QueueDetails {
         let name = id.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(["-"])) ?? ""
-        if let answer: QueueDetails = try await router.ask("GET", "/api/queue/\(name)", [:]) { return answer }
+        if let answer: QueueDetails = try await router.ask("GET", "/v1/queue/\(name)", [:]) { return answer }
         return try reading().show(id)
     }
 
     package func retry(_ parameters: [String: String]) async throws -> QueueRetry {
-        try await router.require("POST", "/api/queue/retry", parameters, toDo: "send pushes again")
+        try await router.require("POST", "/v1/queue/retry", parameters, toDo: "send pushes again")
     }
 
     package func drop(_ parameters: [String: String]) async throws -> QueueDropped {
-        if let answer: QueueDropped = try await router.ask("POST", "/api/queue/drop", parameters) { return answer }
+        if let answer: QueueDropped = try await router.ask("POST", "/v1/queue/drop", parameters) { return answer }
         let access = try router.files()
         guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
             return QueueDropped(dryRun: parameters["dry_run"] == "1")

@@ -95,7 +95,7 @@ package struct StatisticsAccess {
     /// Throws an ``OperationFailure``.
     package func report(_ parameters: [String: String]) async throws -> StatisticsReport {
         let router = RouterOrFiles(configuration: configuration)
-        if let answer: StatisticsReport = try await router.ask("GET", "/api/stats", parameters) { return answer }
+        if let answer: StatisticsReport = try await router.ask("GET", "/v1/stats", parameters) { return answer }
         let access = try OperatorAccess(configuration, for: .reading)
         guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
             throw OperationFailure.unavailable("there is no outbox yet: carillon serve makes it when it starts")

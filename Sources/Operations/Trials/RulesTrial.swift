@@ -155,6 +155,13 @@ package final class RulesTrial: Sendable {
     }
 
     private static func rules(_ order: TrialOrder, _ platforms: KnownPlatforms) throws(Diagnostics) -> RuleBook {
+        if let text = order.rulesText {
+            return try RuleBook(
+                files: [RulesFile(name: "rules", text: text)],
+                platforms: platforms.catalog,
+                blockChecks: platforms.blockChecks
+            )
+        }
         if order.rulesFiles.isEmpty, let configuration = order.configuration {
             return try configuration.loadRules(platforms)
         }
@@ -189,7 +196,7 @@ package final class RulesTrial: Sendable {
     private static func blocks(
         _ order: TrialOrder
     ) throws(TrialFailure) -> (String, [String: Configuration.PlatformBlock]) {
-        guard let configuration = order.configuration else { return (order.app, [:]) }
+        guard let configuration = order.configuration, !order.isWithoutBlocks else { return (order.app, [:]) }
         guard let app = configuration.apps[order.app] else {
             throw TrialFailure(
                 description: "--app: the configuration has no app '\(order.app)', only "

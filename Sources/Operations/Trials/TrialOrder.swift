@@ -8,6 +8,10 @@ package struct TrialOrder: Sendable {
     package var configuration: Configuration?
     /// Rules files to try in place of the configuration's.
     package var rulesFiles: [String] = []
+    /// The text of rules to try in place of all of these; they may name no files.
+    package var rulesText: String?
+    /// Whether the configuration's blocks are left out, and with them everything that is secret.
+    package var isWithoutBlocks = false
     /// Where plugins are, in place of the configuration's folders; absolute paths.
     package var pluginFolders: [String] = []
     /// None: those of the configuration's app, or else all that plugins serve.

@@ -43,7 +43,7 @@ package struct AccessDecision {
         let query = parameters.sorted { $0.key < $1.key }.filter { !$0.value.isEmpty }
             .map { "\($0.key)=\(PercentEncoding.encode($0.value))" }.joined(separator: "&")
         let folder = request.kind == .relay ? "relays" : "users"
-        return "/api/\(folder)/\(request.verb.rawValue)?\(query)"
+        return "/v1/\(folder)/\(request.verb.rawValue)?\(query)"
     }
 }
 

@@ -1,0 +1,120 @@
+import NIOCore
+
+/// A request to an endpoint, with parameters that are as the endpoint wants them.
+package struct APICall: Sendable {
+    /// Who asks; nil: a stranger, at an endpoint for everybody.
+    package let principal: APIPrincipal?
+    private let path: [String: String]
+    /// By name, as they were written.
+    package let query: [String: String]
+    /// The header fields that the endpoint names.
+    private let fields: [String: String]
+    package let body: ByteBuffer
+
+    package init(
+        principal: APIPrincipal?,
+        path: [String: String] = [:],
+        query: [String: String] = [:],
+        fields: [String: String] = [:],
+        body: ByteBuffer = ByteBuffer()
+    ) {
+        self.principal = principal
+        self.path = path
+        self.query = query
+        self.fields = fields
+        self.body = body
+    }
+
+    /// What stands in the path at that name; empty where there is no such name.
+    package func path(_ name: String) -> String { path[name] ?? "" }
+
+    package func field(_ name: String) -> String? { fields[name] }
+
+    /// The key of the account that signed the request, in hexadecimal digits. Throws where none did.
+    package var owner: String {
+        get throws(APIProblem) {
+            guard case .owner(let key)? = principal else { throw APIProblem(401, "expected a signed request") }
+            return key
+        }
+    }
+}
+
+/// Why the API does not do something (RFC 9457).
+package struct APIProblem: Error, Sendable, Equatable {
+    package let status: Int
+    /// What is wrong and what was expected.
+    package let detail: String
+    /// Further lists of sentences, by name.
+    package let lists: [String: [String]]
+    /// After how many seconds it may be tried again.
+    package let retryAfter: Int64?
+    /// The methods that there are, where it was the wrong one.
+    let allow: [String]?
+
+    package init(
+        _ status: Int,
+        _ detail: String,
+        lists: [String: [String]] = [:],
+        retryAfter: Int64? = nil
+    ) {
+        self.init(status, detail, lists: lists, retryAfter: retryAfter, allow: nil)
+    }
+
+    private init(_ status: Int, _ detail: String, lists: [String: [String]], retryAfter: Int64?, allow: [String]?) {
+        self.status = status
+        self.detail = detail
+        self.lists = lists
+        self.retryAfter = retryAfter
+        self.allow = allow
+    }
+
+    static func wrongMethod(allow methods: [String]) -> APIProblem {
+        let detail = "expected one of these methods here: \(methods.joined(separator: ", "))"
+        return APIProblem(405, detail, lists: [:], retryAfter: nil, allow: methods)
+    }
+}
+
+/// What a request carries by which it can be told who asks.
+package struct APIRequestHead: Sendable {
+    package let method: String
+    /// The path and the query, as they came.
+    package let target: String
+    /// The `Authorization` fields.
+    package let authorization: [String]
+    /// All fields of a name, in lower case.
+    package let fields: @Sendable (String) -> [String]
+    /// The address of whoever has the connection, which may be a proxy.
+    package let peer: String
+    package let body: ByteBuffer
+
+    package init(
+        method: String,
+        target: String,
+        authorization: [String],
+        fields: @escaping @Sendable (String) -> [String] = { _ in [] },
+        peer: String,
+        body: ByteBuffer = ByteBuffer()
+    ) {
+        self.method = method
+        self.target = target
+        self.authorization = authorization
+        self.fields = fields
+        self.peer = peer
+        self.body = body
+    }
+
+    /// What stands behind the scheme of the one `Authorization` field; nil where there is none of that scheme, or
+    /// several fields.
+    package func credentials(_ scheme: String) -> String? {
+        guard authorization.count == 1, let value = authorization.first else { return nil }
+        let parts = value.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == scheme else { return nil }
+        return String(parts[1])
+    }
+}
+
+/// Tells who asks. Called from any thread, for each request; must be quick.
+package protocol APIAuthenticator: Sendable {
+    /// Nil for a stranger. Throws an ``APIProblem`` that says why a request proves nothing.
+    func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal?
+}

@@ -1,0 +1,179 @@
+import Foundation
+import Rules
+
+/// The JSON Schema of an answer, found by decoding the type from a decoder that notes what it is asked for. So the API's
+/// description cannot tell of other members than the answers have.
+enum AnswerSchema {
+    static func of<Answer: Decodable>(_ type: Answer.Type) -> JSONTree {
+        // Nothing else can be wrong with a type of ours than that it decodes itself by hand; tests look at all of them.
+        (try? SchemaRecorder.record(type).schema) ?? ["type": "object"]
+    }
+
+    /// A name as answers spell it, by the encoder that writes them.
+    static func spelling(of name: String) -> String {
+        struct Key: CodingKey {
+            let stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+        struct Member: Encodable {
+            let name: String
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: Key.self)
+                try container.encode(0, forKey: Key(stringValue: name))
+            }
+        }
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        let written = (try? encoder.encode(Member(name: name))).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        return written.split(separator: "\"").dropFirst().first.map(String.init) ?? name
+    }
+}
+
+/// Hands out values of no meaning, and notes their types.
+private final class SchemaRecorder: Decoder {
+    struct NoValue: Error {}
+
+    let codingPath: [any CodingKey] = []
+    let userInfo: [CodingUserInfoKey: Any] = [:]
+    private var members: [(key: String, value: JSONTree)] = []
+    private var optional: Set<String> = []
+    private var element: JSONTree?
+    private var single: JSONTree?
+
+    /// A value of the type, and its schema.
+    static func record<Value: Decodable>(_ type: Value.Type) throws -> (value: Value, schema: JSONTree) {
+        if let dictionary = type as? any StringKeyed.Type, let value = dictionary.empty as? Value {
+            return (value, ["type": "object", "additionalProperties": try dictionary.schemaOfValues()])
+        }
+        if let choice = type as? any (CaseIterable & RawRepresentable).Type, let (value, names) = first(of: choice),
+            let value = value as? Value
+        {
+            return (value, ["type": "string", "enum": .texts(names)])
+        }
+        let recorder = SchemaRecorder()
+        let value = try Value(from: recorder)
+        return (value, recorder.schema)
+    }
+
+    private static func first<Choice: CaseIterable & RawRepresentable>(of type: Choice.Type) -> (Choice, [String])? {
+        guard let value = type.allCases.first, value.rawValue is String else { return nil }
+        return (value, type.allCases.compactMap { $0.rawValue as? String })
+    }
+
+    private var schema: JSONTree {
+        if let single { return single }
+        if let element { return ["type": "array", "items": element] }
+        let required = members.map(\.key).filter { !optional.contains($0) }
+        return .object(
+            [("type", "object")] + (required.isEmpty ? [] : [("required", .texts(required))]) + [
+                ("properties", .object(members))
+            ]
+        )
+    }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        KeyedDecodingContainer(Members<Key>(recorder: self))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer { Elements(recorder: self) }
+
+    func singleValueContainer() throws -> any SingleValueDecodingContainer { Single(recorder: self) }
+
+    /// What stands for a value that is no container; nil where the type has to decode itself.
+    private static func leaf<Value>(_ type: Value.Type) -> (value: Value, schema: JSONTree)? {
+        func found(_ value: Any, _ schema: JSONTree) -> (value: Value, schema: JSONTree)? {
+            (value as? Value).map { ($0, schema) }
+        }
+        return switch type {
+        case is String.Type: found("", ["type": "string"])
+        case is Bool.Type: found(false, ["type": "boolean"])
+        case is Double.Type: found(0.0, ["type": "number"])
+        case let number as any FixedWidthInteger.Type:
+            found(number.init(0), number.isSigned ? ["type": "integer"] : ["type": "integer", "minimum": 0])
+        default: nil
+        }
+    }
+
+    private static func value<Value: Decodable>(_ type: Value.Type) throws -> (value: Value, schema: JSONTree) {
+        try leaf(type) ?? record(type)
+    }
+
+    private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
+        let recorder: SchemaRecorder
+        var codingPath: [any CodingKey] { [] }
+        var allKeys: [Key] { [] }
+
+        /// Only what may be missing is asked about.
+        func contains(_ key: Key) -> Bool {
+            recorder.optional.insert(AnswerSchema.spelling(of: key.stringValue))
+            return true
+        }
+
+        func decodeNil(forKey key: Key) -> Bool { false }
+
+        func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+            let (value, schema) = try SchemaRecorder.value(type)
+            recorder.members.append((AnswerSchema.spelling(of: key.stringValue), schema))
+            return value
+        }
+
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type,
+            forKey key: Key
+        ) throws -> KeyedDecodingContainer<Nested> { throw NoValue() }
+        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { throw NoValue() }
+        func superDecoder() throws -> any Decoder { throw NoValue() }
+        func superDecoder(forKey key: Key) throws -> any Decoder { throw NoValue() }
+    }
+
+    private struct Elements: UnkeyedDecodingContainer {
+        let recorder: SchemaRecorder
+        var codingPath: [any CodingKey] { [] }
+        var count: Int? { 1 }
+        private(set) var currentIndex = 0
+        var isAtEnd: Bool { currentIndex > 0 }
+
+        init(recorder: SchemaRecorder) { self.recorder = recorder }
+
+        mutating func decodeNil() -> Bool { false }
+
+        mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            let (value, schema) = try SchemaRecorder.value(type)
+            recorder.element = schema
+            currentIndex += 1
+            return value
+        }
+
+        mutating func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type
+        ) throws -> KeyedDecodingContainer<Nested> { throw NoValue() }
+        mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw NoValue() }
+        mutating func superDecoder() throws -> any Decoder { throw NoValue() }
+    }
+
+    private struct Single: SingleValueDecodingContainer {
+        let recorder: SchemaRecorder
+        var codingPath: [any CodingKey] { [] }
+
+        func decodeNil() -> Bool { false }
+
+        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            let (value, schema) = try SchemaRecorder.value(type)
+            recorder.single = schema
+            return value
+        }
+    }
+}
+
+/// Dictionaries whose keys are an object's names.
+private protocol StringKeyed {
+    static var empty: any StringKeyed { get }
+    static func schemaOfValues() throws -> JSONTree
+}
+
+extension Dictionary: StringKeyed where Key == String, Value: Decodable {
+    fileprivate static var empty: any StringKeyed { Self() }
+    fileprivate static func schemaOfValues() throws -> JSONTree { AnswerSchema.of(Value.self) }
+}

@@ -1,0 +1,111 @@
+import Console
+import EventTrace
+import Rules
+
+/// Events and devices.
+struct DeviceAPI {
+    private static let number = APIParameter.path("device", .integer(1...Int64.max), "A device's number.")
+
+    let devices: DeviceOperations
+    let queue: QueueOperations
+    let trace: TraceStore?
+
+    var operations: [APIOperation] { [explain, list, show, remove, test, resend] }
+
+    private var explain: APIOperation {
+        .reading(
+            "/v1/events/{event}/explain",
+            .events,
+            "What became of an event: the decision of each stage, for each account and device.",
+            [
+                .path("event", .text(1_000), "64 hex digits, note1… or nevent1…."),
+                .query("recipient", .text(100), "Whose part; everybody's when left out. 64 hex digits or npub1…."),
+            ],
+            formerly: ["/api/explain/{event}"]
+        ) { [devices, trace] call in
+            trace?.flush()
+            return try devices.explain(call.path("event"), recipient: call.query["recipient"])
+        }
+    }
+
+    private var list: APIOperation {
+        .reading(
+            "/v1/devices",
+            .devices,
+            "Devices in the order of their numbers, and how pushes to them went.",
+            [
+                .query("account", .text(100), "Whose; everybody's when left out. 64 hex digits or npub1…."),
+                .query("after", .integer(0...Int64.max), "`next` of the answer before."),
+                .query("limit", .integer(1...Int64(DeviceOperations.page)), "How many at most; 1000."),
+            ],
+            formerly: ["/api/devices"]
+        ) { [devices] call in
+            try devices.list(
+                account: call.query["account"],
+                after: call.query["after"].flatMap { Int64($0) },
+                limit: call.query["limit"].flatMap { Int($0) } ?? DeviceOperations.page
+            )
+        }
+    }
+
+    private var show: APIOperation {
+        .reading(
+            "/v1/devices/{device}",
+            .devices,
+            "What is known of a device.",
+            [Self.number],
+            formerly: ["/api/devices/{device}"]
+        ) { [devices] call in try devices.show(call.device) }
+    }
+
+    private var remove: APIOperation {
+        .change(
+            .delete,
+            "/v1/devices/{device}",
+            .devices,
+            "Forgets a device until its app registers again.",
+            [Self.number],
+            formerly: ["/api/devices/{device}"]
+        ) { [devices] call in try devices.remove(call.device) }
+    }
+
+    private var test: APIOperation {
+        .report(
+            .post,
+            "/v1/devices/{device}/test",
+            for: .scope(.operate),
+            .devices,
+            "Pushes to a device at once, and answers with what the push service said.",
+            [
+                Self.number,
+                .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "The device's own when left out."),
+            ],
+            formerly: ["/api/devices/{device}/test"]
+        ) { [devices] call in try await devices.test(call.device, mode: call.query["mode"]) }
+    }
+
+    private var resend: APIOperation {
+        .report(
+            .post,
+            "/v1/devices/{device}/resend",
+            for: .scope(.operate),
+            .devices,
+            "Sends again what failed for good to a device, and makes due what waits for a later time.",
+            [Self.number, .query("dry_run", .flag, "Only say how many.")]
+        ) { [devices, queue] call in
+            let device = try call.device
+            _ = try await DiskWork.run { try devices.show(device) }
+            return try await queue.retry(call.query.merging(["device": "\(device)"]) { $1 })
+        }
+    }
+}
+
+extension APICall {
+    /// The device's number in the path.
+    fileprivate var device: Int64 {
+        get throws(OperationFailure) {
+            guard let number = Int64(path("device")) else { throw .unknown("device: expected a number") }
+            return number
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Console
+import Nostr
+import RateLimits
+import Registry
+import Rules
+import Synchronization
+import Units
+
+/// What accounts ask about themselves, signing with their keys (NIP-98).
+struct MeAPI {
+    private static let device = APIParameter.path("device", .text(16), "The id of one of your devices.")
+    private static let wishes: JSONTree = [
+        "type": "object", "additionalProperties": false,
+        "description": "As in the content of a registration; null takes a wish away.",
+        "properties": .object(
+            PreferenceChange.members.map { name in (key: name, value: [:] as JSONTree) }
+        ),
+    ]
+
+    private let own: OwnOperations
+    private let rates: OwnRates
+
+    init(own: OwnOperations, now: @escaping @Sendable () -> Timestamp) {
+        self.own = own
+        rates = OwnRates(now: now)
+    }
+
+    var operations: [APIOperation] { [report, test, change, remove] }
+
+    private var report: APIOperation {
+        .report(
+            .get,
+            "/v1/me",
+            for: .owner,
+            .me,
+            "What you registered and how it was understood; what applies, what became of your last events, and what waits."
+        ) { [own, rates] call in
+            let key = try call.key
+            try rates.admit(.looks, key)
+            return try await DiskWork.run { try own.report(of: key) }
+        }
+    }
+
+    private var test: APIOperation {
+        .report(
+            .post,
+            "/v1/me/devices/{device}/test",
+            for: .owner,
+            .me,
+            "Pushes to one of your devices at once, and answers with what the push service said.",
+            [
+                Self.device,
+                .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "The device's own when left out."),
+            ]
+        ) { [own, rates] call in
+            let key = try call.key
+            try rates.admit(.tests, key)
+            return try await own.test(call.path("device"), of: key, mode: call.query["mode"])
+        }
+    }
+
+    private var change: APIOperation {
+        .report(
+            .patch,
+            "/v1/me/devices/{device}",
+            for: .owner,
+            .me,
+            "Changes what one of your devices prefers, until its app registers it anew.",
+            [Self.device],
+            body: Self.wishes
+        ) { [own, rates] call in
+            let key = try call.key
+            try rates.admit(.changes, key)
+            let wishes = try RequestObject(call, members: PreferenceChange.members).object
+            return try await DiskWork.run { try own.change(call.path("device"), of: key, by: wishes) }
+        }
+    }
+
+    private var remove: APIOperation {
+        .report(
+            .delete,
+            "/v1/me/devices/{device}",
+            for: .owner,
+            .me,
+            "Forgets one of your devices until its app registers it anew.",
+            [Self.device]
+        ) { [own, rates] call in
+            let key = try call.key
+            try rates.admit(.changes, key)
+            return try await DiskWork.run { try own.remove(call.path("device"), of: key) }
+        }
+    }
+}
+
+extension APICall {
+    /// The account that signed the request.
+    fileprivate var key: PublicKey {
+        get throws(APIProblem) {
+            guard let key = PublicKey(hex: try owner) else { throw APIProblem(401, "expected a signed request") }
+            return key
+        }
+    }
+}
+
+/// How often an account may ask: keys cost nothing, but what is behind these does.
+private final class OwnRates: Sendable {
+    enum Kind: Hashable {
+        case looks, tests, changes
+    }
+
+    private struct Place: Hashable, Sendable {
+        let kind: Kind
+        let key: PublicKey
+    }
+
+    private struct State {
+        var often = RateTable<Place>(burst: 20, perSecond: 1, capacity: 20_000)
+        /// Each costs a push.
+        var seldom = RateTable<Place>(burst: 5, perSecond: 0.1, capacity: 20_000)
+    }
+
+    private let now: @Sendable () -> Timestamp
+    private let state = Mutex(State())
+
+    init(now: @escaping @Sendable () -> Timestamp) {
+        self.now = now
+    }
+
+    func admit(_ kind: Kind, _ key: PublicKey) throws(APIProblem) {
+        let place = Place(kind: kind, key: key)
+        let pause: Duration? = state.withLock { state in
+            if kind == .looks {
+                state.often.take(place, now: now()) ? nil : state.often.pause
+            } else {
+                state.seldom.take(place, now: now()) ? nil : state.seldom.pause
+            }
+        }
+        if let pause {
+            throw APIProblem(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import Console
+import Delivery
+import EventTrace
+import PluginHost
+import RouterConfiguration
+import Rules
+import Units
+import YAMLReading
+
+/// All that a running router's API does.
+package struct RouterAPI: Sendable {
+    package let operations: [APIOperation]
+    private let transports: ActiveTransports
+    /// Where clients reach the API; empty: nobody said.
+    private let publicURL: String
+
+    /// `trace` is nil where nothing is traced.
+    package init(
+        configuration: Configuration,
+        devices: DeviceOperations,
+        own: OwnOperations,
+        users: UserOperations,
+        logs: LogOperations,
+        queue: QueueOperations,
+        statistics: StatisticsOperations,
+        health: RouterHealth,
+        metrics: RouterMetrics,
+        plugins: PluginHost,
+        statusReader: StatusReader,
+        transports: ActiveTransports,
+        trace: TraceStore?,
+        rules: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
+        reload: @escaping @Sendable () async -> ReloadResult,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        let router = StatusAPI(
+            health: health,
+            metrics: metrics,
+            status: statusReader,
+            plugins: plugins,
+            logs: logs,
+            statistics: statistics,
+            hasOpenMetrics: configuration.api?.console.openMetrics ?? false,
+            reload: reload
+        )
+        let parts: [[APIOperation]] = [
+            router.operations, DeviceAPI(devices: devices, queue: queue, trace: trace).operations,
+            QueueAPI(queue: queue, trace: trace).operations,
+            AccessAPI(users: users, relays: statusReader).operations,
+            RulesAPI(plugins: plugins, inForce: rules).operations, MeAPI(own: own, now: now).operations,
+        ]
+        let operations = parts.flatMap(\.self)
+        publicURL = configuration.api?.console.inbound?.publicURL ?? ""
+        self.operations = operations + DescriptionAPI.operations(of: operations, url: publicURL)
+        self.transports = transports
+    }
+
+    package var endpoints: [APIEndpoint] { operations.map(\.endpoint) }
+
+    /// Takes a request from outside to its plugin.
+    package func receive(_ call: InboundCall) async -> InboundReply? {
+        let request = InboundRequest(
+            method: call.method,
+            path: call.path,
+            query: call.query,
+            headers: call.headers,
+            body: call.body
+        )
+        let queue = QueueName(platform: call.platform, app: call.app)
+        return await transports.current.receive(request, for: queue)
+            .map { InboundReply(status: Int($0.status), headers: $0.headers, body: $0.body) }
+    }
+}
+
+/// The API's description of itself.
+enum DescriptionAPI {
+    /// `operations` are all others.
+    static func operations(of operations: [APIOperation], url: String) -> [APIOperation] {
+        let own = [
+            APIOperation(
+                APIEndpoint(.get, "/v1/openapi.json", for: .everybody) { _ in ConsoleAnswer(body: "{}") },
+                .description,
+                "This description.",
+                .json(["type": "object"])
+            ),
+            APIOperation(
+                APIEndpoint(.get, "/v1/docs", for: .everybody) { _ in ConsoleAnswer(body: "") },
+                .description,
+                "The same as a page.",
+                .text("text/html; charset=utf-8")
+            ),
+        ]
+        let json = OpenAPIDocument(operations + own, url: url).json
+        let page = DescriptionPage(operations + own).html
+        return [
+            own[0].answering { ConsoleAnswer(body: json) },
+            own[1].answering {
+                var answer = ConsoleAnswer(body: page)
+                answer.contentType = "text/html; charset=utf-8"
+                answer.fields["content-security-policy"] = DescriptionPage.policy
+                return answer
+            },
+        ]
+    }
+}
+
+extension APIOperation {
+    /// The same with an answer that never changes.
+    fileprivate func answering(_ answer: @escaping @Sendable () -> ConsoleAnswer) -> APIOperation {
+        APIOperation(
+            APIEndpoint(endpoint.method, endpoint.path, for: endpoint.access) { _ in answer() },
+            group,
+            summary,
+            content
+        )
+    }
+}
+
+/// What came of reading the configuration anew.
+package enum ReloadResult: Sendable {
+    /// It is in force; `restart` are the keys of the file whose changes take a restart, `warnings` what is hardly
+    /// meant, `refused` the plugins that were not taken, and why.
+    case done(restart: [String], warnings: [Diagnostic], refused: [Diagnostic])
+    /// The old one stays in force, for these reasons.
+    case refused(Diagnostics)
+    /// Another reload is under way.
+    case busy
+}

@@ -1,0 +1,235 @@
+import Console
+import Foundation
+import JSON
+import NIOCore
+import Notifications
+import PluginHost
+import RouterConfiguration
+import Rules
+import Synchronization
+import Units
+import YAMLReading
+
+/// Rules: checked, tried on events, and the signals that they raise.
+struct RulesAPI {
+    private static let longest = 50_000
+    private static let rules: JSONTree = [
+        "type": "string", "maxLength": .number(Double(longest)),
+        "description": "Rules as YAML. They may name no files.",
+    ]
+
+    let plugins: PluginHost
+    let inForce: @Sendable () -> (configuration: Configuration, book: RuleBook)
+    /// Each trial loads the plugins, so that one at a time is enough.
+    private let gate = TrialGate()
+
+    init(
+        plugins: PluginHost,
+        inForce: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook)
+    ) {
+        self.plugins = plugins
+        self.inForce = inForce
+    }
+
+    var operations: [APIOperation] { [check, attempt, signals] }
+
+    private var check: APIOperation {
+        let body: JSONTree = [
+            "type": "object", "required": ["rules"], "additionalProperties": false,
+            "properties": ["rules": Self.rules],
+        ]
+        return .report(
+            .post,
+            "/v1/rules/check",
+            for: .scope(.read),
+            .rules,
+            "Names every mistake in rules, each with line and column.",
+            body: body
+        ) { [plugins] call in
+            let text = try RequestObject(call, members: ["rules"]).required("rules", atMost: Self.longest)
+            return try await DiskWork.run { RulesVerdict(text, KnownPlatforms(plugins)) }
+        }
+    }
+
+    private var attempt: APIOperation {
+        let body: JSONTree = [
+            "type": "object", "additionalProperties": false,
+            "properties": [
+                "rules": Self.rules,
+                "fixture": ["type": "string", "description": "An event that comes with Carillon, such as reply."],
+                "event": ["type": "object", "description": "An event, which need not be signed."],
+                "recipient": ["type": "string", "description": "64 hex digits or npub1…."],
+                "platforms": [
+                    "type": "array", "items": ["type": "string"], "maxItems": 20,
+                    "description": "All that plugins serve when left out.",
+                ],
+                "mode": ["type": "string", "enum": .texts(Mode.allCases.map(\.name))],
+                "language": ["type": "string"], "author": ["type": "string"], "followed": ["type": "boolean"],
+            ],
+        ]
+        return APIOperation(
+            APIEndpoint(.post, "/v1/rules/try", for: .scope(.read), body: APIBody()) { [gate, inForce] call in
+                let order = try TrialRequest(call)
+                return try await gate.run {
+                    try await ConsoleAnswer(body: order.report(inForce().configuration) + "\n")
+                }
+            },
+            .rules,
+            "The exact requests that an event would cause, by the rules in force or others, with made-up devices and keys.",
+            .json(
+                [
+                    "type": "object", "required": ["name", "kind", "event", "count", "wakes"],
+                    "properties": [
+                        "name": ["type": "string"], "kind": ["type": "integer"], "event": ["type": "string"],
+                        "count": ["type": "integer"], "wakes": ["type": "boolean"], "reason": ["type": "string"],
+                        "signal": ["type": "string"],
+                        "rule": [
+                            "type": "object", "required": ["name"],
+                            "properties": [
+                                "name": ["type": "string"], "file": ["type": "string"], "line": ["type": "integer"],
+                            ],
+                        ],
+                        "platforms": ["type": "object", "additionalProperties": ["type": "object"]],
+                    ],
+                ]
+            ),
+            body: body
+        )
+    }
+
+    private var signals: APIOperation {
+        APIOperation(
+            APIEndpoint(
+                .get,
+                "/v1/signals",
+                for: .scope(.read),
+                [.query("examples", .flag, "With the request that an example causes on each platform.")]
+            ) { [gate, inForce] call in
+                let (configuration, book) = inForce()
+                var catalogue = SignalCatalogue(book)
+                if ["true", "1"].contains(call.query["examples"]) {
+                    let empty = catalogue
+                    catalogue = try await gate.run { try await empty.withExamples(configuration) }
+                }
+                return ConsoleAnswer(body: catalogue.json + "\n")
+            },
+            .rules,
+            "The signals that events can raise, and the rules in force that raise them.",
+            .json(SignalCatalogue.schema)
+        )
+    }
+}
+
+/// What is wrong with rules.
+struct RulesVerdict: OperatorAnswer {
+    struct Mistake: Codable, Sendable {
+        /// From 1; 0 where it is about all of them.
+        var line: Int
+        var column: Int
+        var message: String
+    }
+
+    var isValid: Bool
+    var rules: Int
+    var mistakes: [Mistake]
+
+    init(_ text: String, _ platforms: KnownPlatforms) {
+        do {
+            let book = try RuleBook(
+                files: [RulesFile(name: "rules", text: text)],
+                platforms: platforms.catalog,
+                blockChecks: platforms.blockChecks
+            )
+            (isValid, rules, mistakes) = (true, book.rules.count, [])
+        } catch {
+            (isValid, rules) = (false, 0)
+            mistakes = error.all.map { Mistake(line: $0.line, column: $0.column, message: $0.message) }
+        }
+    }
+
+    var text: String { mistakes.map { "\($0.line):\($0.column): \($0.message)" }.joined(separator: "\n") }
+}
+
+/// What rules are to be tried on, from a request.
+private struct TrialRequest: Sendable {
+    private let order: TrialOrder
+    private let subject: TrialSubject
+
+    init(_ call: APICall) throws {
+        let object = try RequestObject(
+            call,
+            members: [
+                "rules", "fixture", "event", "recipient", "platforms", "mode", "language", "author", "followed",
+            ]
+        )
+        var order = TrialOrder()
+        order.isWithoutBlocks = true
+        order.rulesText = try object.text("rules")
+        order.recipient = try object.text("recipient")
+        order.platforms = try object.texts("platforms") ?? []
+        order.mode = try object.text("mode") ?? order.mode
+        order.language = try object.text("language")
+        order.authorName = try object.text("author")
+        order.isAuthorFollowed = try object.flag("followed") ?? false
+        self.order = order
+        switch (try object.text("fixture"), object.has("event")) {
+        case (let name?, false):
+            guard let fixture = try Fixture.all().first(where: { $0.name == name }) else {
+                throw APIProblem(400, "fixture: there is no such fixture; carillon rules fixtures lists them")
+            }
+            subject = TrialSubject(fixture)
+        case (nil, true):
+            do {
+                subject = try TrialSubject(event: try object.json("event"), name: "event")
+            } catch let failure as TrialFailure {
+                throw APIProblem(400, Self.words(failure))
+            }
+        default: throw APIProblem(400, "expected either fixture or event")
+        }
+    }
+
+    /// Throws an ``APIProblem``.
+    func report(_ configuration: Configuration) async throws -> String {
+        var order = order
+        order.configuration = configuration
+        do {
+            let trial = try await DiskWork.run { [order] in try RulesTrial(order, now: Timestamp.now()) }
+            do {
+                let report = try await trial.run(subject)
+                await trial.close()
+                return report.json
+            } catch {
+                await trial.close()
+                throw error
+            }
+        } catch let failure as TrialFailure {
+            throw APIProblem(400, Self.words(failure))
+        } catch let mistakes as Diagnostics {
+            throw APIProblem(
+                422,
+                "the rules have mistakes",
+                lists: ["mistakes": mistakes.all.map(\.description)]
+            )
+        }
+    }
+
+    /// Commands have options where the API has members.
+    private static func words(_ failure: TrialFailure) -> String { failure.description.replacing("--", with: "") }
+}
+
+/// Lets one trial in at a time.
+private final class TrialGate: Sendable {
+    private let isTaken = Mutex(false)
+
+    func run<Value>(_ body: () async throws -> Value) async throws -> Value {
+        let isFree = isTaken.withLock { isTaken in
+            defer { isTaken = true }
+            return !isTaken
+        }
+        guard isFree else {
+            throw APIProblem(503, "another trial is under way: try again in a moment", retryAfter: 1)
+        }
+        defer { isTaken.withLock { $0 = false } }
+        return try await body()
+    }
+}

@@ -1,0 +1,210 @@
+import Console
+import PluginHost
+import Rules
+import Units
+import YAMLReading
+
+/// How the router is doing: health, metrics, issues, plugins, counts, levels of the log; and reading its configuration
+/// anew.
+struct StatusAPI {
+    /// How long parts may take to show that they come round.
+    private static let patience: Duration = .seconds(5)
+
+    let health: RouterHealth
+    let metrics: RouterMetrics
+    let status: StatusReader
+    let plugins: PluginHost
+    let logs: LogOperations
+    let statistics: StatisticsOperations
+    let hasOpenMetrics: Bool
+    let reload: @Sendable () async -> ReloadResult
+
+    var operations: [APIOperation] {
+        [alive, ready, numbers, overview, issues, plugin, counts, levels, setLevel, readAnew]
+    }
+
+    // MARK: For machines that watch
+
+    private var alive: APIOperation {
+        APIOperation(
+            APIEndpoint(.get, "/healthz", for: .everybody, isProbe: true) { [health] _ in
+                let stuck = await health.stuck(within: Self.patience)
+                let parts = stuck.map(JSONText.quoted).joined(separator: ",")
+                return ConsoleAnswer(
+                    status: stuck.isEmpty ? 200 : 503,
+                    body: "{\"alive\":\(stuck.isEmpty),\"stuck\":[\(parts)]}\n"
+                )
+            },
+            .now,
+            "Whether the process works at all; 503 where a part is stuck.",
+            .json(
+                [
+                    "type": "object", "required": ["alive", "stuck"],
+                    "properties": [
+                        "alive": ["type": "boolean"], "stuck": ["type": "array", "items": ["type": "string"]],
+                    ],
+                ]
+            )
+        )
+    }
+
+    private var ready: APIOperation {
+        APIOperation(
+            APIEndpoint(.get, "/readyz", for: .everybody, isProbe: true) { [health] call in
+                let readiness = await health.readiness(within: Self.patience)
+                return readiness.answer(details: call.principal?.isAgent ?? false)
+            },
+            .now,
+            "Whether it can do all that it should, with reasons for those with a token; 503 where it cannot.",
+            .json(
+                [
+                    "type": "object", "required": ["ready", "not_ready"],
+                    "properties": [
+                        "ready": ["type": "boolean"],
+                        "not_ready": [
+                            "type": "array",
+                            "items": [
+                                "type": "object", "required": ["what"],
+                                "properties": ["what": ["type": "string"], "detail": ["type": "string"]],
+                            ],
+                        ],
+                    ],
+                ]
+            )
+        )
+    }
+
+    private var numbers: APIOperation {
+        APIOperation(
+            APIEndpoint(.get, "/metrics", for: hasOpenMetrics ? .everybody : .scope(.read)) { [metrics] _ in
+                .metrics(await metrics.families())
+            },
+            .now,
+            "Metrics for Prometheus.",
+            .text(Exposition.contentType)
+        )
+    }
+
+    // MARK: For operators
+
+    private var overview: APIOperation {
+        .report(
+            .get,
+            "/v1/status",
+            for: .scope(.read),
+            .now,
+            "How the router is doing, what is amiss, and what helps.",
+            formerly: ["/api/status"]
+        ) { [status] _ in await status.status(within: Self.patience) }
+    }
+
+    private var issues: APIOperation {
+        .report(.get, "/v1/issues", for: .scope(.read), .now, "What is amiss, and what helps.") { [status] _ in
+            IssueList(issues: await status.status(within: Self.patience).issues)
+        }
+    }
+
+    private var plugin: APIOperation {
+        .report(
+            .get,
+            "/v1/plugins",
+            for: .scope(.read),
+            .router,
+            "The processes that plugins run in, and plugins that were refused.",
+            formerly: ["/api/plugins"]
+        ) { [plugins] _ in PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals) }
+    }
+
+    private var counts: APIOperation {
+        .reading(
+            "/v1/stats",
+            .now,
+            "Counts by day: devices, and what became of events and pushes.",
+            [
+                .query("days", .integer(1...Int64(StatisticsOperations.daysKept)), "How many days, with today; 7."),
+                .query("by", .choice(StatisticsReport.Division.allCases.map(\.rawValue)), "What to divide them by."),
+            ],
+            formerly: ["/api/stats"]
+        ) { [statistics] call in try statistics.report(call.query) }
+    }
+
+    private var levels: APIOperation {
+        .report(
+            .get,
+            "/v1/logs",
+            for: .scope(.read),
+            .router,
+            "The levels of the log.",
+            formerly: ["/api/logs"]
+        ) { [logs] _ in logs.report }
+    }
+
+    private var setLevel: APIOperation {
+        .report(
+            .post,
+            "/v1/logs",
+            for: .scope(.operate),
+            .router,
+            "Sets the level of a component of the log.",
+            [
+                .query("component", .text(60), "a component, or all", isRequired: true),
+                .query("level", .text(20), "a level, or default", isRequired: true),
+                .query("seconds", .integer(1...315_360_000), "For how long; until a reload when left out."),
+            ],
+            formerly: ["/api/logs"]
+        ) { [logs] call in try logs.set(call.query) }
+    }
+
+    private var readAnew: APIOperation {
+        .report(
+            .post,
+            "/v1/reload",
+            for: .scope(.operate),
+            .router,
+            "Reads the configuration anew. A broken one is refused with its mistakes, and the old one stays.",
+            formerly: ["/api/reload"]
+        ) { [reload] _ in
+            switch await reload() {
+            case .done(let restart, let warnings, let refused):
+                return ReloadReport(
+                    reloaded: true,
+                    needsRestart: restart,
+                    warnings: warnings.map(\.description),
+                    refused: refused.map(\.description)
+                )
+            case .refused(let mistakes):
+                throw APIProblem(
+                    422,
+                    "the new configuration has mistakes; the old one stays",
+                    lists: ["mistakes": mistakes.all.map(\.description)]
+                )
+            case .busy: throw APIProblem(409, "another reload is under way: try again in a moment", retryAfter: 1)
+            }
+        }
+    }
+}
+
+extension APIPrincipal {
+    fileprivate var isAgent: Bool {
+        if case .agent = self { true } else { false }
+    }
+}
+
+/// What is amiss with a running router.
+package struct IssueList: OperatorAnswer, Equatable {
+    package var issues: [RouterStatus.Issue]
+
+    package var text: String { issues.map { "\($0.detail)\n   \($0.remedy)" }.joined(separator: "\n") }
+}
+
+/// That a configuration is in force.
+struct ReloadReport: OperatorAnswer {
+    var reloaded: Bool
+    /// Keys whose changes take a restart.
+    var needsRestart: [String]
+    var warnings: [String]
+    /// Plugins that were not taken.
+    var refused: [String]
+
+    var text: String { "reloaded" }
+}

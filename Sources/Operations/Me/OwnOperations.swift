@@ -1,0 +1,242 @@
+import Cipher
+import Console
+import EventTrace
+import JSON
+import Nostr
+import Notifications
+import Pipeline
+import Registry
+import RouterConfiguration
+import Schnorr
+import Units
+
+/// What an account may ask and change here: its own, and nothing that tells of others. Reads files.
+package struct OwnOperations: Sendable {
+    /// Events in one answer.
+    private static let events = 20
+
+    private let devices: DeviceOperations
+    private let registry: Registry
+    private let trace: TraceStore?
+    private let reader: TraceReader?
+    private let status: StatusReader
+    private let limits: RegistrationPolicy.Limits
+    private let handles: DeviceHandles
+    private let configuration: @Sendable () -> Configuration
+    /// Until when a device's push server gets nothing.
+    private let pausedUntil: @Sendable (DeviceID, DeviceAddress) -> Timestamp?
+
+    package init(
+        devices: DeviceOperations,
+        registry: Registry,
+        trace: TraceStore?,
+        files: OperatorFiles,
+        status: StatusReader,
+        handles: DeviceHandles,
+        configuration: @escaping @Sendable () -> Configuration,
+        pausedUntil: @escaping @Sendable (DeviceID, DeviceAddress) -> Timestamp?
+    ) {
+        self.devices = devices
+        self.registry = registry
+        self.trace = trace
+        reader = files.trace?.reader
+        self.status = status
+        self.handles = handles
+        self.configuration = configuration
+        self.pausedUntil = pausedUntil
+        limits = configuration().relay.registrations
+    }
+
+    // MARK: What there is
+
+    /// The account's own; of a key that nothing is known of an answer of the same form. Throws an ``OperationFailure``.
+    func report(of key: PublicKey) throws -> OwnReport {
+        var list = try devices.list(account: key.hex)
+        let isKnown = !list.devices.isEmpty || !list.waiting.isEmpty
+        // What the trace has not written yet is news; strangers are not worth the disk's time.
+        if isKnown, let trace {
+            trace.flush()
+            list = try devices.list(account: key.hex)
+        }
+        let own = try list.devices.map { try device($0) }
+        return OwnReport(
+            account: key.hex,
+            npub: NIP19.npub(key),
+            isBlocked: registry.access.isBlocked(key),
+            devices: own,
+            waiting: list.waiting.map { waiting in
+                OwnReport.Waiting(name: waiting.name, key: waiting.key, words: IdentityWords.waiting(waiting.key))
+            },
+            relays: isKnown ? try relays(of: key) : [],
+            lists: isKnown ? try lists(of: key) : [],
+            events: isKnown ? try events(of: key) : [],
+            tracedSince: (try? reader?.beginning()).flatMap { $0 }.map { UTCTime($0).stamp },
+            limits: OwnReport.Limits(
+                devices: limits.devicesPerAccount,
+                registrationsPerHour: limits.registrationsPerKeyPerHour
+            )
+        )
+    }
+
+    private func device(_ overview: DeviceOverview) throws -> OwnReport.Device {
+        let id = DeviceID(rawValue: overview.device)
+        let address = try registry.address(of: id)
+        return OwnReport.Device(
+            id: handles.handle(of: id),
+            name: overview.name,
+            platform: overview.platform,
+            app: overview.app,
+            mode: overview.mode ?? configuration().defaultMode.name,
+            isDefaultMode: overview.mode == nil,
+            signals: overview.signals,
+            registeredAt: overview.registeredAt,
+            silence: Self.silence(overview),
+            preferences: overview.wishes,
+            lastSuccess: overview.lastSuccess,
+            lastError: overview.lastError,
+            pace: overview.pace,
+            held: devices.heldGroups(of: id).map { group, words in
+                OwnReport.Held(
+                    event: group.event.hex,
+                    count: group.count,
+                    until: group.turn.at.map { UTCTime($0).stamp },
+                    words: words
+                )
+            },
+            waiting: overview.waiting,
+            pausedUntil: address.flatMap { pausedUntil(id, $0) }.map { UTCTime($0).stamp },
+            queuePause: overview.queuePause
+        )
+    }
+
+    private static func silence(_ overview: DeviceOverview) -> String? {
+        if overview.isBlocked == true { return "this router does not serve this key" }
+        if overview.waitsForCode { return IdentityWords.waitsForCode }
+        if overview.signals.isEmpty { return "the registration wants nothing" }
+        return overview.countsUntil.map { "it is woken until \($0) only: \(IdentityWords.silentList)" }
+    }
+
+    private func relays(of key: PublicKey) throws -> [OwnReport.Relay] {
+        let watched = Set(try registry.relaysWatched(for: key))
+        return try status.relays(containing: nil).relays.filter { watched.contains($0.url) }.map { relay in
+            OwnReport.Relay(
+                url: relay.url,
+                state: relay.state,
+                readUpTo: relay.readUpTo,
+                nextTry: relay.nextTry,
+                lastFailure: relay.lastFailure,
+                lastWords: relay.lastWords
+            )
+        }
+    }
+
+    private func lists(of key: PublicKey) throws -> [OwnReport.List] {
+        try [Kind.muteList, .contactList].compactMap { kind in
+            guard let list = try registry.recipientList(kind, of: key), let event = try? Event(json: list.json) else {
+                return nil
+            }
+            var entries: [String: Int] = [:]
+            for name in ["p", "e", "t", "word"] {
+                let count = event.values(of: name).count
+                if count > 0 { entries[name] = count }
+            }
+            let createdAt = UTCTime(Timestamp(seconds: event.createdAt)).stamp
+            return OwnReport.List(kind: Int(kind.rawValue), createdAt: createdAt, entries: entries)
+        }
+    }
+
+    /// What is not known of events is left out: a missing trace is no reason to show no devices.
+    private func events(of key: PublicKey) throws -> [OwnReport.Event] {
+        guard let recent = try? reader?.recentEvents(of: key, limit: Self.events) else { return [] }
+        return try recent.map { event in
+            let explanation = try devices.explain(event.hex, recipient: key.hex)
+            let own = explanation.accounts.first { $0.account == key.hex }
+            return OwnReport.Event(
+                event: event.hex,
+                steps: (explanation.steps + (own?.steps ?? [])).map(OwnReport.Step.init),
+                devices: (own?.devices ?? []).map { device in
+                    OwnReport.Event.Device(
+                        id: device.isRegistered ? handles.handle(of: DeviceID(rawValue: device.device)) : nil,
+                        steps: device.steps.map(OwnReport.Step.init),
+                        outcome: device.outcome
+                    )
+                },
+                outcome: own?.outcome
+            )
+        }
+    }
+
+    // MARK: What may be changed
+
+    /// Pushes to one of the account's devices at once. Throws an ``OperationFailure``, as all of these.
+    func test(_ handle: String, of key: PublicKey, mode: String?) async throws -> OwnTest {
+        let device = try await DiskWork.run { try find(handle, of: key) }
+        let answer = try await devices.test(device, mode: mode)
+        return OwnTest(
+            id: handle,
+            mode: answer.mode,
+            outcome: answer.outcome,
+            status: answer.status,
+            reason: answer.reason,
+            delivery: answer.delivery,
+            reductions: answer.reductions
+        )
+    }
+
+    func change(_ handle: String, of key: PublicKey, by object: JSONObject) throws -> OwnChange {
+        let number = try find(handle, of: key)
+        do {
+            guard try registry.change(DeviceID(rawValue: number), of: key, by: PreferenceChange(object)) else {
+                throw Self.unknown
+            }
+        } catch let rejection as RegistrationRejection {
+            throw OperationFailure.invalid(rejection.reason)
+        }
+        return OwnChange(device: try device(devices.show(number)))
+    }
+
+    func remove(_ handle: String, of key: PublicKey) throws -> OwnChange {
+        _ = try devices.remove(find(handle, of: key))
+        return OwnChange(device: nil)
+    }
+
+    /// Others' devices are as unknown as those that there are not.
+    private func find(_ handle: String, of key: PublicKey) throws -> Int64 {
+        let own = try devices.list(account: key.hex).devices
+        guard let device = own.first(where: { handles.handle(of: DeviceID(rawValue: $0.device)) == handle }) else {
+            throw Self.unknown
+        }
+        return device.device
+    }
+
+    private static let unknown = OperationFailure.unknown("you have no such device here")
+}
+
+/// Names devices for their owners: numbers would tell how many others register.
+package struct DeviceHandles: Sendable {
+    private let key: [UInt8]
+
+    package init(identity: KeyPair) throws {
+        let secret = HKDFSHA256.extract(
+            salt: Array("carillon device handle".utf8),
+            inputKeyMaterial: identity.secret.reveal()
+        )
+        key = try HKDFSHA256.expand(pseudoRandomKey: secret, info: [], length: 32)
+    }
+
+    /// 16 hexadecimal digits.
+    func handle(of device: DeviceID) -> String {
+        let number = withUnsafeBytes(of: device.rawValue.bigEndian, Array.init)
+        return Hex.encode(HMACSHA256.authenticationCode(for: number, key: key).prefix(8))
+    }
+}
+
+extension OwnReport.Step {
+    fileprivate init(_ line: EventExplanation.Line) {
+        at = line.at
+        step = line.step
+        words = line.words
+        reason = line.reason
+        status = line.status
+    }
+}

@@ -1,0 +1,107 @@
+import Cipher
+import Console
+import NIOCore
+import Nostr
+import Synchronization
+import Units
+
+/// A request that its sender signed with a Nostr key (NIP-98).
+struct OwnerProof {
+    /// How far the event's `created_at` may be from now.
+    static let tolerance: Duration = .seconds(60)
+    /// Longer events are none.
+    private static let mostBytes = 8 << 10
+
+    let key: PublicKey
+    let id: EventID
+
+    /// `urls` are those under which clients reach the API, without a path. Throws an ``APIProblem`` that says what is
+    /// wrong with the event, and nothing else.
+    init(
+        _ head: APIRequestHead,
+        _ credentials: String,
+        urls: [String],
+        startedAt: Timestamp,
+        now: Timestamp
+    ) throws(APIProblem) {
+        guard credentials.utf8.count <= Self.mostBytes * 4 / 3 + 4, let json = Base64.decode(credentials),
+            let event = try? Event(json: json)
+        else { throw Self.problem("expected an event in base64 behind Nostr") }
+        guard event.kind == .httpAuthentication else { throw Self.problem("expected an event of kind 27235") }
+        guard abs(event.createdAt - now.seconds) <= Self.tolerance.seconds else {
+            throw Self.problem("created_at: expected a time within \(Self.tolerance.seconds) seconds of now")
+        }
+        // What came before is not remembered.
+        guard event.createdAt >= startedAt.seconds else {
+            throw Self.problem("created_at: expected a time since the router started; sign anew")
+        }
+        guard let url = event.value(of: "u"), urls.contains(where: { url == $0 + head.target }) else {
+            throw Self.problem("the tag u: expected the whole URL of this request, as in \(urls.first ?? "")/v1/me")
+        }
+        guard event.value(of: "method") == head.method else {
+            throw Self.problem("the tag method: expected \(head.method)")
+        }
+        let payload = event.value(of: "payload")
+        if head.body.readableBytes > 0 || payload != nil {
+            guard payload == Hex.encode(SHA256.hash(Array(head.body.readableBytesView))) else {
+                throw Self.problem("the tag payload: expected the SHA-256 of the body in hexadecimal digits")
+            }
+        }
+        guard (try? event.verify()) != nil else { throw Self.problem("the id or the signature is wrong") }
+        key = event.pubkey
+        id = event.id
+    }
+
+    private static func problem(_ detail: String) -> APIProblem { APIProblem(401, "Authorization: \(detail)") }
+}
+
+/// Tells whose a signed request is, and lets no proof count twice.
+package final class OwnerAuthenticator: Sendable {
+    /// Proofs that are remembered. More cannot come in their time: each client has its limit.
+    private static let capacity = 100_000
+
+    private enum Verdict {
+        case new, known, full
+    }
+
+    private struct State {
+        /// Until when each is remembered, in seconds since 1970.
+        var seen: [EventID: Int64] = [:]
+        var sweptAt: Int64 = 0
+
+        mutating func note(_ id: EventID, now: Int64) -> Verdict {
+            if now != sweptAt, seen.count > capacity / 2 {
+                seen = seen.filter { $0.value >= now }
+                sweptAt = now
+            }
+            guard seen[id] == nil else { return .known }
+            guard seen.count < capacity else { return .full }
+            // A clock that is a minute ahead makes an event count for two.
+            seen[id] = now + 2 * OwnerProof.tolerance.seconds + 1
+            return .new
+        }
+    }
+
+    private let urls: @Sendable () -> [String]
+    private let startedAt: Timestamp
+    private let now: @Sendable () -> Timestamp
+    private let state = Mutex(State())
+
+    /// `urls` are those under which clients reach the API, without a path.
+    package init(urls: @escaping @Sendable () -> [String], now: @escaping @Sendable () -> Timestamp) {
+        self.urls = urls
+        self.now = now
+        startedAt = now()
+    }
+
+    func principal(_ head: APIRequestHead, _ credentials: String) throws(APIProblem) -> APIPrincipal {
+        let now = now()
+        let proof = try OwnerProof(head, credentials, urls: urls(), startedAt: startedAt, now: now)
+        let verdict = state.withLock { state in state.note(proof.id, now: now.seconds) }
+        switch verdict {
+        case .new: return .owner(proof.key.hex)
+        case .known: throw APIProblem(401, "Authorization: this event was used before; sign each request anew")
+        case .full: throw APIProblem(503, "too many signed requests: try again in a minute", retryAfter: 60)
+        }
+    }
+}

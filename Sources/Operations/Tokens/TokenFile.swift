@@ -1,0 +1,107 @@
+import Cipher
+import Console
+import Foundation
+import Glibc
+import RouterConfiguration
+import Units
+
+/// The file of the API's named tokens, beside the store. Commands change it while a router reads it, and the router
+/// notes there when tokens were used last: whoever changes it has a lock.
+package struct TokenFile: Sendable {
+    /// For 200 tokens.
+    private static let mostBytes = 256 << 10
+
+    package let path: String
+
+    package init(_ configuration: Configuration) {
+        path = configuration.storePath + "-tokens"
+    }
+
+    init(path: String) {
+        self.path = path
+    }
+
+    /// Throws an ``OperationFailure``, as all of these. Where there is no file there are no tokens.
+    func read() throws(OperationFailure) -> NamedTokens {
+        guard FileManager.default.fileExists(atPath: path) else { return NamedTokens() }
+        if let exposure = FileExposure(ofFile: path) {
+            throw .unavailable("\(path): the file of tokens \(exposure); run: \(exposure.remedy(for: path))")
+        }
+        guard let handle = FileHandle(forReadingAtPath: path), let data = try? handle.read(upToCount: Self.mostBytes)
+        else { throw .unavailable("\(path): this user cannot read the file of tokens") }
+        guard let tokens = try? JSONDecoder().decode(NamedTokens.self, from: data) else {
+            throw .unavailable(
+                "\(path): expected the file of tokens that carillon tokens writes; remove it to begin anew"
+            )
+        }
+        return tokens
+    }
+
+    /// Changes the tokens, and writes them where `body` changed anything.
+    func change<Answer>(
+        _ body: (inout NamedTokens) throws(OperationFailure) -> Answer
+    ) throws(OperationFailure) -> Answer {
+        let lock = open(path + "-lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard lock >= 0 else { throw failure(errno) }
+        defer { close(lock) }
+        guard flock(lock, LOCK_EX) == 0 else { throw failure(errno) }
+        let before = try read()
+        var tokens = before
+        let answer = try body(&tokens)
+        if tokens != before { try write(tokens) }
+        return answer
+    }
+
+    private func write(_ tokens: NamedTokens) throws(OperationFailure) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+        guard let data = try? encoder.encode(tokens) else { throw failure(EINVAL) }
+        let next = path + "-next"
+        unlink(next)
+        let number = NewSecretFile.create(next, Array(data) + [0x0A])
+        guard number == 0 else { throw failure(number) }
+        guard rename(next, path) == 0 else { throw failure(errno) }
+    }
+
+    private func failure(_ number: Int32) -> OperationFailure {
+        .unavailable("cannot write \(path): \(String(cString: strerror(number)))")
+    }
+}
+
+/// What operators do with tokens: on the file, whether a router runs or not. A running one notices at once.
+package struct TokenOperations {
+    private let file: TokenFile
+    private let now: @Sendable () -> Timestamp
+
+    package init(_ configuration: Configuration, now: @escaping @Sendable () -> Timestamp = Timestamp.now) {
+        self.init(file: TokenFile(configuration), now: now)
+    }
+
+    init(file: TokenFile, now: @escaping @Sendable () -> Timestamp) {
+        self.file = file
+        self.now = now
+    }
+
+    /// Throws an ``OperationFailure``, as all of these.
+    package func list() throws(OperationFailure) -> TokenList { TokenList(try file.read(), now: now()) }
+
+    package func create(
+        _ name: String,
+        _ scopes: Set<APIScope>,
+        for span: Duration?
+    ) throws(OperationFailure) -> CreatedToken {
+        let now = now()
+        return try file.change { tokens throws(OperationFailure) in
+            let text = try tokens.create(name, scopes, for: span, now: now, random: SecureRandom.bytes)
+            guard let made = tokens.tokens.last else { throw .unavailable("no token was made") }
+            return CreatedToken(token: text, of: TokenList.Token(made, now: now))
+        }
+    }
+
+    package func revoke(_ name: String) throws(OperationFailure) -> RevokedToken {
+        let now = now()
+        return try file.change { tokens throws(OperationFailure) in
+            RevokedToken(revoked: TokenList.Token(try tokens.revoke(name), now: now))
+        }
+    }
+}

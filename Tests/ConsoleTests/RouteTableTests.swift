@@ -1,0 +1,86 @@
+import Testing
+
+@testable import Console
+
+@Suite struct RouteTableTests {
+    private static func endpoint(
+        _ method: APIEndpoint.Method,
+        _ path: String,
+        formerly former: [String] = []
+    ) -> APIEndpoint {
+        APIEndpoint(method, path, for: .everybody, formerly: former) { _ in ConsoleAnswer(body: "") }
+    }
+
+    private let table = RouteTable([
+        endpoint(.get, "/healthz"), endpoint(.get, "/v1/queue", formerly: ["/api/queue"]),
+        endpoint(.post, "/v1/queue/drop"), endpoint(.get, "/v1/queue/{id}"),
+        endpoint(.get, "/v1/devices/{device}", formerly: ["/api/devices/{device}"]),
+        endpoint(.delete, "/v1/devices/{device}"), endpoint(.post, "/v1/me/{device}/test/{mode}"),
+    ])
+
+    @Test(arguments: [
+        ("GET", "/healthz", "/healthz", [:]), ("HEAD", "/healthz", "/healthz", [:]),
+        ("GET", "/api/queue", "/v1/queue", [:]), ("GET", "/v1/queue/a-b", "/v1/queue/{id}", ["id": "a-b"]),
+        ("POST", "/v1/queue/drop", "/v1/queue/drop", [:]),
+        ("GET", "/v1/devices/7", "/v1/devices/{device}", ["device": "7"]),
+        ("DELETE", "/v1/devices/a%2Fb%C3%A4", "/v1/devices/{device}", ["device": "a/bä"]),
+        ("GET", "/api/devices/x", "/v1/devices/{device}", ["device": "x"]),
+        ("POST", "/v1/me/7/test/wake", "/v1/me/{device}/test/{mode}", ["device": "7", "mode": "wake"]),
+    ])
+    func findsTheEndpointAndWhatThePathNames(
+        _ method: String,
+        _ path: String,
+        _ template: String,
+        _ values: [String: String]
+    ) throws {
+        guard case .endpoint(let endpoint, let found) = table.match(method, path[...]) else {
+            Issue.record("nothing at \(path)")
+            return
+        }
+        #expect(endpoint.path == template && found == values)
+    }
+
+    @Test(arguments: [
+        ("POST", "/healthz", ["GET", "HEAD"]), ("PUT", "/v1/devices/7", ["GET", "HEAD", "DELETE"]),
+        // A word in the path comes before what takes any.
+        ("GET", "/v1/queue/drop", ["POST"]), ("DELETE", "/api/devices/7", ["GET", "HEAD"]),
+    ])
+    func namesTheMethodsThereAre(_ method: String, _ path: String, _ methods: [String]) {
+        guard case .wrongMethod(let allow) = table.match(method, path[...]) else {
+            Issue.record("\(method) \(path) is something else")
+            return
+        }
+        #expect(allow == methods)
+    }
+
+    @Test(arguments: [
+        "", "/", "*", "healthz", "/health", "/healthz/x", "/healthz/", "//healthz", "/v1", "/v1/", "/v1/queue/",
+        "/v1/devices//", "/v1/devices/%zz", "/v1/devices/%ff", "/v1/devices/7/x", "/v1/me/7/test", "/V1/queue",
+    ])
+    func findsNothingElsewhere(_ path: String) {
+        guard case .nothing = table.match("GET", path[...]) else {
+            Issue.record("\(path) is something")
+            return
+        }
+    }
+
+    @Test func readsAQuery() {
+        let query = QueryString("a=1&b=x+y%C3%A4&c&d=%zz&=e")
+        #expect(query.parameters == ["a": "1", "b": "x yä", "c": "", "": "e"] && query.isUnclear)
+        #expect(QueryString("a=1&a=2").parameters == ["a": "2"])
+        #expect(QueryString("a=1&a=2").isUnclear && !QueryString("a=1&b=2").isUnclear && !QueryString("").isUnclear)
+    }
+
+    @Test(arguments: [
+        (APIParameter.Form.text(3), "abc", true), (.text(3), "abcd", false), (.text(3), "", false),
+        (.text(3), "äöü", true), (.plain(5), "a-B,0", true), (.plain(5), "a b", false),
+        (.integer(1...9), "9", true), (.integer(1...9), "10", false), (.integer(1...9), "+1", false),
+        (.integer(1...9), "01", false), (.integer(-9...9), "-9", true),
+        (.integer(1...9), "99999999999999999999", false),
+        (.choice(["a"]), "a", true), (.choice(["a"]), "A", false), (.flag, "true", true), (.flag, "0", true),
+        (.flag, "yes", false),
+    ])
+    func knowsWhatAParameterMayBe(_ form: APIParameter.Form, _ text: String, _ isGood: Bool) {
+        #expect((APIParameter.query("p", form, "a thing").expectation(insteadOf: text) == nil) == isGood)
+    }
+}

@@ -39,7 +39,7 @@ def test_a_push_service_in_python(tmp_path):
 
 def test_one_answer_for_all(tmp_path):
     run = carillon("plugin", "dev", new(tmp_path, "python"), "--once", "--no-lab", "--skip-check", "--answer", "410")
-    assert run.returncode == 0 and "plugin check" not in run.stdout and run.stdout.count("← 410") == 7
+    assert run.returncode == 0 and "plugin check" not in run.stdout and run.stdout.count("\n  ← 410") == 7
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")

@@ -235,6 +235,8 @@ def test_what_ends_the_router_twice_is_kept_from_a_plugin_inside_it(
 ):
     """The router dies with the plugin; the second start goes on without the message that it died of."""
     router = stopped_router
+    # Swift's own report of a crash takes seconds.
+    router.environment["SWIFT_BACKTRACE"] = "enable=no"
     compiled(router, "fragile", FRAGILE % {"end": end, "later": later}, tmp_path)
     router.configuration["plugins"]["isolation"] = "none"
     console.start()
@@ -308,6 +310,8 @@ def fragile_router(stopped_router, tmp_path):
     subprocess.run([*command, "-o", library, tmp_path / "fragile.c"], check=True)
     library.chmod(0o755)
     stopped_router.configuration["plugins"]["isolation"] = {"fragile.so": "none"}
+    # Swift's own report of a crash takes seconds.
+    stopped_router.environment["SWIFT_BACKTRACE"] = "enable=no"
     stopped_router.configuration["apps"]["default"]["fragile"] = {}
     return stopped_router
 

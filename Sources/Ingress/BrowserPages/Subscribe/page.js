@@ -237,11 +237,9 @@ async function attempt(action) {
   try {
     await action()
   } catch (error) {
-    if (error instanceof Problem) report(null, say(error.key, error.values))
-    else {
-      report(null, say("problemRouter"))
-      throw error
-    }
+    const problem = error instanceof Problem ? error : new Problem("problemOther")
+    if (problem !== error) console.error(error)
+    report(null, say(problem.key, problem.values))
   } finally {
     document.body.removeAttribute("aria-busy")
   }
@@ -327,7 +325,8 @@ async function submit() {
 /** Registers one way with these wishes, new or again. */
 async function enable(way, wishes) {
   if (way === "web") await permit()
-  if (!router) await load()
+  // The operator may have changed keys since the page was opened.
+  await load()
   if (!person) await connect()
   report(say(way === "web" ? "subscribing" : "sending"))
   const known = state.ways?.[way]
@@ -345,7 +344,8 @@ async function enable(way, wishes) {
   if (way === "web") entry.endpoint = target.subscription.endpoint
   // Only of a topic, for its code: an endpoint of Gotify holds a token.
   if (way === "ntfy") entry.push_endpoint = target.push_endpoint
-  await keep({ person, language, ways: { ...state.ways, [way]: entry }, ...(way === "web" ? { addressChanged: false } : {}) })
+  await keep({ person, language, ways: { ...state.ways, [way]: entry } })
+  if (way === "web") await keep({ addressChanged: false })
 }
 
 async function renew() {
@@ -364,10 +364,12 @@ async function turnOff(way) {
   if (way === "web") await (await currentSubscription())?.subscription.unsubscribe()
   const { [way]: _, ...rest } = state.ways
   if (codeOf === way) codeOf = null
-  await keep({ ways: rest, person: Object.keys(rest).length ? state.person : null, ...(way === "web" ? { addressChanged: false, lastShown: null } : {}) })
+  const isLast = Object.keys(rest).length === 0
+  await keep({ ways: rest, person: isLast ? null : state.person })
+  if (way === "web") await keep({ addressChanged: false, lastShown: null })
   write()
   await writeRenewal()
-  report(say(Object.keys(rest).length ? "off" : "nowOff"))
+  report(say(isLast ? "nowOff" : "off"))
   find("main").focus()
 }
 
@@ -418,7 +420,7 @@ navigator.serviceWorker?.addEventListener("message", async ({ data }) => {
 })
 
 await attempt(async () => {
-  state = await carillonState.read()
+  state = await carillonState.read().catch(() => { throw new Problem("problemStorage") })
   language = state.language in carillonTexts ? state.language : language
   if (state.signer) resume(state.signer, showApproval)
   write()

@@ -308,10 +308,8 @@ private struct SetupRun {
 
     /// How to ask again.
     private func later(_ platform: String) -> String {
-        guard SetupPlan.unusedToken(of: platform) == nil else {
-            return "try later: carillon devices test, or setup again"
-        }
-        return "try later: carillon push --config \(plan.configurationPath) \(platform) check"
+        SetupPlan.unusedToken(of: platform) == nil
+            ? "try later: \(plan.checkCommand(platform))" : "try later: carillon devices test, or setup again"
     }
 
     private func testPush() async throws {

@@ -69,6 +69,15 @@ package struct SetupPlan: Sendable {
         return blocks.credentials.map { ($0.name, $0.path) }
     }
 
+    /// How to ask a push service about the credentials later. Nobody but the service has what systemd lends it.
+    package func checkCommand(_ platform: String) -> String {
+        let command = "\(program) push --config \(configurationPath) \(platform) check"
+        guard isService else { return command }
+        let loans = blocks.credentials.filter { $0.key.hasPrefix(platform + ".") }
+            .map { "-p LoadCredential=\($0.name):\($0.path) " }
+        return "systemd-run --pipe --wait \(loans.joined())\(command)"
+    }
+
     /// Everything but keys, the configuration last: until it is there, nothing has begun.
     package var files: [File] {
         var files: [File] = []

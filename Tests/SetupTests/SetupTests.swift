@@ -359,6 +359,11 @@ struct SetupPlanTests {
         let configuration = try #require(file("carillon.yaml", plan))
         #expect(configuration.contains(#"password_file: "${CREDENTIALS_DIRECTORY}/smtp.password""#))
         #expect(plan.nextSteps(publicKey: nil).contains { $0.contains("webhook.secrets") })
+        let command = "/usr/bin/carillon push --config /etc/carillon/carillon.yaml email check"
+        #expect(
+            plan.checkCommand("email") == "systemd-run --pipe --wait -p LoadCredential=smtp.password:/one \(command)"
+        )
+        #expect(try everything(isRoot: false).checkCommand("mqtt").hasSuffix("carillon.yaml mqtt check"))
     }
 
     @Test func theWebServerPassesTelegramsPostsOn() throws {

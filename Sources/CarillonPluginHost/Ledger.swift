@@ -1,4 +1,5 @@
 import CarillonABI
+import PluginServices
 import Units
 
 /// What is open: deliveries that the plugins have not ended, requests that the router has not answered. Pure.
@@ -17,17 +18,15 @@ struct Ledger: Sendable {
     private static let requestsOfTicket = 4
 
     /// The instance of each delivery in hand.
-    private var tickets: [UInt64: UInt32] = [:]
-    private var requests: [UInt64: Request] = [:]
+    private var tickets = NumberTable<UInt32>()
+    private var requests = NumberTable<Request>()
     private var lastRequest: UInt64 = 0
 
-    mutating func begin(_ ticket: UInt64, of instance: UInt32) { tickets[ticket] = instance }
+    mutating func begin(_ ticket: UInt64, of instance: UInt32) { _ = tickets.insert(instance, for: ticket) }
 
     /// False: the instance has no such delivery in hand.
     mutating func end(_ ticket: UInt64, of instance: UInt32) -> Bool {
-        guard tickets[ticket] == instance else { return false }
-        tickets[ticket] = nil
-        return true
+        tickets.remove(ticket, if: { $0 == instance }) != nil
     }
 
     func isOpen(_ ticket: UInt64) -> Bool { tickets[ticket] != nil }
@@ -36,11 +35,10 @@ struct Ledger: Sendable {
     mutating func open(_ request: Request) -> UInt64? {
         guard requests.count < Self.spareRequests + Self.requestsOfTicket * tickets.count else { return nil }
         lastRequest += 1
-        requests[lastRequest] = request
-        return lastRequest
+        return requests.insert(request, for: lastRequest) ? lastRequest : nil
     }
 
-    mutating func close(_ number: UInt64) -> Request? { requests.removeValue(forKey: number) }
+    mutating func close(_ number: UInt64) -> Request? { requests.remove(number) }
 }
 
 /// Lets at most so many messages through in a second, and counts the rest: plugins that repeat themselves shall not

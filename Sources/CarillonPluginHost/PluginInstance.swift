@@ -14,11 +14,8 @@ final class PluginInstance: @unchecked Sendable {
         case filter(carillon_filter)
     }
 
-    /// Who is inside the plugin for this instance.
-    private struct Gate {
-        var inside = 0
-        var isClosed = false
-    }
+    /// In ``inside``: the instance has ended, or is about to.
+    private static let closed = 1 << 62
 
     let number: UInt32
     let table: Table
@@ -27,7 +24,10 @@ final class PluginInstance: @unchecked Sendable {
     let inboundURL: String
     /// What the plugin knows the instance by.
     private(set) var pointer: UnsafeMutableRawPointer?
-    private let gate = Monitor(Gate())
+    /// How many calls are inside the plugin for this instance, and whether no more may enter.
+    private let inside = Atomic(0)
+    /// Changes when the last call has left a closed instance.
+    private let exit = Monitor(())
     /// What is kept for it.
     private let state: Mutex<StateCopy>
 
@@ -76,24 +76,23 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     /// Whether the instance has ended, or is about to.
-    var isClosed: Bool { gate.change(\.isClosed) }
+    var isClosed: Bool { inside.load(ordering: .acquiring) & Self.closed != 0 }
 
     /// Calls the plugin, unless the instance is closed. While a call is inside, the instance is not destroyed: a plugin
     /// may end its last delivery before `deliver` returns, and the router knows of no return.
     func enter<Result>(_ call: () -> Result) -> Result? {
-        let isOpen = gate.change { gate in
-            if !gate.isClosed { gate.inside += 1 }
-            return !gate.isClosed
+        let former = inside.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue
+        defer {
+            let left = inside.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
+            if left == Self.closed { exit.change { _ in } }
         }
-        guard isOpen else { return nil }
-        defer { gate.change { $0.inside -= 1 } }
-        return call()
+        return former & Self.closed == 0 ? call() : nil
     }
 
     private func close() {
-        gate.change { $0.isClosed = true }
+        inside.bitwiseOr(Self.closed, ordering: .acquiringAndReleasing)
         process.timers.removeAll(of: self)
-        gate.wait { $0.inside == 0 ? () : nil }
+        exit.wait { _ in inside.load(ordering: .acquiring) == Self.closed ? () : nil }
     }
 
     // MARK: State

@@ -1,5 +1,6 @@
 import CarillonABI
 import PluginProtocol
+import PluginServices
 import Synchronization
 import Units
 
@@ -20,7 +21,7 @@ final class PluginProcess: Sendable {
     let hostQuestions = HostQuestions()
     let timers = Timers()
     let streams = ChildStreams()
-    private let instances = Mutex<[UInt32: PluginInstance]>([:])
+    private let instances = Mutex(NumberTable<PluginInstance>())
     private let lines = Mutex(MessageLimit())
     private let mistakes = Mutex(MessageLimit())
     private let descriptors: (deliveries: Int32, questions: Int32)
@@ -57,11 +58,13 @@ final class PluginProcess: Sendable {
     // MARK: Instances
 
     /// The instance of that number; nil: there is none, or not any more.
-    func instance(_ number: UInt32) -> PluginInstance? { instances.withLock { $0[number] } }
+    func instance(_ number: UInt32) -> PluginInstance? { instances.withLock { $0[UInt64(number)] } }
 
-    func add(_ instance: PluginInstance) { instances.withLock { $0[instance.number] = instance } }
+    func add(_ instance: PluginInstance) {
+        _ = instances.withLock { $0.insert(instance, for: UInt64(instance.number)) }
+    }
 
-    func remove(_ number: UInt32) -> PluginInstance? { instances.withLock { $0.removeValue(forKey: number) } }
+    func remove(_ number: UInt32) -> PluginInstance? { instances.withLock { $0.remove(UInt64(number)) } }
 
     // MARK: Functions of the host
 

@@ -12,14 +12,9 @@ final class SendingSocket: Sendable {
     /// Unchecked: only who holds the lock uses the outbox, but for the end of the process.
     private struct Shell: @unchecked Sendable {
         let outbox: UnsafeMutablePointer<carillon_outbox>
-        /// The frame in the making.
-        var frame = FrameWriter()
         /// The thread that collects.
         var collector: pthread_t?
     }
-
-    /// A frame longer than this is not kept as room for the next.
-    private static let keptRoom = 64 << 10
 
     private let shell: Mutex<Shell>
 
@@ -36,8 +31,7 @@ final class SendingSocket: Sendable {
     @discardableResult
     func send(_ kind: FrameKind, id: UInt64, _ body: (inout FrameWriter) -> Void) -> Bool {
         shell.withLock { shell in
-            guard shell.frame.frame(kind, id: id, body) else { return false }
-            Self.put(&shell)
+            guard Self.put(shell.outbox, kind, id, body) else { return false }
             if shell.collector != pthread_self() { Self.flush(shell) }
             return true
         }
@@ -49,11 +43,30 @@ final class SendingSocket: Sendable {
     /// Sends what has been collected.
     func flush() { shell.withLock { Self.flush($0) } }
 
-    private static func put(_ shell: inout Shell) {
-        let failure = shell.frame.withBytes { carillon_put_into_outbox(shell.outbox, $0.baseAddress, $0.count) }
-        // The router is gone: nobody is left to serve.
-        guard failure == 0 else { Process.end() }
-        if shell.frame.count > keptRoom { _ = shell.frame.take() } else { shell.frame.removeAll() }
+    /// Writes a frame where it is sent from, or elsewhere where it does not fit.
+    private static func put(
+        _ outbox: UnsafeMutablePointer<carillon_outbox>,
+        _ kind: FrameKind,
+        _ id: UInt64,
+        _ body: (inout FrameWriter) -> Void
+    ) -> Bool {
+        let room = UnsafeMutableRawBufferPointer(
+            start: carillon_outbox_room(outbox),
+            count: carillon_outbox_left(outbox)
+        )
+        return FrameWriter.write(into: room) { writer in
+            guard writer.frame(kind, id: id, body) else { return false }
+            let failure = writer.withBytes { bytes -> Int32 in
+                if bytes.baseAddress == UnsafeRawPointer(room.baseAddress) {
+                    carillon_note_message(outbox, bytes.count)
+                    return 0
+                }
+                return carillon_put_into_outbox(outbox, bytes.baseAddress, bytes.count)
+            }
+            // The router is gone: nobody is left to serve.
+            guard failure == 0 else { Process.end() }
+            return true
+        }
     }
 
     private static func flush(_ shell: Shell) {
@@ -63,23 +76,24 @@ final class SendingSocket: Sendable {
 }
 
 /// The receiving side of a socket, for one thread.
-struct ReceivingSocket {
+struct ReceivingSocket: ~Copyable {
     private let descriptor: Int32
-    private let room: UnsafeMutableRawBufferPointer
+    /// The most bytes of a read.
+    private let room: Int
     private var buffer: FrameBuffer
 
     init(_ descriptor: Int32, taking kinds: Set<FrameKind>, room: Int) {
         self.descriptor = descriptor
-        self.room = UnsafeMutableRawBufferPointer.allocate(byteCount: room, alignment: 16)
+        self.room = room
         buffer = FrameBuffer(taking: kinds)
     }
 
     /// Waits for what comes next, and hands out each frame that is whole by now. Ends the process with the socket.
     mutating func receive(_ body: (Frame) throws(ProtocolError) -> Void) {
-        let count = read(descriptor, room.baseAddress, room.count)
+        let descriptor = descriptor
+        let count = buffer.receive(room) { read(descriptor, $0.baseAddress, $0.count) }
         if count < 0, errno == EINTR { return }
         guard count > 0 else { Process.end() }
-        buffer.append(UnsafeRawBufferPointer(rebasing: room[..<count]))
         do throws(ProtocolError) {
             try buffer.drain(body)
         } catch {

@@ -56,8 +56,7 @@ package final class ChildSession: Sendable {
 
     private let process: StartedProcess
     private let deliveries: FrameSocket
-    private let questions: FrameSocket
-    private let open = OpenQuestions()
+    private let questions: QuestionChannel
     private let greeting = Handover<Bool>()
     private let handlers: Handlers
     private let now: @Sendable () -> Deadline
@@ -90,12 +89,7 @@ package final class ChildSession: Sendable {
             lingers: true,
             limit: Self.deliveryBacklog
         )
-        questions = FrameSocket(
-            process.questions,
-            taking: FrameKind.answers,
-            lingers: false,
-            limit: Self.deliveryBacklog
-        )
+        questions = QuestionChannel(process.questions)
     }
 
     /// Begins to handle what the process sends.
@@ -127,19 +121,14 @@ package final class ChildSession: Sendable {
     }
 
     /// Sends a frame over the socket of questions.
-    package func reply(_ frame: [UInt8]) { _ = questions.send(frame) }
+    package func reply(_ frame: [UInt8]) { questions.send(frame) }
 
     /// Whether the process said hello within `span`.
     package func isGreeted(within span: Duration) -> Bool { greeting.take(within: span) ?? false }
 
     /// Asks a question and waits for its answer. What the process sent before the answer is handled by then.
     package func ask(_ kind: FrameKind, within span: Duration, _ body: (inout FrameWriter) -> Void) -> Answer {
-        let handover = Handover<Answer>()
-        guard let number = ask(kind, body, then: { handover.give($0) }) else { return .unaskable }
-        guard let answer = handover.take(within: span) else {
-            _ = open.withdraw(number, wasSent: true)
-            return .late
-        }
+        let answer = questions.ask(kind, within: span, body)
         if case .frame = answer { receiveResults() }
         return answer
     }
@@ -148,43 +137,21 @@ package final class ChildSession: Sendable {
     /// The process answers them one after the other, and may take `span` for each. What it sent before the last answer
     /// is handled by then.
     package func ask(_ questions: [[UInt8]], within span: Duration) -> [Answer] {
-        let row = AnswerRow(questions.count)
-        var (numbers, frames) = ([UInt64](), [UInt8]())
-        frames.reserveCapacity(questions.reduce(0) { $0 + $1.count })
-        for (index, var question) in questions.enumerated() {
-            guard let number = open.open({ row.give($0, to: index) }) else { break }
-            numbers.append(number)
-            Frame.set(number, of: &question)
-            frames += question
-        }
-        var isAsked = numbers.count == questions.count
-        if isAsked, case .sent = self.questions.send(frames) {} else { isAsked = false }
-        guard isAsked else {
-            // It has ended meanwhile, or too many are open.
-            for number in numbers { _ = open.withdraw(number, wasSent: false) }
+        guard let answers = self.questions.ask(questions, within: span) else {
             return questions.map { _ in .unaskable }
         }
-        let answers = questions.isEmpty ? [] : row.take(within: span)
-        for (number, answer) in zip(numbers, answers) {
-            if answer != nil { continue }
-            _ = open.withdraw(number, wasSent: true)
-        }
         receiveResults()
-        return answers.map { $0 ?? .late }
+        return answers
     }
 
     /// Asks a question, and calls `completion` once, perhaps before this returns, unless this is nil.
+    @discardableResult
     package func ask(
         _ kind: FrameKind,
         _ body: (inout FrameWriter) -> Void,
         then completion: @escaping OpenQuestions.Completion
     ) -> UInt64? {
-        guard let number = open.open(completion) else { return nil }
-        var writer = FrameWriter()
-        guard writer.frame(kind, id: number, body), case .sent = questions.send(writer.take()) else {
-            return open.withdraw(number, wasSent: false) ? nil : number
-        }
-        return number
+        questions.ask(kind, body, then: completion)
     }
 
     /// Where the process has put its libraries, so that addresses in a crash report get names.
@@ -208,21 +175,21 @@ package final class ChildSession: Sendable {
             // Its handle is closed by then, and may be that of another process.
             if !state.isReaped { process.control.kill() }
         }
-        questions.wake()
+        questions.socket.wake()
     }
 
     /// Lets the process end by itself, as its connections close.
     package func close() {
         beginEnd()
         deliveries.shut()
-        questions.shut()
+        questions.socket.shut()
     }
 
     private func beginEnd() {
         state.withLock { state in
             if state.endingSince == nil { state.endingSince = now() }
         }
-        questions.wake()
+        questions.socket.wake()
     }
 
     /// Handles what waits on a socket. False: nothing will come any more.
@@ -275,17 +242,17 @@ package final class ChildSession: Sendable {
             let pace = state.withLock { state in
                 state.endingSince == nil ? state.watch.pace(isBusy: isBusy) : .milliseconds(20)
             }
-            let (events, _) = questions.interest()
+            let (events, _) = questions.socket.interest()
             var polled = [
-                pollfd(fd: isOpen ? questions.descriptor : -1, events: events, revents: 0),
-                pollfd(fd: questions.wakeup, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: isOpen ? questions.socket.descriptor : -1, events: events, revents: 0),
+                pollfd(fd: questions.socket.wakeup, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: process.control.handle, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: lines.isOpen ? process.errors : -1, events: Int16(POLLIN), revents: 0),
             ]
             _ = poll(&polled, 4, Int32(clamping: max(1, pace.milliseconds)))
-            if polled[1].revents != 0 { questions.clearWakeup() }
-            questions.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
-            if polled[0].revents & ~Int16(POLLOUT) != 0 { isOpen = receive(questions, handleQuestion) }
+            if polled[1].revents != 0 { questions.socket.clearWakeup() }
+            questions.socket.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
+            if polled[0].revents & ~Int16(POLLOUT) != 0 { isOpen = receive(questions.socket, handleQuestion) }
             if polled[3].revents != 0 { lines.read(now: now(), handlers.line) }
             if polled[2].revents != 0 { end = process.control.reap() }
             watch(&meter)
@@ -302,11 +269,11 @@ package final class ChildSession: Sendable {
             let pong = try PongMessage(reading: frame)
             act(on: state.withLock { $0.watch.receive(pong, now: now()) })
         case .present: try handlers.question(frame, self)
-        default: try open.answer(frame)
+        default: try questions.answer(frame)
         }
     }
 
-    private var isBusy: Bool { !open.isEmpty || handlers.isBusy() || streams.isBusy }
+    private var isBusy: Bool { questions.isAnyOpen || handlers.isBusy() || streams.isBusy }
 
     private func watch(_ meter: inout ProcessorMeter) {
         let now = now()
@@ -325,7 +292,7 @@ package final class ChildSession: Sendable {
         case .ping:
             var writer = FrameWriter()
             writer.frame(.ping, id: 0)
-            _ = questions.send(writer.take())
+            questions.send(writer.take())
         case .abort(let thread, let reason):
             state.withLock { state in
                 if state.reason == nil { state.reason = reason }
@@ -338,9 +305,9 @@ package final class ChildSession: Sendable {
     /// The process is gone: what it has sent still counts.
     private func finish(_ end: ProcessEnd, _ lines: inout LineReader) {
         receiveResults()
-        _ = receive(questions, handleQuestion)
+        _ = receive(questions.socket, handleQuestion)
         deliveries.shut()
-        questions.shut()
+        questions.socket.shut()
         deliveriesEnded.wait()
         lines.read(now: now(), handlers.line)
         var end = end
@@ -354,37 +321,12 @@ package final class ChildSession: Sendable {
         ending.give(end)
         streams.end()
         handlers.ended(end, self)
-        open.close()
+        questions.close()
     }
 
     private func crashReport() -> CrashReport? {
         var bytes = [UInt8](repeating: 0, count: 16 * MemoryLayout<carillon_crash_report>.size)
         let count = read(process.crashes, &bytes, bytes.count)
         return count > 0 ? CrashReport(reading: Array(bytes.prefix(count))) : nil
-    }
-}
-
-/// Splits what a process writes to its standard error into lines, a bounded number of bounded length.
-private struct LineReader {
-    private static let lengthLimit = 1024
-
-    private let descriptor: Int32
-    private var rest: [UInt8] = []
-    private var allowance = LineAllowance()
-    private(set) var isOpen = true
-
-    init(_ descriptor: Int32) { self.descriptor = descriptor }
-
-    /// Reads what is there, and hands on its first lines.
-    mutating func read(now: Deadline, _ handle: (String) -> Void) {
-        var room = [UInt8](repeating: 0, count: 16 << 10)
-        let count = Glibc.read(descriptor, &room, room.count)
-        if count == 0 || count < 0 && errno != EAGAIN && errno != EINTR { isOpen = false }
-        rest += room.prefix(max(0, count))
-        var parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        rest = isOpen ? Array((parts.popLast() ?? []).prefix(Self.lengthLimit)) : []
-        for line in parts where !line.isEmpty && allowance.take(at: now) {
-            handle(OutsideText.printable(String(decoding: line, as: UTF8.self), limit: Self.lengthLimit))
-        }
     }
 }

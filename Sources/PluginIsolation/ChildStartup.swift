@@ -19,6 +19,12 @@ package struct IsolatedLibrary: Sendable {
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 }
 
+/// A library and what it said about itself when it was loaded first.
+struct LoadedLibrary: Sendable {
+    let library: IsolatedLibrary
+    let descriptor: DescriptorMessage
+}
+
 /// Why a library was not loaded, or an instance not made.
 package enum LoadFailure: Error, Sendable {
     /// There is no process to load it: what is wrong, as a sentence's end.
@@ -26,6 +32,15 @@ package enum LoadFailure: Error, Sendable {
     case unloadable(UnloadableMessage)
     /// Its process ended meanwhile: what happened, as the end of a sentence.
     case died(ProcessEnd, String)
+
+    /// What happened to a process that had loaded its libraries before.
+    var text: String {
+        switch self {
+        case .died(_, let text): text
+        case .notStarted(let text): text
+        case .unloadable(let message): "cannot load its library any more: \(message.text)"
+        }
+    }
 }
 
 /// Starts processes and has them load libraries. It blocks for as long as that takes.
@@ -87,6 +102,21 @@ struct ChildStartup: Sendable {
         return try loaded.get()
     }
 
+    /// Has a new process load what a former one has loaded.
+    func loadAgain(_ libraries: [LoadedLibrary], in session: ChildSession) throws(LoadFailure) -> [DescriptorMessage] {
+        let paths = libraries.map(\.library.path)
+        var descriptors: [DescriptorMessage] = []
+        for loaded in libraries {
+            let isLast = descriptors.count == libraries.count - 1
+            let descriptor = try load(loaded.library, of: paths, isLast: isLast, in: session)
+            guard descriptor.isSame(as: loaded.descriptor) else {
+                throw .notStarted("\(loaded.library.path) describes itself in another way than before")
+            }
+            descriptors.append(descriptor)
+        }
+        return descriptors
+    }
+
     /// Has the process make an instance, for which `state` is kept. Returns the status, what the instance needs, and
     /// what is wrong.
     func create(
@@ -128,5 +158,13 @@ struct ChildStartup: Sendable {
         if !session.hasEnded { session.kill(reason: reason) }
         guard let end = session.end(within: Self.patience) else { return .notStarted(reason) }
         return .died(end, end.text(session.modules))
+    }
+}
+
+extension DescriptorMessage {
+    /// Whether a library says the same about itself, wherever it lies in memory.
+    fileprivate func isSame(as other: DescriptorMessage) -> Bool {
+        id == other.id && version == other.version && abiMinor == other.abiMinor && transports == other.transports
+            && filters == other.filters
     }
 }

@@ -10,30 +10,10 @@ import Units
 /// Keeps the process of one or several plugins going: starts it again after a death, has it load its libraries and make
 /// its instances, and hands out again what was in hand.
 package final class ChildSupervisor: Sendable {
-    private enum Phase {
-        /// There is no process, and none is wanted.
-        case resting
-        case running
-        /// The process is started, or is to be started at this moment.
-        case restarting(at: Deadline)
-        /// It ended too often, and is tried again at this moment.
-        case pausing(until: Deadline)
-        case stopped
-    }
-
-    private struct Loaded {
-        let library: IsolatedLibrary
-        let descriptor: DescriptorMessage
-    }
-
     private struct State {
-        var phase = Phase.resting
+        var life: ProcessLife
         var session: ChildSession?
-        var libraries: [Loaded] = []
-        var startedAt = Deadline.distantPast
-        var policy: RestartPolicy
-        var deaths = 0
-        var lastDeath: String?
+        var libraries: [LoadedLibrary] = []
         var confinement: UInt32 = 0
         /// Those who wait for a process that works.
         var waiters: [Handover<ChildSession?>] = []
@@ -77,7 +57,7 @@ package final class ChildSupervisor: Sendable {
             self.launch = { () throws(StartError) -> StartedProcess in try ChildProcess.start(program) }
         }
         table = InstanceTable(onMistake: onMistake, states: states, openStream: openStream, now: now)
-        state = Mutex(State(policy: RestartPolicy(unit: settings.pause)))
+        state = Mutex(State(life: ProcessLife(RestartPolicy(unit: settings.pause))))
     }
 
     private var startup: ChildStartup {
@@ -114,7 +94,7 @@ package final class ChildSupervisor: Sendable {
                 session = current
                 let descriptor = try startup.load(library, of: paths, isLast: isLast, in: current)
                 state.withLock { state in
-                    state.libraries.append(Loaded(library: library, descriptor: descriptor))
+                    state.libraries.append(LoadedLibrary(library: library, descriptor: descriptor))
                     state.confinement = descriptor.confinement
                 }
                 current.modules = descriptor.modules
@@ -151,10 +131,8 @@ package final class ChildSupervisor: Sendable {
         // Before anybody takes note of its end, which would come to nothing then.
         table.begin(session)
         let waiters = state.withLock { state -> [Handover<ChildSession?>]? in
-            if case .stopped = state.phase { return nil }
-            state.phase = .running
+            guard state.life.begin(now: now()) else { return nil }
             state.session = session
-            state.startedAt = now()
             defer { state.waiters = [] }
             return state.waiters
         }
@@ -180,15 +158,8 @@ package final class ChildSupervisor: Sendable {
     /// The life of the thread that starts processes again.
     private func keep() {
         while true {
-            let due = state.withLock { state -> Deadline? in
-                switch state.phase {
-                case .stopped: .distantPast
-                case .resting, .running: nil
-                case .restarting(let at): at
-                case .pausing(let until): until
-                }
-            }
-            if due == .distantPast { return }
+            let (due, isStopped) = state.withLock { ($0.life.due, $0.life.isStopped) }
+            if isStopped { return }
             let now = now()
             if let due, due <= now {
                 restart()
@@ -205,20 +176,13 @@ package final class ChildSupervisor: Sendable {
         let start = now()
         var opened: ChildSession?
         do throws(LoadFailure) {
-            let paths = libraries.map(\.library.path)
             let session = try startup.open()
             opened = session
-            for (index, loaded) in libraries.enumerated() {
-                let isLast = index == libraries.count - 1
-                let descriptor = try startup.load(loaded.library, of: paths, isLast: isLast, in: session)
-                guard descriptor.isSame(as: loaded.descriptor) else {
-                    throw .notStarted("\(loaded.library.path) describes itself in another way than before")
-                }
+            for descriptor in try startup.loadAgain(libraries, in: session) {
                 state.withLock { $0.confinement = descriptor.confinement }
                 session.modules = descriptor.modules
             }
-            let orders = table.ordersOfNewProcess()
-            for order in orders {
+            for order in table.startRemaking() where table.beginRemaking(order.number) {
                 onRemake(order.host.pointer)
                 try create(order, in: session)
             }
@@ -227,13 +191,7 @@ package final class ChildSupervisor: Sendable {
         } catch {
             // It may live on, such as when a library was replaced.
             opened?.close()
-            let text =
-                switch error {
-                case .died(_, let text): text
-                case .notStarted(let text): text
-                case .unloadable(let message): "cannot load its library any more: \(message.text)"
-                }
-            noteDeath(text, startedAt: start, isExplained: false)
+            noteDeath(error.text, startedAt: start, isExplained: false)
         }
     }
 
@@ -250,7 +208,7 @@ package final class ChildSupervisor: Sendable {
         let start = state.withLock { state -> Deadline? in
             guard state.session === session else { return nil }
             state.session = nil
-            return state.startedAt
+            return state.life.startedAt
         }
         // The end of any other was the router's wish, or is noted by who waits for it.
         guard let start else { return }
@@ -263,15 +221,9 @@ package final class ChildSupervisor: Sendable {
     private func noteDeath(_ text: String, startedAt start: Deadline, isExplained: Bool) {
         let now = now()
         let (next, deaths) = state.withLock { state -> (RestartPolicy.Next?, Int) in
-            if case .stopped = state.phase { return (nil, 0) }
-            state.deaths += 1
-            state.lastDeath = "\(names(state)) \(text)"
-            let next = state.policy.died(at: now, startedAt: start, isExplained: isExplained)
-            switch next {
-            case .restart(let pause): state.phase = .restarting(at: now + pause)
-            case .pause(let pause): state.phase = .pausing(until: now + pause)
-            }
-            return (next, state.deaths)
+            let words = "\(names(state)) \(text)"
+            let next = state.life.died(words, at: now, startedAt: start, isExplained: isExplained)
+            return (next, state.life.deaths)
         }
         guard let next else { return }
         log.error(
@@ -305,11 +257,10 @@ package final class ChildSupervisor: Sendable {
     func readySession(within span: Duration) -> ChildSession? {
         let waiter = Handover<ChildSession?>()
         let session = state.withLock { state -> ChildSession?? in
-            switch state.phase {
-            case .running: if let session = state.session { return session }
-            case .pausing, .stopped: return .some(nil)
-            case .resting: state.phase = .restarting(at: now())
-            case .restarting: break
+            switch state.life.need(now: now()) {
+            case .runs: if let session = state.session { return session }
+            case .fails: return .some(nil)
+            case .starts: break
             }
             state.waiters.append(waiter)
             return nil
@@ -348,8 +299,7 @@ package final class ChildSupervisor: Sendable {
     package func rest() {
         let session = state.withLock { state -> ChildSession? in
             // With the lock: else it could end the process that a new instance was just promised.
-            guard case .running = state.phase, let session = state.session, table.isEmpty else { return nil }
-            state.phase = .resting
+            guard let session = state.session, table.isEmpty, state.life.rest() else { return nil }
             state.session = nil
             return session
         }
@@ -362,7 +312,7 @@ package final class ChildSupervisor: Sendable {
     package func stop() {
         table.close()
         let session = state.withLock { state -> ChildSession? in
-            state.phase = .stopped
+            state.life.stop()
             defer { state.session = nil }
             return state.session
         }
@@ -378,40 +328,22 @@ package final class ChildSupervisor: Sendable {
     private func names(_ state: State) -> String { state.libraries.map(\.library.name).joined(separator: ", ") }
 
     /// Whether the process has ended for good.
-    package var isStopped: Bool {
-        state.withLock { state in
-            if case .stopped = state.phase { true } else { false }
-        }
-    }
+    package var isStopped: Bool { state.withLock(\.life.isStopped) }
 
     /// How the process is doing.
     package var report: PluginProcessReport {
         let setAside = table.setAside
         return state.withLock { state in
-            let phase: PluginProcessReport.State =
-                switch state.phase {
-                case .running, .resting, .stopped: .running
-                case .restarting: .restarting
-                case .pausing: .pausing
-                }
             let parts = [(UInt32(CARILLON_CONFINED_FILES), "files"), (UInt32(CARILLON_CONFINED_CALLS), "system calls")]
             return PluginProcessReport(
                 plugins: state.libraries.map(\.library.name),
                 process: state.session?.id,
-                state: phase,
-                deaths: state.deaths,
-                lastDeath: state.lastDeath,
+                state: state.life.reported,
+                deaths: state.life.deaths,
+                lastDeath: state.life.lastDeath,
                 setAside: setAside,
                 confinement: parts.filter { state.confinement & $0.0 != 0 }.map(\.1).joined(separator: ", ")
             )
         }
-    }
-}
-
-extension DescriptorMessage {
-    /// Whether a library says the same about itself, wherever it lies in memory.
-    fileprivate func isSame(as other: DescriptorMessage) -> Bool {
-        id == other.id && version == other.version && abiMinor == other.abiMinor && transports == other.transports
-            && filters == other.filters
     }
 }

@@ -1,3 +1,4 @@
+import PluginServices
 import Units
 
 /// The deliveries that one process has in hand or is to get, across its restarts. Pure: its owner sends the frames that
@@ -13,8 +14,6 @@ package struct DeliveryLedger: Sendable {
         fileprivate(set) var state: State
         /// HTTP requests of it that the router has not answered.
         fileprivate(set) var openRequests = 0
-        /// All that were handed out together, this one among them; empty: it is alone.
-        fileprivate(set) var companions: [UInt64] = []
     }
 
     package enum State: Sendable, Equatable {
@@ -42,18 +41,16 @@ package struct DeliveryLedger: Sendable {
         case unknown
     }
 
-    private struct Key: Hashable {
-        let instance: UInt32
-        let ticket: UInt64
-    }
-
     /// The most bytes of deliveries that wait for their turn.
     package static let waitingLimit = ByteCount.mebibytes(8)
     /// The most bytes of deliveries altogether.
     package static let totalLimit = ByteCount.mebibytes(256)
 
-    private var entries: [UInt64: Entry] = [:]
-    private var numbers: [Key: UInt64] = [:]
+    private var entries = NumberTable<Entry>()
+    /// The numbers of the entries, by ``key(_:_:)``.
+    private var numbers = NumberTable<UInt64>()
+    /// Of deliveries that were handed out together: all of these.
+    private var companions: [UInt64: [UInt64]] = [:]
     /// What waits, oldest first; ended ones are skipped.
     private var queue: [UInt64] = []
     private var waitingBytes = 0
@@ -73,8 +70,9 @@ package struct DeliveryLedger: Sendable {
         guard totalBytes + frame.count <= Self.totalLimit.bytes else { return .full }
         let isNext = isRunning && suspects.isQuiet
         if !isNext, waitingBytes + frame.count > Self.waitingLimit.bytes { return .full }
-        entries[id] = Entry(instance: instance, ticket: ticket, frame: frame, state: isNext ? .inHand : .waiting)
-        numbers[Key(instance: instance, ticket: ticket)] = id
+        let entry = Entry(instance: instance, ticket: ticket, frame: frame, state: isNext ? .inHand : .waiting)
+        guard entries.insert(entry, for: id) else { return .full }
+        _ = numbers.insert(id, for: Self.key(instance, ticket))
         totalBytes += frame.count
         guard !isNext else { return .send }
         queue.append(id)
@@ -89,21 +87,21 @@ package struct DeliveryLedger: Sendable {
 
     /// Notes that deliveries which may be sent are handed out together.
     package mutating func handOutTogether(_ ids: [UInt64]) {
-        for id in ids { entries[id]?.companions = ids }
+        for id in ids where entries[id] != nil { companions[id] = ids }
     }
 
     /// The delivery `id` of `instance` has ended. Nil when there is none.
     package mutating func end(_ id: UInt64, of instance: UInt32) -> Entry? {
-        guard let entry = entries[id], entry.instance == instance, entry.state == .inHand else { return nil }
-        remove(id, entry)
-        return entry
+        let ended = entries.remove(id, if: { $0.instance == instance && $0.state == .inHand })
+        if let ended { forget(id, ended) }
+        return ended
     }
 
     /// The host wants the delivery to end soon.
     package mutating func cancel(instance: UInt32, ticket: UInt64) -> Cancellation {
-        guard let id = numbers[Key(instance: instance, ticket: ticket)], let entry = entries[id] else {
-            return .unknown
-        }
+        guard let id = numbers[Self.key(instance, ticket)], let entry = entries[id], entry.instance == instance,
+            entry.ticket == ticket
+        else { return .unknown }
         guard entry.state != .inHand else { return .forward(id) }
         remove(id, entry)
         return .ended
@@ -111,7 +109,7 @@ package struct DeliveryLedger: Sendable {
 
     /// Ends all deliveries of an instance.
     package mutating func endAll(of instance: UInt32) -> [Entry] {
-        let ended = entries.filter { $0.value.instance == instance }.sorted { $0.key < $1.key }
+        let ended = entries.all.filter { $0.value.instance == instance }.sorted { $0.number < $1.number }
         for (id, entry) in ended { remove(id, entry) }
         return ended.map(\.value)
     }
@@ -122,11 +120,9 @@ package struct DeliveryLedger: Sendable {
     /// The process has died; `named` is the delivery that its crash report names. Returns what is set aside.
     package mutating func died(named: UInt64? = nil) -> Entry? {
         isRunning = false
-        let hand = entries.filter { $0.value.state == .inHand }.keys.sorted()
-        for id in hand {
-            entries[id]?.state = .suspected
-            entries[id]?.companions = []
-        }
+        let hand = entries.all.filter { $0.value.state == .inHand }.map(\.number).sorted()
+        for id in hand { entries.update(id) { $0.state = .suspected } }
+        companions = [:]
         guard let id = suspects.died(hand: hand, named: named), let entry = entries[id] else { return nil }
         remove(id, entry)
         return entry
@@ -140,7 +136,7 @@ package struct DeliveryLedger: Sendable {
         case .nothing: return []
         case .alone(let id):
             guard let frame = entries[id]?.frame else { return [] }
-            entries[id]?.state = .inHand
+            entries.update(id) { $0.state = .inHand }
             return [frame]
         case .anything: return takeWaiting()
         }
@@ -151,7 +147,7 @@ package struct DeliveryLedger: Sendable {
         var frames: [[UInt8]] = []
         for id in queue {
             guard let entry = entries[id] else { continue }
-            entries[id]?.state = .inHand
+            entries.update(id) { $0.state = .inHand }
             frames.append(entry.frame)
         }
         queue = []
@@ -164,28 +160,37 @@ package struct DeliveryLedger: Sendable {
 
     /// A request of the delivery goes to the network. Returns all deliveries that it carries.
     package mutating func beginRequest(for id: UInt64) -> [UInt64] {
-        guard let entry = entries[id] else { return [] }
-        let carried = entry.companions.isEmpty ? [id] : entry.companions
-        for id in carried { entries[id]?.openRequests += 1 }
+        guard entries[id] != nil else { return [] }
+        let carried = companions[id] ?? [id]
+        for id in carried { entries.update(id) { $0.openRequests += 1 } }
         return carried
     }
 
     /// A request that was sent for deliveries has ended.
     package mutating func endRequest(for ids: [UInt64]) {
-        for id in ids {
-            guard let count = entries[id]?.openRequests, count > 0 else { continue }
-            entries[id]?.openRequests = count - 1
-        }
+        for id in ids { entries.update(id) { $0.openRequests = max(0, $0.openRequests - 1) } }
     }
 
     /// Whether requests from outside may go to the process: beside a suspect they could hide who is guilty.
     package var mayReceive: Bool { isRunning && suspects.isQuiet }
 
     private mutating func remove(_ id: UInt64, _ entry: Entry) {
-        entries[id] = nil
-        numbers[Key(instance: entry.instance, ticket: entry.ticket)] = nil
+        _ = entries.remove(id)
+        forget(id, entry)
+    }
+
+    /// An entry is not among ``entries`` any more.
+    private mutating func forget(_ id: UInt64, _ entry: Entry) {
+        _ = numbers.remove(Self.key(entry.instance, entry.ticket), if: { $0 == id })
+        if !companions.isEmpty { companions[id] = nil }
         totalBytes -= entry.frame.count
         if entry.state == .waiting { waitingBytes -= entry.frame.count }
         suspects.ended(id)
+    }
+
+    /// One number for both: the tickets of an instance follow one another, and the factor keeps those of different
+    /// instances apart. Whoever finds an entry so looks whether it is the one.
+    private static func key(_ instance: UInt32, _ ticket: UInt64) -> UInt64 {
+        ticket &+ UInt64(instance) &* 0x9e37_79b9_7f4a_7c15
     }
 }

@@ -19,7 +19,7 @@ package final class FrameSocket: Sendable {
         case closed
     }
 
-    private struct Output {
+    private struct Output: ~Copyable {
         var frames = FrameWriter()
         /// How many bytes of `frames` are sent.
         var start = 0
@@ -31,13 +31,8 @@ package final class FrameSocket: Sendable {
         var backlog: Int { frames.count - start }
     }
 
-    private struct Input: ~Copyable {
-        var buffer: FrameBuffer
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-
-        deinit { room.deallocate() }
-    }
-
+    /// The most bytes of a read.
+    private static let readRoom = 256 << 10
     /// More than this waits for no process that can be trusted to read.
     private static let longestBacklog = ByteCount.mebibytes(64)
     /// Bytes of a read from which on the next one does not wait for a tick.
@@ -51,7 +46,7 @@ package final class FrameSocket: Sendable {
     package let wakeup: Int32
     private let limit: ByteCount
     private let output: Mutex<Output>
-    private let input: Mutex<Input>
+    private let input: Mutex<FrameBuffer>
     /// The last read brought so much that the other side may be waiting for room.
     private let hasMuchInput = Atomic(false)
     /// The thread that handles frames, so that it does not wait for itself.
@@ -63,7 +58,7 @@ package final class FrameSocket: Sendable {
         self.limit = limit
         wakeup = carillon_wakeup()
         output = Mutex(Output(pace: FlushPace(lingers: lingers)))
-        input = Mutex(Input(buffer: FrameBuffer(taking: kinds)))
+        input = Mutex(FrameBuffer(taking: kinds))
     }
 
     deinit {
@@ -74,7 +69,8 @@ package final class FrameSocket: Sendable {
     // MARK: Sending
 
     /// Sends frames, or keeps them to be sent. `mayRefuse`: not if more than the usual waits.
-    package func send(_ frames: [UInt8], mayRefuse: Bool = false, now: Deadline = .now()) -> Sending {
+    package func send(_ frames: [UInt8], mayRefuse: Bool = false, now: @autoclosure () -> Deadline = .now()) -> Sending
+    {
         let (result, mustWake) = output.withLock { output -> (Sending, Bool) in
             let most = mayRefuse ? limit : Self.longestBacklog
             guard !output.isClosed else { return (.closed, false) }
@@ -90,7 +86,7 @@ package final class FrameSocket: Sendable {
     package func send(
         _ kind: FrameKind,
         id: UInt64,
-        now: Deadline = .now(),
+        now: @autoclosure () -> Deadline = .now(),
         _ body: (inout FrameWriter) -> Void
     ) -> Sending? {
         let (result, mustWake) = output.withLock { output -> (Sending?, Bool) in
@@ -104,8 +100,8 @@ package final class FrameSocket: Sendable {
     }
 
     /// Sends what was added, if its time has come. True: the thread of the socket must be woken for it.
-    private func sendAdded(_ output: inout Output, _ now: Deadline) -> Bool {
-        switch output.pace.add(now: now) {
+    private func sendAdded(_ output: inout Output, _ now: () -> Deadline) -> Bool {
+        switch output.pace.add(now: now()) {
         case .wait: return false
         case .wake: return !output.isBlocked
         case .flush:
@@ -136,8 +132,9 @@ package final class FrameSocket: Sendable {
 
     private func flush(_ output: inout Output) {
         while output.backlog > 0 {
+            let start = output.start
             let sent = output.frames.withBytes { bytes in
-                let rest = UnsafeRawBufferPointer(rebasing: bytes[output.start...])
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
                 return Glibc.send(descriptor, rest.baseAddress, rest.count, Self.flags)
             }
             if sent > 0 {
@@ -173,14 +170,13 @@ package final class FrameSocket: Sendable {
             reader.store(thread, ordering: .relaxed)
             defer { reader.store(0, ordering: .relaxed) }
             while true {
-                let count = recv(descriptor, input.room.baseAddress, input.room.count, Self.flags)
+                let count = input.receive(Self.readRoom) { recv(descriptor, $0.baseAddress, $0.count, Self.flags) }
                 if count < 0, errno == EINTR { continue }
                 if count < 0, errno == EAGAIN { return .open }
                 guard count > 0 else { return .closed }
                 hasMuchInput.store(count >= Self.muchInput, ordering: .relaxed)
-                input.buffer.append(UnsafeRawBufferPointer(rebasing: input.room[..<count]))
-                try input.buffer.drain(handle)
-                if count < input.room.count { return .open }
+                try input.drain(handle)
+                if count < Self.readRoom { return .open }
             }
         }
     }

@@ -1,4 +1,5 @@
 import CarillonABI
+import PluginProtocol
 
 /// The requests from outside that a process has not answered. Pure: its owner sends the frames.
 struct InboundTable: Sendable {
@@ -59,5 +60,51 @@ struct InboundTable: Sendable {
     mutating func removeAll() -> [Waiter] {
         defer { waiters = [:] }
         return waiters.sorted { $0.key < $1.key }.map(\.value)
+    }
+}
+
+/// Hands requests from outside to a process, and its answers to those who wait.
+final class InboundRelay: Sendable {
+    private let work: ProcessWork
+
+    init(_ work: ProcessWork) { self.work = work }
+
+    /// Hands a request to an instance. BUSY where its process does not run, or tries one delivery alone.
+    func hand(
+        _ instance: UInt32,
+        _ request: carillon_inbound_request,
+        _ done: @escaping carillon_inbound_done,
+        _ context: UnsafeMutableRawPointer?
+    ) -> carillon_status {
+        let waiter = InboundTable.Waiter(instance: instance, done: done, context: context)
+        let opened = work.withLock { state -> (number: UInt64, session: ChildSession)? in
+            guard let session = state.session, state.ledger.mayReceive, state.roster.isPresent(instance) else {
+                return nil
+            }
+            return (state.inbound.open(waiter), session)
+        }
+        guard let (number, session) = opened else { return .CARILLON_BUSY }
+        var writer = FrameWriter()
+        let fits = writer.frame(.receive, id: number) {
+            ReceiveMessage.write(instance: instance, request, to: &$0)
+        }
+        // Whoever asks a process that has just died is answered when its end is noted.
+        if fits, session.send(writer.take(), mayRefuse: true) != .full { return .CARILLON_OK }
+        guard case .ended = work.withLock({ $0.inbound.end(number) }) else { return .CARILLON_OK }
+        return fits ? .CARILLON_BUSY : .CARILLON_INVALID
+    }
+
+    /// Handles `received`.
+    func receive(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
+        let message = try ReceivedMessage(reading: frame)
+        switch work.withLock({ $0.session === session ? $0.inbound.end(frame.id) : .late }) {
+        case .ended(let waiter) where waiter.instance == message.instance:
+            message.lend { waiter.done(waiter.context, $0) }
+        case .ended(let waiter):
+            waiter.answer(status: 502)
+            throw .unknownValue
+        case .late: break
+        case .unknown: throw .unexpected(.received)
+        }
     }
 }

@@ -80,7 +80,8 @@ enum ClientCertificateQuestion {
         let message = try PresentMessage(reading: frame)
         let (status, said) =
             table.host(of: message.instance).map { present(message, $0) } ?? (.CARILLON_INVALID, "")
-        var (writer, text) = (FrameWriter(), said)
+        var writer = FrameWriter()
+        var text = said
         text.withUTF8 { text in
             _ = writer.frame(.reply, id: frame.id) { body in
                 let text = carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)

@@ -115,7 +115,12 @@ package final class IsolatedInstance: Sendable {
         _ notification: UnsafePointer<carillon_notification>?
     ) -> carillon_status {
         guard let instance = at(instance), let registration, let notification else { return .CARILLON_INVALID }
-        return instance.supervisor.table.deliver(instance.number, ticket, registration.pointee, notification.pointee)
+        return instance.supervisor.table.deliveries.deliver(
+            instance.number,
+            ticket,
+            registration.pointee,
+            notification.pointee
+        )
     }
 
     /// The function `deliver_many` of a transport.
@@ -126,7 +131,7 @@ package final class IsolatedInstance: Sendable {
     ) -> carillon_status {
         guard let instance = at(instance), let deliveries else { return .CARILLON_INVALID }
         let all = UnsafeBufferPointer(start: deliveries, count: count).compactMap { $0?.pointee }
-        return instance.supervisor.table.deliver(instance.number, all)
+        return instance.supervisor.table.deliveries.deliver(instance.number, all)
     }
 
     /// The function `receive` of a transport. A refusal of the plugin comes through `done` as the answer that the
@@ -138,13 +143,13 @@ package final class IsolatedInstance: Sendable {
         _ context: UnsafeMutableRawPointer?
     ) -> carillon_status {
         guard let instance = at(instance), let request, let done else { return .CARILLON_INVALID }
-        return instance.supervisor.table.receive(instance.number, request.pointee, done, context)
+        return instance.supervisor.table.inbound.hand(instance.number, request.pointee, done, context)
     }
 
     /// The function `cancel` of a transport.
     package static func cancel(_ instance: UnsafeMutableRawPointer?, _ ticket: UInt64) {
         guard let instance = at(instance) else { return }
-        instance.supervisor.table.cancel(instance.number, ticket)
+        instance.supervisor.table.deliveries.cancel(instance.number, ticket)
     }
 
     /// The function `validate` of a transport.
@@ -282,7 +287,7 @@ extension ChildSupervisor {
 
     /// Ends an instance, in the process as well if that runs.
     fileprivate func destroy(_ instance: UInt32) {
-        if let session, table.isLive(instance, in: session) {
+        if let session = table.beginDestruction(instance) {
             _ = session.ask(.destroy, within: settings.deadline + ChildStartup.patience) { body in
                 InstanceMessage(instance: instance).write(to: &body)
             }

@@ -1,3 +1,5 @@
+import PluginServices
+
 /// The HTTP requests of a process that the router has not answered, and those that outlive their process. Pure.
 struct ProcessRequests: Sendable {
     /// What became of a new request.
@@ -19,28 +21,28 @@ struct ProcessRequests: Sendable {
     private static let spare = 64
 
     /// The deliveries that they are for, by their own numbers, which the process chooses.
-    private var open: [UInt64: UInt64] = [:]
+    private var open = NumberTable<UInt64>()
     /// Those of processes that died, with all deliveries that each carries.
     private var orphans: [Orphan: [UInt64]] = [:]
 
     /// A request of the process that works, for the delivery `ticket`; 0: that is not known.
     mutating func begin(_ number: UInt64, for ticket: UInt64, inHand: Int) -> Begin {
-        guard open.updateValue(ticket, forKey: number) == nil else { return .inUse }
+        guard open.insert(ticket, for: number) else { return .inUse }
         return open.count <= Self.perDelivery * inHand + Self.spare ? .taken : .tooMany
     }
 
     /// A request of the process that works has ended.
-    mutating func end(_ number: UInt64) { open[number] = nil }
+    mutating func end(_ number: UInt64) { _ = open.remove(number) }
 
     /// Another process works.
-    mutating func restart() { open = [:] }
+    mutating func restart() { open = NumberTable() }
 
     /// The process has died. A suspect among its deliveries is not tried again before its requests have ended.
     mutating func died(_ session: ObjectIdentifier, _ ledger: inout DeliveryLedger) {
-        for (number, ticket) in open {
+        for (number, ticket) in open.all {
             orphans[Orphan(session: session, number: number)] = ledger.beginRequest(for: ticket)
         }
-        open = [:]
+        restart()
     }
 
     /// A request of another process has ended.

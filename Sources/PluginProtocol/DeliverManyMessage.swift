@@ -56,7 +56,7 @@ package struct DeliverManyMessage {
 
     /// Lends the deliveries for the time of `body`.
     package func lend<Result>(_ body: (UnsafeBufferPointer<carillon_delivery>) -> Result) -> Result {
-        let fields = registrations.flatMap(\.fields)
+        let fields = registrations.flatMap(\.fields.all)
         let actions = notifications.flatMap(\.actions)
         return fields.withUnsafeBufferPointer { fields in
             actions.withUnsafeBufferPointer { actions in
@@ -65,7 +65,7 @@ package struct DeliverManyMessage {
                     var (nextField, nextAction) = (0, 0)
                     let registrations = registrations.map { message in
                         defer { nextField += message.fields.count }
-                        return message.lent(message.fields.isEmpty ? nil : fields.baseAddress.map { $0 + nextField })
+                        return message.lent(message.fields.count == 0 ? nil : fields.baseAddress.map { $0 + nextField })
                     }
                     let notifications = notifications.map { message in
                         defer { nextAction += message.actions.count }

@@ -37,7 +37,7 @@ package struct RegistrationMessage {
     private static let fieldLimit = 256
 
     private var registration = carillon_registration()
-    let fields: [carillon_field]
+    let fields: FieldPairs
 
     package static func write(_ registration: carillon_registration, to writer: inout FrameWriter) {
         writer.text(registration.token)
@@ -54,9 +54,7 @@ package struct RegistrationMessage {
 
     /// Lends the struct for the time of `body`.
     package func lend<Result>(_ body: (UnsafePointer<carillon_registration>) -> Result) -> Result {
-        fields.withUnsafeBufferPointer { fields in
-            withUnsafePointer(to: lent(fields.isEmpty ? nil : fields.baseAddress), body)
-        }
+        fields.lend { start, _ in withUnsafePointer(to: lent(start), body) }
     }
 
     /// The struct with its fields at `start`.

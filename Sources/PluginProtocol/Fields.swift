@@ -1,25 +1,63 @@
 import CarillonABI
 
-/// Builds frames, one behind the other, in one buffer: numbers in little endian, texts behind their length.
-package struct FrameWriter {
+/// Builds frames, one behind the other, in memory of its own: numbers in little endian, texts behind their length.
+///
+/// Unchecked: nobody else has the memory.
+package struct FrameWriter: ~Copyable, @unchecked Sendable {
     private static let leastRoom = 256
 
     /// The frames so far, and room for more: so that a field needs one look at the room and one copy.
-    private var room: [UInt8] = []
+    private var room: UnsafeMutableRawPointer
+    private var capacity: Int
+    private var isOwner: Bool
     /// Bytes of the frames so far.
     package private(set) var count = 0
 
-    package init() {}
+    package init() { self.init(reserving: Self.leastRoom) }
 
     /// A writer with room for so many bytes.
-    package init(reserving bytes: Int) { grow(by: bytes) }
+    package init(reserving bytes: Int) {
+        capacity = max(Self.leastRoom, bytes)
+        room = .allocate(byteCount: capacity, alignment: 8)
+        isOwner = true
+    }
+
+    private init(borrowing room: UnsafeMutableRawBufferPointer, _ start: UnsafeMutableRawPointer) {
+        self.room = start
+        capacity = room.count
+        isOwner = false
+    }
+
+    deinit { if isOwner { room.deallocate() } }
+
+    /// A frame alone, whose body `body` writes. Nil: it is longer than it may be. `bytes`: what it usually takes.
+    package static func frame(
+        _ kind: FrameKind,
+        id: UInt64,
+        usually bytes: Int = 1024,
+        _ body: (inout FrameWriter) -> Void
+    ) -> [UInt8]? {
+        // On the stack, as long as it fits.
+        withUnsafeTemporaryAllocation(byteCount: bytes, alignment: 8) { room in
+            write(into: room) { $0.frame(kind, id: id, body) ? $0.bytes : nil }
+        }
+    }
+
+    /// Lends a writer that writes into `room` as long as that suffices, and else into memory of its own.
+    package static func write<Result>(
+        into room: UnsafeMutableRawBufferPointer,
+        _ body: (inout FrameWriter) -> Result
+    ) -> Result {
+        var writer = room.baseAddress.map { FrameWriter(borrowing: room, $0) } ?? FrameWriter()
+        return body(&writer)
+    }
 
     /// The frames so far.
-    package var bytes: [UInt8] { Array(room[..<count]) }
+    package var bytes: [UInt8] { withBytes { Array($0) } }
 
     /// Lends the frames so far.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        body(UnsafeRawBufferPointer(start: room, count: count))
     }
 
     /// Keeps the room and forgets the frames.
@@ -27,16 +65,15 @@ package struct FrameWriter {
 
     /// Forgets the first `bytes` of the frames.
     package mutating func removeFirst(_ bytes: Int) {
-        room.removeFirst(bytes)
+        precondition(bytes >= 0 && bytes <= count, "there are not so many bytes")
         count -= bytes
+        room.copyMemory(from: room + bytes, byteCount: count)
     }
 
     /// Takes the frames, and leaves none.
     package mutating func take() -> [UInt8] {
-        room.removeLast(room.count - count)
-        count = 0
-        defer { room = [] }
-        return room
+        defer { count = 0 }
+        return bytes
     }
 
     /// Adds frames that are whole.
@@ -59,56 +96,46 @@ package struct FrameWriter {
             count = start
             return false
         }
-        room.withUnsafeMutableBytes {
-            $0.storeBytes(of: UInt32(length).littleEndian, toByteOffset: start, as: UInt32.self)
-        }
+        room.storeBytes(of: UInt32(length).littleEndian, toByteOffset: start, as: UInt32.self)
         return true
     }
 
     @inline(never)
     private mutating func grow(by bytes: Int) {
-        let (old, end) = (room, count)
-        room = Array(unsafeUninitializedCapacity: max(Self.leastRoom, 2 * end, end + bytes)) { new, size in
-            new.initialize(repeating: 0)
-            old.withUnsafeBufferPointer { old in
-                for index in 0..<end { new[index] = old[index] }
-            }
-            size = new.count
-        }
+        let larger = max(2 * capacity, count + bytes)
+        let new = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+        new.copyMemory(from: room, byteCount: count)
+        if isOwner { room.deallocate() }
+        (room, capacity, isOwner) = (new, larger, true)
     }
 
+    private mutating func reserve(_ bytes: Int) { if capacity - count < bytes { grow(by: bytes) } }
+
     private mutating func add(_ bytes: UnsafeRawBufferPointer) {
-        if room.count - count < bytes.count { grow(by: bytes.count) }
-        let start = count
-        room.withUnsafeMutableBytes { room in
-            UnsafeMutableRawBufferPointer(rebasing: room[start..<start + bytes.count]).copyMemory(from: bytes)
-        }
+        guard let start = bytes.baseAddress else { return }
+        reserve(bytes.count)
+        (room + count).copyMemory(from: start, byteCount: bytes.count)
         count += bytes.count
     }
 
     /// Adds a number of 32 bits.
     package mutating func number(_ value: UInt32) {
-        if room.count - count < 4 { grow(by: 4) }
-        let start = count
-        room.withUnsafeMutableBytes {
-            $0.storeBytes(of: value.littleEndian, toByteOffset: start, as: UInt32.self)
-        }
+        reserve(4)
+        room.storeBytes(of: value.littleEndian, toByteOffset: count, as: UInt32.self)
         count += 4
     }
 
     /// Adds a number of 64 bits.
     package mutating func number(_ value: UInt64) {
-        if room.count - count < 8 { grow(by: 8) }
-        let start = count
-        room.withUnsafeMutableBytes {
-            $0.storeBytes(of: value.littleEndian, toByteOffset: start, as: UInt64.self)
-        }
+        reserve(8)
+        room.storeBytes(of: value.littleEndian, toByteOffset: count, as: UInt64.self)
         count += 8
     }
 
     /// Adds a text or bytes behind their length; NULL is an empty text.
     package mutating func text(_ text: carillon_bytes) {
         let length = text.ptr == nil ? 0 : max(0, text.len)
+        reserve(4 + length)
         number(UInt32(clamping: length))
         if length > 0 { add(UnsafeRawBufferPointer(start: text.ptr, count: length)) }
     }
@@ -213,17 +240,54 @@ package struct FieldReader {
         return status
     }
 
-    /// A list of at most `limit` names and values.
-    package mutating func pairs(limit: Int) throws(ProtocolError) -> [carillon_field] {
+    /// Goes beyond a list of at most `limit` names and values. Returns where it lies.
+    package mutating func pairs(limit: Int) throws(ProtocolError) -> FieldPairs {
         let count = try count(limit: limit)
-        var fields: [carillon_field] = []
-        fields.reserveCapacity(count)
-        for _ in 0..<count { fields.append(carillon_field(name: try text(), value: try text())) }
-        return fields
+        let pairs = FieldPairs(count: count, reader: self)
+        for _ in 0..<(2 * count) { _ = try text() }
+        return pairs
     }
 
     /// Throws unless the whole body has been read.
     package func end(_ kind: FrameKind) throws(ProtocolError) {
         guard left == 0 else { throw .malformed(kind) }
+    }
+}
+
+/// Names and values where they lie in a frame, each of which has been looked at.
+package struct FieldPairs {
+    package let count: Int
+    private let reader: FieldReader
+
+    fileprivate init(count: Int, reader: FieldReader) {
+        self.count = count
+        self.reader = reader
+    }
+
+    /// Lends them as the ABI has them, for the time of `body`.
+    package func lend<Result>(_ body: (UnsafePointer<carillon_field>?, Int) -> Result) -> Result {
+        guard count > 0 else { return body(nil, 0) }
+        return withUnsafeTemporaryAllocation(of: carillon_field.self, capacity: count) { room in
+            write(to: room)
+            return body(room.baseAddress, count)
+        }
+    }
+
+    /// The same in memory of their own; the texts stay where they are.
+    package var all: [carillon_field] {
+        Array(unsafeUninitializedCapacity: count) { room, size in
+            write(to: room)
+            size = count
+        }
+    }
+
+    private func write(to room: UnsafeMutableBufferPointer<carillon_field>) {
+        var reader = reader
+        let empty = carillon_field(name: carillon_str(ptr: nil, len: 0), value: carillon_str(ptr: nil, len: 0))
+        for index in 0..<count {
+            // They were read once, and so can be again.
+            let field = try? carillon_field(name: reader.text(), value: reader.text())
+            room.initializeElement(at: index, to: field ?? empty)
+        }
     }
 }

@@ -101,7 +101,7 @@ package struct DecidedMessage {
             throw .unknownValue
         }
         self.verdict = verdict
-        edits = try fields.pairs(limit: Self.editLimit)
+        edits = try fields.pairs(limit: Self.editLimit).all
         try fields.end(frame.kind)
     }
 }

@@ -8,7 +8,7 @@ package struct RequestMessage {
     package let instance: UInt32
     package let ticket: UInt64
     private var request = carillon_http_request()
-    private let headers: [carillon_field]
+    private let headers: FieldPairs
 
     package static func write(
         instance: UInt32,
@@ -46,10 +46,10 @@ package struct RequestMessage {
 
     /// Lends the struct for the time of `body`.
     package func lend<Result>(_ body: (UnsafePointer<carillon_http_request>) -> Result) -> Result {
-        headers.withUnsafeBufferPointer { headers in
+        headers.lend { headers, count in
             var request = request
-            request.headers = headers.isEmpty ? nil : headers.baseAddress
-            request.header_count = headers.count
+            request.headers = headers
+            request.header_count = count
             return withUnsafePointer(to: request, body)
         }
     }
@@ -60,7 +60,7 @@ package struct ResponseMessage {
     private static let headerLimit = 1024
 
     private var response = carillon_http_response()
-    private let headers: [carillon_field]
+    private let headers: FieldPairs
 
     package static func write(_ response: carillon_http_response, to writer: inout FrameWriter) {
         writer.number(response.status)
@@ -81,10 +81,10 @@ package struct ResponseMessage {
 
     /// Lends the struct for the time of `body`.
     package func lend(_ body: (UnsafePointer<carillon_http_response>) -> Void) {
-        headers.withUnsafeBufferPointer { headers in
+        headers.lend { headers, count in
             var response = response
-            response.headers = headers.isEmpty ? nil : headers.baseAddress
-            response.header_count = headers.count
+            response.headers = headers
+            response.header_count = count
             withUnsafePointer(to: response, body)
         }
     }

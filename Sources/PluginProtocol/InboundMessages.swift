@@ -7,7 +7,7 @@ package struct ReceiveMessage {
 
     package let instance: UInt32
     private var request = carillon_inbound_request()
-    private let headers: [carillon_field]
+    private let headers: FieldPairs
 
     package static func write(
         instance: UInt32,
@@ -36,10 +36,10 @@ package struct ReceiveMessage {
 
     /// Lends the struct for the time of `body`.
     package func lend<Result>(_ body: (UnsafePointer<carillon_inbound_request>) -> Result) -> Result {
-        headers.withUnsafeBufferPointer { headers in
+        headers.lend { headers, count in
             var request = request
-            request.headers = headers.isEmpty ? nil : headers.baseAddress
-            request.header_count = headers.count
+            request.headers = headers
+            request.header_count = count
             return withUnsafePointer(to: request, body)
         }
     }
@@ -54,7 +54,7 @@ package struct ReceivedMessage {
     /// Other than OK: the plugin did not take the request, and there is no answer.
     package let status: carillon_status
     private var answer = carillon_inbound_answer()
-    private let headers: [carillon_field]
+    private let headers: FieldPairs
 
     /// A refusal.
     package static func write(instance: UInt32, refusal status: carillon_status, to writer: inout FrameWriter) {
@@ -92,11 +92,11 @@ package struct ReceivedMessage {
 
     /// Lends the answer for the time of `body`.
     package func lend(_ body: (UnsafePointer<carillon_inbound_answer>) -> Void) {
-        headers.withUnsafeBufferPointer { headers in
+        headers.lend { headers, count in
             var answer = answer
             if status != .CARILLON_OK { answer.status = Self.httpStatus(of: status) }
-            answer.headers = headers.isEmpty ? nil : headers.baseAddress
-            answer.header_count = headers.count
+            answer.headers = headers
+            answer.header_count = count
             withUnsafePointer(to: answer, body)
         }
     }

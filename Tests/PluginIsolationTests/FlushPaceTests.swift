@@ -41,10 +41,33 @@ struct FlushPaceTests {
         var pace = FlushPace(lingers: true)
         for _ in 0...16 { _ = pace.add(now: 10) }
         #expect(pace.tick(now: 11, isAnything: true) == true)
-        #expect(pace.wait == Wait(readsAtOnce: false, milliseconds: 2))
+        #expect(pace.wait == Wait(readsAtOnce: false, milliseconds: 4))
         _ = pace.add(now: 12)
-        #expect(pace.tick(now: 13, isAnything: true) == true)
+        #expect(pace.tick(now: 15, isAnything: true) == true)
         #expect(pace.wait == Wait(readsAtOnce: true, milliseconds: 1))
+    }
+
+    /// A longer tick brings more: half of what makes it long keeps it so.
+    @Test(arguments: [(31, true), (32, false)]) func slowTicksEndWhenLessComesTogether(frames: Int, readsAtOnce: Bool) {
+        var pace = FlushPace(lingers: true)
+        for _ in 0...16 { _ = pace.add(now: 10) }
+        _ = pace.tick(now: 11, isAnything: true)
+        for _ in 0..<frames { _ = pace.add(now: 12) }
+        #expect(pace.tick(now: 15, isAnything: true) == true)
+        #expect(pace.wait.readsAtOnce == readsAtOnce)
+    }
+
+    /// The clock is read only to say whether a frame goes at once.
+    @Test func whatWaitsForATickReadsNoClock() {
+        var pace = FlushPace(lingers: true)
+        for _ in 0...1 { _ = pace.add(now: 10) }
+        var isRead = false
+        func clock() -> Deadline {
+            isRead = true
+            return 10
+        }
+        #expect(pace.add(now: clock()) == .wait)
+        #expect(!isRead)
     }
 
     /// Whatever comes in which order: input is read, at once or at the next tick, and what was left to a tick gets one.

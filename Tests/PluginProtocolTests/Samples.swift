@@ -138,11 +138,12 @@ extension Sample {
         Sample(.validate, id: 4) {
             ValidateMessage.write(instance: 7, registration, to: &$0)
         } copy: { frame, writer throws(ProtocolError) in
-            writer = try ValidateMessage.read(frame) { instance, registration in
+            let bytes = try ValidateMessage.read(frame) { instance, registration in
                 var writer = FrameWriter()
                 ValidateMessage.write(instance: instance, registration.pointee, to: &writer)
-                return writer
+                return writer.bytes
             }
+            writer.append(bytes)
         },
         Sample(.check, id: 5) {
             CheckMessage.write(library: 1, index: 2, carillon_str("{\"sound\":1}"), to: &$0)
@@ -169,11 +170,12 @@ extension Sample {
             }
         } copy: { frame, writer throws(ProtocolError) in
             let message = try DecideMessage(reading: frame)
-            writer = message.lend(edit: nil, set: { _, _, _ in .CARILLON_OK }) { call in
+            let bytes = message.lend(edit: nil, set: { _, _, _ in .CARILLON_OK }) { call in
                 var writer = FrameWriter()
                 DecideMessage.write(instance: message.instance, call.pointee, to: &writer)
-                return writer
+                return writer.bytes
             }
+            writer.append(bytes)
         },
         Sample(.command, id: 7) { writer in
             let words = [carillon_str("channels"), carillon_str("list")]
@@ -193,11 +195,12 @@ extension Sample {
         Sample(.deliver, id: 32) {
             DeliverMessage.write(instance: 7, registration, notification, to: &$0)
         } copy: { frame, writer throws(ProtocolError) in
-            writer = try DeliverMessage.read(frame) { instance, registration, notification in
+            let bytes = try DeliverMessage.read(frame) { instance, registration, notification in
                 var writer = FrameWriter()
                 DeliverMessage.write(instance: instance, registration.pointee, notification.pointee, to: &writer)
-                return writer
+                return writer.bytes
             }
+            writer.append(bytes)
         },
         Sample(.cancel, id: 33) {
             InstanceMessage(instance: 7).write(to: &$0)
@@ -256,11 +259,12 @@ extension Sample {
             ReceiveMessage.write(instance: 7, request, to: &writer)
         } copy: { frame, writer throws(ProtocolError) in
             let message = try ReceiveMessage(reading: frame)
-            writer = message.lend { request in
+            let bytes = message.lend { request in
                 var writer = FrameWriter()
                 ReceiveMessage.write(instance: message.instance, request.pointee, to: &writer)
-                return writer
+                return writer.bytes
             }
+            writer.append(bytes)
         },
     ]
 
@@ -381,7 +385,7 @@ extension Sample {
             RequestMessage.write(instance: 7, ticket: 32, request, to: &writer)
         } copy: { frame, writer throws(ProtocolError) in
             let message = try RequestMessage(reading: frame)
-            writer = message.lend { request in
+            let bytes = message.lend { request in
                 var writer = FrameWriter()
                 RequestMessage.write(
                     instance: message.instance,
@@ -389,8 +393,9 @@ extension Sample {
                     request.pointee,
                     to: &writer
                 )
-                return writer
+                return writer.bytes
             }
+            writer.append(bytes)
         },
         Sample(.log, id: 0) {
             LogMessage.write(instance: 7, .CARILLON_WARNING, carillon_str("line"), to: &$0)

@@ -1,6 +1,7 @@
 import CarillonABI
 import Foundation
 import Notifications
+import Synchronization
 
 /// What a filter says within one call: why it drops, and what it would have otherwise in the notification. Pure.
 package struct FilterEdit: Sendable {
@@ -72,5 +73,34 @@ package struct FilterEdit: Sendable {
 
     private static func isObject(_ text: String) -> Bool {
         (try? JSONSerialization.jsonObject(with: Data(text.utf8))) is [String: Any]
+    }
+}
+
+/// What a filter sets in the calls that are inside it, by numbers that it knows them by.
+final class OpenEdits: Sendable {
+    private struct State {
+        var edits: [UInt64: FilterEdit] = [:]
+        var last: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// The number of a new call.
+    func open(_ notification: Notifications.Notification?) -> UInt64 {
+        state.withLock { state in
+            state.last += 1
+            state.edits[state.last] = FilterEdit(notification)
+            return state.last
+        }
+    }
+
+    /// The filter sets a field; nil: the call has returned.
+    func set(_ field: carillon_str, _ value: carillon_bytes, in number: UInt64) -> carillon_status? {
+        state.withLock { $0.edits[number]?.set(field, value) }
+    }
+
+    /// The call has returned.
+    func close(_ number: UInt64) -> FilterEdit {
+        state.withLock { $0.edits.removeValue(forKey: number) } ?? FilterEdit(nil)
     }
 }

@@ -118,12 +118,12 @@ private func hostInboundURL(
 
 /// `done` of an operator's command.
 func hostCommandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
-    PluginBridge.answer(context, status, answer)
+    PluginCommands.answer(context, status, answer)
 }
 
 /// `done` of a request from outside.
 func hostInboundDone(_ context: UnsafeMutableRawPointer?, _ answer: UnsafePointer<carillon_inbound_answer>?) {
-    PluginBridge.answer(context, answer)
+    InboundCalls.answer(context, answer)
 }
 
 /// `set` of a filter's call.

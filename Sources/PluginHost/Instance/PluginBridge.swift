@@ -14,40 +14,14 @@ import Units
 final class PluginBridge: Sendable {
     typealias Completion = @Sendable (Outcome) -> Void
     typealias State = InstanceState<Completion>
-    typealias CommandWaiter = CheckedContinuation<CommandEnd, Never>
-    typealias InboundWaiter = CheckedContinuation<InboundEnd, Never>
 
     /// What the lock holds.
     private struct Shell {
-        /// What there is to tidy up when nothing is sent any more.
-        typealias Rest = (
-            sender: (any HTTPSender)?, scopes: [ConnectionScope], commands: [CommandWaiter], inbound: [InboundWaiter]
-        )
-
         var state = State()
-        /// Nil once nothing may be sent any more.
-        var sender: (any HTTPSender)?
         /// Waits for the drain to settle.
         var waiter: CheckedContinuation<Bool, Never>?
-        var connections = ConnectionWords()
         /// The bridge's number among all that were ever opened; nil before.
         var number: Int?
-        /// Those who wait for commands, by the commands' numbers.
-        var commands: [UInt64: CommandWaiter] = [:]
-        /// Those who wait for answers to requests from outside, by the requests' numbers.
-        var inbound: [UInt64: InboundWaiter] = [:]
-        /// What a filter sets in the calls that are inside it, by their numbers.
-        var edits: [UInt64: FilterEdit] = [:]
-        var lastEdit: UInt64 = 0
-
-        mutating func shut() -> Rest {
-            defer {
-                sender = nil
-                commands = [:]
-                inbound = [:]
-            }
-            return (sender, connections.removeAll(), Array(commands.values), Array(inbound.values))
-        }
     }
 
     /// Keeps a bridge and the struct that leads to it.
@@ -68,7 +42,6 @@ final class PluginBridge: Sendable {
 
     private static let everOpened = Mutex<[Opened]>([])
     private static let lineLimit = 1024
-    private static let answerLimit = 1 << 20
 
     let log: Logger
     /// The clock that deadlines go by.
@@ -79,8 +52,14 @@ final class PluginBridge: Sendable {
     let inboundURL: String?
     private let timers: PluginTimers
     private let shell: Mutex<Shell>
+    /// What its requests go over.
+    private let connections: InstanceConnections
     /// What it has open besides requests.
     let streams: PluginStreams
+    let commands = PluginCommands()
+    let inbound = InboundCalls()
+    /// What a filter sets in the calls that are inside it.
+    private let edits = OpenEdits()
 
     /// A bridge for an instance of `owner`.
     init(_ owner: StateOwner, _ settings: InstanceSettings, inboundURL: String? = nil, log: Logger) {
@@ -89,7 +68,8 @@ final class PluginBridge: Sendable {
         now = settings.now
         values = settings.states.open(owner)
         timers = settings.timers
-        shell = Mutex(Shell(sender: settings.sender.share()))
+        shell = Mutex(Shell())
+        connections = InstanceConnections(settings.sender.share())
         streams = PluginStreams(settings.streams)
     }
 
@@ -109,19 +89,15 @@ final class PluginBridge: Sendable {
     }
 
     /// The bridge of that number, as long as there was one.
-    private static func opened(_ number: Int) -> PluginBridge? {
+    static func opened(_ number: Int) -> PluginBridge? {
         everOpened.withLock { $0.indices.contains(number) ? $0[number].bridge : nil }
     }
 
     /// Lets nothing through any more: there was never an instance behind it.
     func close() {
         streams.endAll()
-        tidyUp(
-            shell.withLock { shell in
-                shell.state.close()
-                return shell.shut()
-            }
-        )
+        shell.withLock { $0.state.close() }
+        tidyUp()
         end()
     }
 
@@ -137,14 +113,13 @@ final class PluginBridge: Sendable {
     }
 
     private func settle() {
-        let settled = shell.withLock { shell -> (State.Settlement, CheckedContinuation<Bool, Never>, Shell.Rest)? in
+        let settled = shell.withLock { shell -> (State.Settlement, CheckedContinuation<Bool, Never>)? in
             guard let waiter = shell.waiter, let settlement = shell.state.settle(now: now()) else { return nil }
-            if case .onlyStreams = settlement { return (settlement, waiter, (nil, [], [], [])) }
-            shell.waiter = nil
-            return (settlement, waiter, shell.shut())
+            if case .onlyStreams = settlement {} else { shell.waiter = nil }
+            return (settlement, waiter)
         }
-        guard let (settlement, waiter, rest) = settled else { return }
-        tidyUp(rest)
+        guard let (settlement, waiter) = settled else { return }
+        if case .onlyStreams = settlement {} else { tidyUp() }
         switch settlement {
         case .onlyStreams: streams.endAll()
         case .idle: waiter.resume(returning: true)
@@ -155,11 +130,12 @@ final class PluginBridge: Sendable {
         }
     }
 
-    private func tidyUp(_ rest: Shell.Rest) {
-        if let number = timerOwner { timers.removeAll(of: number) }
-        for scope in rest.scopes { rest.sender?.retire(scope) }
-        for command in rest.commands { command.resume(returning: .draining) }
-        for request in rest.inbound { request.resume(returning: .draining) }
+    /// Nothing is sent any more.
+    private func tidyUp() {
+        if let number { timers.removeAll(of: UInt64(number)) }
+        connections.close()
+        commands.close()
+        inbound.close()
     }
 
     // MARK: State
@@ -168,14 +144,13 @@ final class PluginBridge: Sendable {
 
     /// Changes the state, and lets the waiting drain go on when that settles it.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-        changeShell { body(&$0.state) }
-    }
-
-    private func changeShell<Result: Sendable>(_ body: (inout Shell) -> Result) -> Result {
-        let (result, isAwaited) = shell.withLock { (body(&$0), $0.waiter != nil) }
+        let (result, isAwaited) = shell.withLock { (body(&$0.state), $0.waiter != nil) }
         if isAwaited { settle() }
         return result
     }
+
+    /// The bridge's number among all that were ever opened; nil before.
+    var number: Int? { shell.withLock(\.number) }
 
     /// Counts a plugin's mistake, and logs it, ever more rarely.
     func note(_ mistake: Logger.Message, _ counter: WritableKeyPath<TransportStatistics, UInt64>) {
@@ -207,7 +182,7 @@ final class PluginBridge: Sendable {
     }
 
     /// Logs the first, second, fourth, eighth … time.
-    private func warn(_ mistake: Logger.Message, times count: UInt64) {
+    func warn(_ mistake: Logger.Message, times count: UInt64) {
         guard count.nonzeroBitCount == 1 else { return }
         log.warning(mistake, metadata: ["times": "\(count)"])
     }
@@ -255,7 +230,9 @@ final class PluginBridge: Sendable {
         do throws(RequestError) {
             guard let done else { throw RequestError(.CARILLON_INVALID, "done is NULL") }
             var (request, connection) = try HTTPRequest.reading(pointer)
-            guard let (sender, scope) = beginRequest(on: connection) else { return .CARILLON_BUSY }
+            guard let (sender, scope) = connections.open(connection), change({ $0.beginRequest() }) else {
+                return .CARILLON_BUSY
+            }
             request.scope = scope
             let reply = Reply(done: done, context: context)
             let note = LastingNote.current
@@ -275,27 +252,9 @@ final class PluginBridge: Sendable {
         }
     }
 
-    /// The sender and the connections for a request of the word `connection` that begins now; nil when none may begin.
-    private func beginRequest(
-        on connection: UnsafeBufferPointer<UInt8>
-    ) -> (sender: any HTTPSender, scope: ConnectionScope?)? {
-        let begun = shell.withLock { shell -> (any HTTPSender, ConnectionScope?, ConnectionScope?)? in
-            guard shell.state.beginRequest(), let sender = shell.sender else { return nil }
-            guard !connection.isEmpty else { return (sender, nil, nil) }
-            let (scope, retired) = shell.connections.scope(of: connection)
-            return (sender, scope, retired)
-        }
-        guard let (sender, scope, retired) = begun else { return nil }
-        if let retired { sender.retire(retired) }
-        return (sender, scope)
-    }
-
     /// Gives the words of requests new connections, as the plugin has forgotten what it did with the former ones:
     /// Apple, for one, refuses a second token on a connection for 20 minutes. What is under way on them goes on.
-    func forgetConnections() {
-        let (sender, retired) = shell.withLock { ($0.sender, $0.connections.removeAll()) }
-        for scope in retired { sender?.retire(scope) }
-    }
+    func forgetConnections() { connections.forget() }
 
     /// `present` of the service `carillon.client-certificate/1`.
     func present(
@@ -306,9 +265,7 @@ final class PluginBridge: Sendable {
     ) -> carillon_status {
         do throws(CertificateError) {
             let (certificate, word) = try ClientCertificate.reading(certificates, key, on: connection)
-            let (sender, retired) = shell.withLock { ($0.sender, $0.connections.present(certificate, on: word)) }
-            guard let retired else { throw .tooMany }
-            for scope in retired { sender?.retire(scope) }
+            guard connections.present(certificate, on: word) else { throw .tooMany }
             return .CARILLON_OK
         } catch {
             ErrorBuffer.write(error.text, to: room)
@@ -319,7 +276,7 @@ final class PluginBridge: Sendable {
     // MARK: Timers
 
     /// What the table of timers knows the instance by.
-    private var timerOwner: UInt64? { shell.withLock { $0.number.map(UInt64.init) } }
+    private var timerOwner: UInt64? { number.map(UInt64.init) }
 
     /// `start` of the service `carillon.timer/1`.
     func startTimer(
@@ -370,55 +327,6 @@ final class PluginBridge: Sendable {
         return values.set(StateEntry(key: Array(key), value: Array(value))) ? .CARILLON_OK : .CARILLON_INVALID
     }
 
-    // MARK: Operators' commands
-
-    /// Opens a command whose end `waiter` receives. A call to the plugin begins unless this is nil, and
-    /// ``InstanceState/leave()`` must follow.
-    func openCommand(_ waiter: CommandWaiter, deadline: Deadline) -> UnsafeMutableRawPointer? {
-        let (context, refusal) = shell.withLock { shell -> (UnsafeMutableRawPointer?, CommandEnd?) in
-            switch shell.state.beginCommand(deadline: deadline) {
-            case .refused(let end): return (nil, end)
-            case .admitted(let number):
-                guard let bridge = shell.number,
-                    let context = CallContext(bridge: bridge, number: number).pointer
-                else {
-                    _ = shell.state.endCommand(number)
-                    shell.state.leave()
-                    return (nil, .tooMany)
-                }
-                shell.commands[number] = waiter
-                return (context, nil)
-            }
-        }
-        if let refusal { waiter.resume(returning: refusal) }
-        return context
-    }
-
-    /// The plugin answered, or did not take the command on. Only the first end of a command counts.
-    func endCommand(_ number: UInt64, _ end: CommandEnd) {
-        let (waiter, ending, mistakes) = changeShell { shell in
-            (shell.commands.removeValue(forKey: number), shell.state.endCommand(number), shell.state.statistics)
-        }
-        waiter?.resume(returning: end)
-        guard case .unknown = ending else { return }
-        warn("The plugin answered a command twice, or one that it had refused", times: mistakes.unknownTickets)
-    }
-
-    /// Ends the commands whose deadline has passed.
-    func expireCommands(now: Deadline) {
-        let waiters = changeShell { shell in
-            shell.state.expireCommands(now: now).compactMap { shell.commands.removeValue(forKey: $0) }
-        }
-        for waiter in waiters { waiter.resume(returning: .unanswered) }
-    }
-
-    /// `carillon_command_done`.
-    static func answer(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
-        guard let context = CallContext(context), let bridge = opened(context.bridge) else { return }
-        let text = PluginText.page(answer, limit: answerLimit)
-        bridge.endCommand(context.number, status == .CARILLON_OK ? .answered(text) : .failed(text))
-    }
-
     // MARK: Requests from outside
 
     /// `url` of the service `carillon.inbound/1`.
@@ -429,90 +337,31 @@ final class PluginBridge: Sendable {
         return .CARILLON_OK
     }
 
-    /// Opens a request whose end `waiter` receives. A call to the plugin begins unless this is nil, and
-    /// ``InstanceState/leave()`` must follow.
-    func openInbound(_ waiter: InboundWaiter, deadline: Deadline) -> UnsafeMutableRawPointer? {
-        let (context, refusal) = shell.withLock { shell -> (UnsafeMutableRawPointer?, InboundEnd?) in
-            switch shell.state.beginInbound(deadline: deadline) {
-            case .refused(let end): return (nil, end)
-            case .admitted(let number):
-                guard let bridge = shell.number,
-                    let context = CallContext(bridge: bridge, number: number).pointer
-                else {
-                    _ = shell.state.endInbound(number)
-                    shell.state.leave()
-                    return (nil, .tooMany)
-                }
-                shell.inbound[number] = waiter
-                return (context, nil)
-            }
-        }
-        if let refusal { waiter.resume(returning: refusal) }
-        return context
-    }
-
-    /// The plugin answered, or did not take the request. Only the first end of a request counts.
-    func endInbound(_ number: UInt64, _ end: InboundEnd) {
-        let (waiter, ending, mistakes) = changeShell { shell in
-            (shell.inbound.removeValue(forKey: number), shell.state.endInbound(number), shell.state.statistics)
-        }
-        switch (ending, end) {
-        case (.unknown, _):
-            warn("The plugin answered a request twice, or one that it had refused", times: mistakes.unknownTickets)
-        case (.ended, .malformed): note("The plugin gave an answer that cannot be passed on", \.malformedAnswers)
-        default: break
-        }
-        waiter?.resume(returning: end)
-    }
-
-    /// Ends the requests whose deadline has passed.
-    func expireInbound(now: Deadline) {
-        let waiters = changeShell { shell in
-            shell.state.expireInbound(now: now).compactMap { shell.inbound.removeValue(forKey: $0) }
-        }
-        for waiter in waiters { waiter.resume(returning: .unanswered) }
-    }
-
-    /// `carillon_inbound_done`.
-    static func answer(_ context: UnsafeMutableRawPointer?, _ answer: UnsafePointer<carillon_inbound_answer>?) {
-        guard let context = CallContext(context), let bridge = opened(context.bridge) else { return }
-        bridge.endInbound(context.number, InboundAnswer(reading: answer).map { .answered($0) } ?? .malformed)
-    }
-
     // MARK: Filters' edits
 
     /// Opens what a filter may set in one call, under the pointer that stands for it. A call to the plugin begins
     /// unless that is nil, and ``closeEdit(_:)`` must follow.
     func openEdit(_ notification: Notification?) -> (number: UInt64, pointer: OpaquePointer)? {
-        changeShell { shell -> (number: UInt64, pointer: UInt)? in
-            guard shell.state.enter() else { return nil }
-            shell.lastEdit += 1
-            guard let bridge = shell.number,
-                let pointer = CallContext(bridge: bridge, number: shell.lastEdit).pointer
-            else {
-                shell.state.leave()
-                return nil
-            }
-            shell.edits[shell.lastEdit] = FilterEdit(notification)
-            return (shell.lastEdit, UInt(bitPattern: pointer))
+        guard change({ $0.enter() }) else { return nil }
+        let edit = edits.open(notification)
+        guard let bridge = number, let pointer = CallContext(bridge: bridge, number: edit).pointer else {
+            _ = closeEdit(edit)
+            return nil
         }
-        .flatMap { opened in OpaquePointer(bitPattern: opened.pointer).map { (opened.number, $0) } }
+        return (edit, OpaquePointer(pointer))
     }
 
     /// The call has returned: what the filter set in it. Later edits are refused.
     func closeEdit(_ number: UInt64) -> FilterEdit {
-        changeShell { shell in
-            shell.state.leave()
-            return shell.edits.removeValue(forKey: number) ?? FilterEdit(nil)
-        }
+        defer { change { $0.leave() } }
+        return edits.close(number)
     }
 
     /// `carillon_filter_call.set`.
     static func set(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
         guard let context = CallContext(edit.map { UnsafeMutableRawPointer($0) }), let bridge = opened(context.bridge)
         else { return .CARILLON_INVALID }
-        let status = bridge.shell.withLock { $0.edits[context.number]?.set(field, value) }
-        guard let status else {
+        guard let status = bridge.edits.set(field, value, in: context.number) else {
             bridge.note("The filter sets something after its call has returned", \.malformedEdits)
             return .CARILLON_INVALID
         }

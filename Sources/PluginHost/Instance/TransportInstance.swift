@@ -165,8 +165,8 @@ package final class TransportInstance: DrainableInstance {
     /// Ends deliveries whose deadline has passed as retries and asks the plugin to cancel them; ends commands likewise.
     package func expireDeadlines() {
         let now = bridge.now()
-        bridge.expireCommands(now: now)
-        bridge.expireInbound(now: now)
+        bridge.commands.expire(of: bridge, now: now)
+        bridge.inbound.expire(of: bridge, now: now)
         let expired = bridge.change { $0.expire(now: now) }
         guard !expired.isEmpty else { return }
         for (ticket, completion) in expired {
@@ -195,12 +195,10 @@ package final class TransportInstance: DrainableInstance {
             throw .refusedCommand(platform, saying: "it takes none")
         }
         let deadline = now() + span
-        let end = await withCheckedContinuation { (waiter: PluginBridge.CommandWaiter) in
-            guard let context = bridge.openCommand(waiter, deadline: deadline) else { return }
-            let status = words.lend { command(handle.pointer, $0, words.count, hostCommandDone, context) }
-            if status != .CARILLON_OK, let number = CallContext(context)?.number {
-                bridge.endCommand(number, .refused(status))
-            }
+        let end = await withCheckedContinuation { (waiter: PluginCommands.Waiter) in
+            guard let context = bridge.commands.open(waiter, of: bridge, deadline: deadline) else { return }
+            let status = words.lend { command(handle.pointer, $0, words.count, hostCommandDone, context.pointer) }
+            if status != .CARILLON_OK { bridge.commands.end(context.number, of: bridge, .refused(status)) }
             bridge.change { $0.leave() }
         }
         switch end {
@@ -225,12 +223,10 @@ package final class TransportInstance: DrainableInstance {
     package func receive(_ request: InboundRequest, within span: Duration = .seconds(10)) async -> InboundAnswer {
         guard let receive = functions.receive else { return InboundAnswer(status: 404) }
         let deadline = now() + span
-        let end = await withCheckedContinuation { (waiter: PluginBridge.InboundWaiter) in
-            guard let context = bridge.openInbound(waiter, deadline: deadline) else { return }
-            let status = request.lend { receive(handle.pointer, $0, hostInboundDone, context) }
-            if status != .CARILLON_OK, let number = CallContext(context)?.number {
-                bridge.endInbound(number, .refused(status))
-            }
+        let end = await withCheckedContinuation { (waiter: InboundCalls.Waiter) in
+            guard let context = bridge.inbound.open(waiter, of: bridge, deadline: deadline) else { return }
+            let status = request.lend { receive(handle.pointer, $0, hostInboundDone, context.pointer) }
+            if status != .CARILLON_OK { bridge.inbound.end(context.number, of: bridge, .refused(status)) }
             bridge.change { $0.leave() }
         }
         let answer = end.answer

@@ -35,7 +35,7 @@ final class Child {
     private var status: Int32?
 
     /// One of the two sockets.
-    private struct Side {
+    private struct Side: ~Copyable {
         var descriptor: Int32
         var buffer: FrameBuffer
         var waiting: [Received] = []

@@ -1,0 +1,120 @@
+import CarillonABI
+import PluginProtocol
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import PluginIsolation
+
+/// Which instances a process has, across its restarts.
+struct InstanceRosterTests {
+    private func roster(_ count: Int) -> InstanceRoster {
+        var roster = InstanceRoster()
+        let host = HostPointer(pointer: UnsafePointer(UnsafeMutablePointer<carillon_host>.allocate(capacity: 1)))
+        for _ in 0..<count {
+            let order = roster.add(host, library: 0, .transport, index: 0, configuration: "")
+            _ = roster.confirm(order.number)
+        }
+        return roster
+    }
+
+    /// A new process that is asked for everything.
+    private func remake(_ roster: inout InstanceRoster) -> [UInt32] {
+        roster.startRemaking().map(\.number).filter { roster.beginRemaking($0) }
+    }
+
+    @Test func aNewProcessMakesWhatTheFormerHad() {
+        var roster = roster(2)
+        _ = roster.add(HostPointer(pointer: hostless()), library: 0, .filter, index: 0, configuration: "")
+        // The third was never made, so that its own creation goes on.
+        #expect(remake(&roster) == [1, 2])
+        roster.giveUp(2)
+        #expect(roster.isPresent(1) && !roster.isPresent(2) && !roster.takesDeliveries(2) && !roster.isPresent(3))
+        #expect(roster.begin().leftovers == [])
+        #expect(remake(&roster) == [1, 2] && roster.takesDeliveries(2))
+    }
+
+    @Test func whatIsDestroyedBeforeItIsRemadeIsNotMade() {
+        var roster = roster(2)
+        #expect(roster.startRemaking().map(\.number) == [1, 2])
+        #expect(roster.beginDestruction(2, isRunning: false) == .nothing)
+        roster.remove(2)
+        #expect(roster.beginRemaking(1) && !roster.beginRemaking(2))
+        #expect(roster.begin().leftovers == [])
+    }
+
+    /// The process has it by then, and works only later.
+    @Test func whatIsDestroyedAfterItWasRemadeIsLeftOver() {
+        var roster = roster(2)
+        #expect(remake(&roster) == [1, 2])
+        #expect(roster.beginDestruction(1, isRunning: false) == .nothing)
+        roster.remove(1)
+        #expect(roster.begin().leftovers == [1])
+        #expect(roster.begin().leftovers == [])
+        #expect(remake(&roster) == [2])
+    }
+
+    /// The wait for the answer ends with the process, and the next one may be there before anybody notes that the
+    /// instance is gone.
+    @Test func whatIsBeingDestroyedWhenTheProcessDiesIsNotMade() {
+        var roster = roster(2)
+        #expect(roster.beginDestruction(1, isRunning: true) == .ask)
+        #expect(remake(&roster) == [2])
+        roster.remove(1)
+        #expect(roster.begin().leftovers == [] && roster.host(of: 1) == nil)
+    }
+
+    @Test func aStartThatFailsLeavesNothingOver() {
+        var roster = roster(2)
+        #expect(remake(&roster) == [1, 2])
+        _ = roster.beginDestruction(1, isRunning: false)
+        roster.remove(1)
+        #expect(remake(&roster) == [2])
+        #expect(roster.begin().leftovers == [])
+    }
+
+    @Test func whoMissesAChangeIsToldAll() {
+        var roster = roster(1)
+        #expect(roster.hears(1, isRunning: true) && !roster.hears(1, isRunning: false))
+        _ = remake(&roster)
+        #expect(roster.begin().stale.count == 1 && roster.begin().stale.isEmpty)
+        roster.remove(1)
+        #expect(!roster.hears(1, isRunning: false) && roster.isEmpty && roster.begin().stale.isEmpty)
+    }
+
+    private func hostless() -> UnsafePointer<carillon_host> {
+        UnsafePointer(UnsafeMutablePointer<carillon_host>.allocate(capacity: 1))
+    }
+}
+
+/// Whether a process is wanted and runs.
+struct ProcessLifeTests {
+    @Test func whoNeedsOneThatRestsStartsIt() {
+        var life = ProcessLife(RestartPolicy())
+        #expect(life.due == nil && life.need(now: 5) == .starts && life.due == 5)
+        #expect(life.begin(now: 6) && life.need(now: 7) == .runs && life.due == nil && life.startedAt == 6)
+        #expect(life.rest() && !life.rest() && life.need(now: 8) == .starts)
+        #expect(life.rest() == false, "it is being started for somebody")
+    }
+
+    @Test func afterDeathsItIsStartedAgainUntilItPauses() {
+        var life = ProcessLife(RestartPolicy())
+        var deaths = 0
+        while life.reported != .pausing {
+            _ = life.begin(now: 0)
+            #expect(life.died("died", at: 0, startedAt: 0, isExplained: false) != nil)
+            deaths += 1
+            #expect(life.due != nil)
+        }
+        #expect(life.deaths == deaths && deaths == 5 && life.lastDeath == "died")
+        #expect(life.need(now: 1) == .fails && life.due == 60_000)
+    }
+
+    @Test func oneThatIsStoppedNeverRunsAgain() {
+        var life = ProcessLife(RestartPolicy())
+        _ = life.begin(now: 0)
+        life.stop()
+        #expect(life.isStopped && !life.begin(now: 1) && life.need(now: 1) == .fails && life.due == nil)
+        #expect(life.died("died", at: 1, startedAt: 0, isExplained: false) == nil && life.deaths == 0)
+    }
+}

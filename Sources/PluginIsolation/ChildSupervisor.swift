@@ -270,8 +270,9 @@ package final class ChildSupervisor: Sendable {
         return waiter.take(within: span) ?? nil
     }
 
-    /// Makes an instance. The text says what is wrong.
+    /// Makes an instance. The text says what is wrong. ``destroy(_:)`` must follow, also where it is not made.
     func create(_ order: InstanceOrder) -> (status: carillon_status, needs: UInt32, said: String) {
+        state.withLock { $0.life.enter() }
         for _ in 0..<2 {
             guard let session = readySession(within: settings.deadline) else {
                 return (.CARILLON_FAILED, 0, "its process does not run: \(report.lastDeath ?? "it is stopped")")
@@ -293,13 +294,23 @@ package final class ChildSupervisor: Sendable {
         return (.CARILLON_FAILED, 0, "its process ends again and again")
     }
 
+    /// Ends an instance, in the process as well if that has it.
+    func destroy(_ instance: UInt32) {
+        if let session = table.beginDestruction(instance) {
+            _ = session.ask(.destroy, within: settings.deadline + ChildStartup.patience) { body in
+                InstanceMessage(instance: instance).write(to: &body)
+            }
+        }
+        table.remove(instance)
+        state.withLock { $0.life.leave() }
+    }
+
     // MARK: Ending
 
     /// Ends the process as nothing needs it at the moment; what asks for it later starts it again.
     package func rest() {
         let session = state.withLock { state -> ChildSession? in
-            // With the lock: else it could end the process that a new instance was just promised.
-            guard let session = state.session, table.isEmpty, state.life.rest() else { return nil }
+            guard let session = state.session, state.life.rest() else { return nil }
             state.session = nil
             return session
         }

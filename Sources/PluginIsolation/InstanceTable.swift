@@ -83,8 +83,6 @@ final class InstanceTable: Sendable {
     /// The host of an instance.
     func host(of instance: UInt32) -> HostPointer? { work.host(of: instance) }
 
-    /// Whether there is no instance.
-    var isEmpty: Bool { work.withLock { $0.roster.isEmpty } }
     /// Whether the process has deliveries, or has made requests that are open.
     var isBusy: Bool { work.withLock { $0.ledger.count > 0 || !$0.inbound.isEmpty } }
     /// Deliveries that were set aside.

@@ -66,7 +66,7 @@ package final class IsolatedPlugin: Sendable {
         )
         let (status, needs, said) = supervisor.create(order)
         guard status == .CARILLON_OK else {
-            supervisor.table.remove(order.number)
+            supervisor.destroy(order.number)
             ErrorRoom.write(said, to: error)
             return status
         }
@@ -283,15 +283,5 @@ extension ChildSupervisor {
             session.kill(reason: "was ended, because \(mistake)")
             return .CARILLON_FAILED
         }
-    }
-
-    /// Ends an instance, in the process as well if that runs.
-    fileprivate func destroy(_ instance: UInt32) {
-        if let session = table.beginDestruction(instance) {
-            _ = session.ask(.destroy, within: settings.deadline + ChildStartup.patience) { body in
-                InstanceMessage(instance: instance).write(to: &body)
-            }
-        }
-        table.remove(instance)
     }
 }

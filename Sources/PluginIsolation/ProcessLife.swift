@@ -23,6 +23,8 @@ struct ProcessLife: Sendable {
     }
 
     private var phase = Phase.resting
+    /// Instances that are there or about to be made: as long as there are any, the process does not rest.
+    private var users = 0
     private var policy: RestartPolicy
     /// When the process that runs was started.
     private(set) var startedAt = Deadline.distantPast
@@ -90,9 +92,14 @@ struct ProcessLife: Sendable {
         return next
     }
 
-    /// Nobody needs the process at the moment. False: it does not run.
+    /// An instance is about to be made; ``leave()`` must follow when it is gone, or was not made.
+    mutating func enter() { users += 1 }
+
+    mutating func leave() { users -= 1 }
+
+    /// The process is to rest, unless somebody needs it. False: somebody does, or it does not run.
     mutating func rest() -> Bool {
-        guard case .running = phase else { return false }
+        guard users == 0, case .running = phase else { return false }
         phase = .resting
         return true
     }

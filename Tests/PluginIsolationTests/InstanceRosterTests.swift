@@ -97,6 +97,18 @@ struct ProcessLifeTests {
         #expect(life.rest() == false, "it is being started for somebody")
     }
 
+    /// From the moment on when an instance is wanted, until the last one is gone.
+    @Test func oneThatIsNeededDoesNotRest() {
+        var life = ProcessLife(RestartPolicy())
+        _ = life.begin(now: 0)
+        for _ in 1...2 { life.enter() }
+        #expect(life.rest() == false)
+        life.leave()
+        #expect(life.rest() == false)
+        life.leave()
+        #expect(life.rest() == true)
+    }
+
     @Test func afterDeathsItIsStartedAgainUntilItPauses() {
         var life = ProcessLife(RestartPolicy())
         var deaths = 0

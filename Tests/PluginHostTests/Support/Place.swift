@@ -35,6 +35,8 @@ extension IsolationSettings {
         settings.pause = .zero
         settings.deadline = .seconds(30)
         settings.questionDeadline = .seconds(30)
+        // A plugin that starts a thread for each delivery has hundreds at once here, each with a stack of 1 MiB.
+        settings.memory = .mebibytes(1024)
         return settings
     }
 }

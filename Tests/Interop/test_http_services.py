@@ -281,10 +281,10 @@ def test_a_trial_shows_no_secret_of_the_configuration(http_router, monkeypatch, 
     """Neither those of the environment nor those in the file, in URL, headers and body."""
     monkeypatch.setenv("PAGER_KEY", "from the environment")
     service = {
-        "url": "https://pager.example.com/{{secrets.written}}/{{token}}",
+        "url": "https://pager.example.com/{{secrets.written}}/{{token}}?from={{secrets.written}}",
         "headers": {"authorization": "Bearer {{secrets.key}}", "x-key": "{{secrets.written}}"},
         "json": {"key": "{{secrets.key}}", "title": "{{title}}"},
-        "secrets": {"key": "${PAGER_KEY}", "written": "in/the/file"},
+        "secrets": {"key": "${PAGER_KEY}", "written": "in/the:file"},
     }
     describe(http_router, {"pager": service})
     run = carillon(
@@ -292,7 +292,7 @@ def test_a_trial_shows_no_secret_of_the_configuration(http_router, monkeypatch, 
         "--token", "0170-1234", *options,
     )
     assert run.returncode == 0, run.stderr
-    for secret in ["environment", "in/the/file", "in%2Fthe%2Ffile"]:
+    for secret in ["environment", "the:file", "the%3Afile"]:
         assert secret not in run.stdout + run.stderr
-    assert "https://pager.example.com/…/0170-1234" in run.stdout and "Bearer …" in run.stdout
+    assert "https://pager.example.com/…/0170-1234?from=…" in run.stdout and "Bearer …" in run.stdout
     assert "throw-away" not in run.stdout.replace('"throw_away_keys":false', "")

@@ -14,11 +14,11 @@ struct BlockSecrets: Sendable {
     private static let names = ["secret", "password", "token", "key"]
     private static let longestFile = 64 << 10
 
-    /// Each in all its spellings, the longest first: one may be part of another.
-    private let spellings: [String]
+    /// The longest first: one may be part of another.
+    private let secrets: [String]
 
     /// Nothing is secret.
-    init() { spellings = [] }
+    init() { secrets = [] }
 
     /// Reads the files that the block names.
     init(_ block: Configuration.PlatformBlock) {
@@ -32,13 +32,12 @@ struct BlockSecrets: Sendable {
             texts.insert(text.trimmingCharacters(in: .whitespacesAndNewlines))
             texts.formUnion(text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) })
         }
-        let all = texts.filter { $0.utf8.count >= Self.shortest }.flatMap(Self.spellings)
-        spellings = Set(all).sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
+        secrets = texts.filter { $0.utf8.count >= Self.shortest }.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
     }
 
     /// The same request without them.
     func blanking(_ request: HTTPRequest) -> HTTPRequest {
-        guard !spellings.isEmpty else { return request }
+        guard !secrets.isEmpty else { return request }
         var request = request
         request.url = blanking(request.url)
         request.headers = HTTPFields(request.headers.map { HTTPField($0.name, blanking($0.value)) })
@@ -48,7 +47,46 @@ struct BlockSecrets: Sendable {
     }
 
     func blanking(_ text: String) -> String {
-        spellings.reduce(text) { $0.contains($1) ? $0.replacing($1, with: Self.blank) : $0 }
+        secrets.reduce(text) { text, secret in
+            let plain = text.contains(secret) ? text.replacing(secret, with: Self.blank) : text
+            return Self.blanking(Array(secret.utf8), in: plain)
+        }
+    }
+
+    /// Also where it is percent-encoded or escaped, whichever of its characters that concerns.
+    private static func blanking(_ secret: [UInt8], in text: String) -> String {
+        let bytes = Array(text.utf8)
+        guard bytes.contains(where: { $0.isOne(of: "%\\+") }) else { return text }
+        var (result, position): ([UInt8], Int) = ([], 0)
+        while position < bytes.count {
+            if let after = end(of: secret, in: bytes, from: position) {
+                result += blank.utf8
+                position = after
+            } else {
+                result.append(bytes[position])
+                position += 1
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Where `secret` ends that begins at `start`; nil: it does not.
+    private static func end(of secret: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
+        var (rest, position) = (secret[...], start)
+        while let wanted = rest.first {
+            guard position < bytes.count else { return nil }
+            let (decoded, length) = EncodedCharacter.read(bytes[position...])
+            if rest.starts(with: decoded) {
+                rest = rest.dropFirst(decoded.count)
+                position += length
+            } else if wanted == UInt8(ascii: " "), bytes[position] == UInt8(ascii: "+") {
+                rest = rest.dropFirst()
+                position += 1
+            } else {
+                return nil
+            }
+        }
+        return position
     }
 
     private static func collect(_ value: JSONValue, isSecret: Bool, into texts: inout Set<String>) {
@@ -69,15 +107,52 @@ struct BlockSecrets: Sendable {
         guard let word = key.split(whereSeparator: { $0 == "_" || $0 == "-" }).last?.lowercased() else { return false }
         return names.contains(word) || names.contains { word == $0 + "s" }
     }
+}
 
-    /// As it is, and as URLs and JSON have it.
-    private static func spellings(of text: String) -> [String] {
-        var json = JSONText()
-        json.appendQuoted(text)
-        let quoted = String(decoding: json.bytes.dropFirst().dropLast(), as: UTF8.self)
-        return [
-            text, PercentEncoding.encode(text), PercentEncoding.encode(text).replacing("%20", with: "+"), quoted,
-            quoted.replacing("/", with: "\\/"),
-        ]
+/// A character as URLs and JSON write it.
+private enum EncodedCharacter {
+    private static let escapes: [UInt8: UInt8] = [
+        UInt8(ascii: "\""): UInt8(ascii: "\""), UInt8(ascii: "\\"): UInt8(ascii: "\\"),
+        UInt8(ascii: "/"): UInt8(ascii: "/"), UInt8(ascii: "b"): 0x08, UInt8(ascii: "f"): 0x0c,
+        UInt8(ascii: "n"): 0x0a, UInt8(ascii: "r"): 0x0d, UInt8(ascii: "t"): 0x09,
+    ]
+
+    /// The bytes that the first character stands for, and how many bytes it takes.
+    static func read(_ bytes: ArraySlice<UInt8>) -> (decoded: [UInt8], length: Int) {
+        let start = bytes.startIndex
+        if bytes[start] == UInt8(ascii: "%"), let byte = hex(bytes.dropFirst().prefix(2), digits: 2) {
+            return ([UInt8(byte)], 3)
+        }
+        if bytes[start] == UInt8(ascii: "\\"), bytes.count > 1 {
+            if let byte = escapes[bytes[start + 1]] { return ([byte], 2) }
+            if let (units, length) = units(bytes) {
+                return (Array(String(decoding: units, as: UTF16.self).utf8), length)
+            }
+        }
+        return ([bytes[start]], 1)
+    }
+
+    /// `\uXXXX`, or two that are one character.
+    private static func units(_ bytes: ArraySlice<UInt8>) -> ([UInt16], Int)? {
+        guard let first = unit(bytes) else { return nil }
+        guard UTF16.isLeadSurrogate(first), let second = unit(bytes.dropFirst(6)), UTF16.isTrailSurrogate(second) else {
+            return ([first], 6)
+        }
+        return ([first, second], 12)
+    }
+
+    private static func unit(_ bytes: ArraySlice<UInt8>) -> UInt16? {
+        guard bytes.starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "u")]) else { return nil }
+        return hex(bytes.dropFirst(2).prefix(4), digits: 4)
+    }
+
+    private static func hex(_ bytes: ArraySlice<UInt8>, digits: Int) -> UInt16? {
+        guard bytes.count == digits else { return nil }
+        var value: UInt16 = 0
+        for byte in bytes {
+            guard let digit = byte.hexDigitValue else { return nil }
+            value = value << 4 | UInt16(digit)
+        }
+        return value
     }
 }

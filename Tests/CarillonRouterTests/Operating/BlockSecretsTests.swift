@@ -45,6 +45,22 @@ import Testing
         #expect(secrets.blanking("/first-line/second-line") == "/…/…")
     }
 
+    /// Writers of URLs and JSON encode different characters, and nobody knows which.
+    @Test(arguments: [
+        "https://u:p@h/ é😀", "https:%2F%2Fu:p%40h%2F%20%c3%a9%F0%9F%98%80",
+        "https%3A%2F%2Fu%3Ap%40h%2F+%C3%A9%F0%9f%98%80",
+        #"https:\/\/u:p@h\/ é😀"#, #"https://u:p@h/ \u00e9\ud83d\uDE00"#, #"\u0068ttps://u:p@h/\u0020é😀"#,
+    ])
+    func everySpelling(_ spelling: String) {
+        let secrets = secrets(#"{"secrets":["https://u:p@h/ é😀"]}"#)
+        #expect(secrets.blanking("<\(spelling)>") == "<…>")
+        #expect(secrets.blanking("https%zz \\ud83d \\ %") == "https%zz \\ud83d \\ %")
+    }
+
+    @Test func whatLooksEncodedIsASecretToo() {
+        #expect(secrets(#"{"secrets":["50%25+\\\\n"]}"#).blanking(#"a 50%25+\\n 50%2525%2B%5C%5Cn"#) == "a … …")
+    }
+
     /// In whatever spelling a URL, a form or a JSON body has them.
     @Test func everyPartOfARequest() {
         let request = HTTPRequest(

@@ -228,10 +228,20 @@ package struct SetupPlan: Sendable {
             }
             lines.append("")
         }
+        if Self.signUp.contains(where: services.contains) {
+            lines += [
+                "# A page at /subscribe where people without an app turn on notifications: contrib/docs/subscribe.md.",
+                "# subscribe: {}",
+                "",
+            ]
+        }
         lines += ["apps:", "  default:"] + blocks.lines
         lines += ["    # What else a block can say, and what clients register: contrib/docs/push-services.md.", ""]
         return lines.joined(separator: "\n")
     }
+
+    /// What the page /subscribe can register people for.
+    private static let signUp = ["web", "unifiedpush", "ntfy", "gotify"]
 
     private var http: [String] {
         var members: [String] = []

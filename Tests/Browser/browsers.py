@@ -110,8 +110,8 @@ class Browser:
     """One page of one browser."""
 
     name = ""
-    has_buttons = True
-    """Whether notifications have buttons there."""
+    draws_buttons = True
+    """Whether a notification's buttons can be clicked there."""
 
     def __init__(self, folder: Path, is_visible: bool = False):
         """`is_visible` for people, who need a display."""
@@ -219,7 +219,7 @@ class Browser:
 
 class Firefox(Browser):
     name = "firefox"
-    has_buttons = False
+    draws_buttons = False
 
     def __init__(self, folder: Path, is_visible: bool = False):
         super().__init__(folder, is_visible)

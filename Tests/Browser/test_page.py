@@ -165,7 +165,7 @@ def test_gotify_keeps_its_token_out_of_the_browser(subscriber, lab, alice):
     page.choose("#gotify-token", "AbCdEfGhIjKlMnO")
     page.click("#submit")
     page.wait_for("!document.querySelector('#on').hidden")
-    assert "AbCdEfGhIjKlMnO" not in page.js("return JSON.stringify(await carillonState.read())")
+    assert "AbCdEfGhIjKlMnO" not in page.js("return JSON.stringify(await (await import('./storage.js')).read())")
 
 
 def test_by_keyboard_alone(subscriber):
@@ -195,7 +195,7 @@ def test_by_keyboard_alone(subscriber):
     assert {"language", "way-web", "signal-dm", "mode-sealed", "client", "quiet", "submit"} <= set(reached), reached
     page.press("Enter", 13, "\r")
     page.wait_for("!document.querySelector('#on').hidden")
-    state = page.js("return await carillonState.read()")
+    state = page.js("return await (await import('./storage.js')).read()")
     assert state["ways"]["web"]["wishes"]["mode"] == "alert" and state["ways"]["web"]["wishes"]["filters"]["reaction"]
 
 

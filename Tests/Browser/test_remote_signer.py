@@ -32,7 +32,7 @@ def test_the_whole_way(subscriber, bunker, socket, bob, alice):
     assert "No signer found" in page.text("#key-words")
     connect(page, bunker.url)
     page.wait_for("!document.querySelector('#key').hidden")
-    kept = page.js("return JSON.stringify(await carillonState.read()) + document.querySelector('#bunker').value")
+    kept = page.js("return JSON.stringify(await (await import('./storage.js')).read()) + document.querySelector('#bunker').value")
     assert bunker.secret not in kept
     subscriber.turn_on("alert")
     assert bunker.asked == ["connect", "get_public_key", "nip44_encrypt", "sign_event"]
@@ -45,8 +45,23 @@ def test_the_whole_way(subscriber, bunker, socket, bob, alice):
     assert bunker.asked[4:] == ["get_public_key", "sign_event"]
     page.click("#disconnect")
     page.wait_for("document.querySelector('#disconnect').hidden")
-    assert page.js("return (await carillonState.read()).signer") is None
+    assert page.js("return (await (await import('./storage.js')).read()).signer") is None
     assert page.js("return __blocked") == []
+
+
+def test_the_worker_renews_by_itself(subscriber, bunker, socket, bob, alice):
+    """With a remote signer a lost subscription takes no click and no open page of the router's."""
+    page = subscriber.browser
+    page.signer = None
+    subscriber.open()
+    connect(page, bunker.url)
+    subscriber.turn_on("alert")
+    page.lose_subscription()
+    page.wait_for("__shown.some(m => m.type === 'renewed')")
+    assert bunker.asked[4:] == ["nip44_encrypt", "sign_event"]
+    assert page.notifications() == [] and not page.is_shown("#renewal")
+    socket.publish(bob.note("hello again", alice))
+    assert page.shown(1)[0]["body"] == "hello again"
 
 
 def test_an_approval_is_asked_for_and_may_be_declined(subscriber, bunker):

@@ -72,6 +72,8 @@ struct SubscribePageTests {
     func theSocketMayBeReached(_ url: String, _ expected: String) throws {
         let policy = try #require(try answer("", socketURL: url)["content-security-policy"])
         #expect(policy.contains(expected))
+        let worker = try answer("worker.js", socketURL: url)["content-security-policy"]
+        #expect(worker?.contains(expected.dropLast()) == true)
         #expect(policy.components(separatedBy: "script-src").count == 2)
     }
 

@@ -37,15 +37,15 @@ package struct SubscribePage: Sendable, Equatable {
     /// Nothing from elsewhere, nothing inline, and no text that becomes a script. A browser applies the policy of the
     /// service worker's own file to it.
     private static func policy(for name: String, _ socketURL: String) -> String {
+        // Some browsers do not count a WebSocket to the page's own address as 'self'. A remote signer (NIP-46) may be
+        // at any relay.
+        let sockets = (sourceExpression(socketURL).map { " " + $0 } ?? "") + " wss:"
         switch name {
         case "index.html":
-            // Some browsers do not count a WebSocket to the page's own address as 'self'. A remote signer (NIP-46)
-            // may be at any relay.
-            let sockets = (sourceExpression(socketURL).map { " " + $0 } ?? "") + " wss:"
             return nothing + "; script-src 'self'; style-src 'self'; img-src 'self'; manifest-src 'self'"
                 + "; worker-src 'self'; connect-src 'self'\(sockets)"
                 + "; require-trusted-types-for 'script'; trusted-types worker"
-        case "worker.js": return nothing + "; script-src 'self'; connect-src 'self'"
+        case "worker.js": return nothing + "; script-src 'self'; connect-src 'self'\(sockets)"
         default: return nothing
         }
     }

@@ -1,8 +1,11 @@
 // The page: shows the state, asks the signer, registers. Whatever is not ours (names, reasons, addresses) becomes text and never markup.
 
+import * as notes from "./notes.js"
 import { picture } from "./qr.js"
 import { information, register, settings } from "./router.js"
 import { Problem, connectRemotely, disconnect, isPresent, publicKey, resume } from "./signer.js"
+import * as storage from "./storage.js"
+import { browserLanguage, textIn, texts } from "./texts.js"
 import { currentSubscription, deviceName, installedWorker, obstacle, permit, ways } from "./ways.js"
 
 const month = 30 * 86_400_000
@@ -17,9 +20,9 @@ let hasSigner = null
 let codeOf = null
 /** The way that the form is drawn for once somebody changed something in it: then it is drawn again with what it says. */
 let edited = null
-let language = carillonLanguage()
+let language = browserLanguage()
 
-const say = (key, values) => carillonText(language, key, values)
+const say = (key, values) => textIn(language, key, values)
 
 // MARK: Building blocks
 
@@ -99,7 +102,7 @@ function writeKey() {
   find("key-words").textContent = say(
     key ? (state.signer ? "keyRemote" : "keyKnown") : hasSigner === null ? "keySearching" : hasSigner ? "keyFound" : "keyMissing"
   )
-  find("key").textContent = key ? carillonNotes.npub(key) : ""
+  find("key").textContent = key ? notes.npub(key) : ""
   show("key", Boolean(key))
   show("connect", !key && hasSigner === true)
   show("remote", !state.signer && (!key || hasSigner === false))
@@ -145,7 +148,7 @@ function writeCode() {
   find("code-words").textContent = say("codeNtfy")
   const anchor = find("code-link")
   anchor.textContent = link
-  anchor.href = carillonNotes.address(link) ?? "#"
+  anchor.href = notes.address(link) ?? "#"
   anchor.rel = "noreferrer"
 }
 
@@ -177,7 +180,7 @@ function writeWay() {
   const said = isEdited ? Object.fromEntries(checked("signal").map(name => [name, true])) : wishes?.filters
   const signals = said ?? { dm: true, mention: true, reply: true }
   find("signal-options").replaceChildren(
-    ...carillonNotes.signals.map(name => choice("checkbox", "signal", name, say(`signal_${name}`), "", Boolean(signals[name])))
+    ...notes.signals.map(name => choice("checkbox", "signal", name, say(`signal_${name}`), "", Boolean(signals[name])))
   )
   const modes = ways[way]?.modes ?? []
   const wanted = isEdited ? checked("mode")[0] : wishes?.mode
@@ -193,7 +196,7 @@ function writeWay() {
   const client = (isEdited && find("client").value) || (state.client ?? (options.client ? "own" : "message"))
   find("client").replaceChildren(
     new Option(say("clientMessage"), "message"),
-    ...carillonNotes.clients.map(({ id, name }) => new Option(name, id)),
+    ...notes.clients.map(({ id, name }) => new Option(name, id)),
     new Option(say("clientOwn"), "own")
   )
   find("client").value = client
@@ -215,7 +218,7 @@ function writeFooter() {
   const name = contact?.replace(/^mailto:/, "")
   const words = name === contact ? name : element("a", { href: contact, textContent: name })
   if (contact) parts.push(say("operator"), " ", words)
-  const link = carillonNotes.address(terms)
+  const link = notes.address(terms)
   if (link) parts.push(parts.length ? " · " : "", element("a", { href: link, rel: "noreferrer", textContent: say("terms") }))
   find("operator").replaceChildren(...parts)
   show("operator", parts.length > 0)
@@ -256,7 +259,7 @@ async function connect() {
 
 /** Shows where a remote signer wants to be asked. */
 const showApproval = address => {
-  const link = carillonNotes.address(address)
+  const link = notes.address(address)
   show("approval", Boolean(link))
   Object.assign(find("approval-link"), { href: link ?? "#", textContent: link ?? "" })
 }
@@ -288,12 +291,12 @@ async function disconnectSigner() {
 }
 
 async function keep(members) {
-  state = await carillonState.merge(members)
+  state = await storage.merge(members)
 }
 
 /** What the form says. */
 function wishesOfForm(way) {
-  const filters = Object.fromEntries(carillonNotes.signals.map(name => [name, checked("signal").includes(name)]))
+  const filters = Object.fromEntries(notes.signals.map(name => [name, checked("signal").includes(name)]))
   if (!Object.values(filters).some(Boolean)) throw new Problem("problemNothing")
   const wishes = { platform: ways[way].platform, mode: checked("mode")[0], locale: language, filters }
   if (options.app !== "default") wishes.app = options.app
@@ -310,7 +313,7 @@ async function submit() {
   const wishes = wishesOfForm(way)
   const client = find("client").value
   const template = find("template").value.trim()
-  if (way === "web" && client === "own" && !carillonNotes.isTemplate(template)) throw new Problem("problemTemplate")
+  if (way === "web" && client === "own" && !notes.isTemplate(template)) throw new Problem("problemTemplate")
   const isNew = !state.ways?.[way]
   await enable(way, wishes)
   if (way === "web") await keep({ client, template })
@@ -414,14 +417,14 @@ find("form").addEventListener("change", ({ target }) => {
   if (target.id === "quiet") show("quiet-hours", target.checked)
 })
 navigator.serviceWorker?.addEventListener("message", async ({ data }) => {
-  state = await carillonState.read()
+  state = await storage.read()
   writeWays()
-  if (data?.type === "renewal") await writeRenewal()
+  if (data?.type === "renewal" || data?.type === "renewed") await writeRenewal()
 })
 
 await attempt(async () => {
-  state = await carillonState.read().catch(() => { throw new Problem("problemStorage") })
-  language = state.language in carillonTexts ? state.language : language
+  state = await storage.read().catch(() => { throw new Problem("problemStorage") })
+  language = state.language in texts ? state.language : language
   if (state.signer) resume(state.signer, showApproval)
   write()
   await load()

@@ -1,8 +1,6 @@
-// All words of the page and of the notifications, in English and German. A classic script: the service worker needs it as well, and not every
-// browser takes modules there.
-"use strict"
+// All words of the page and of the notifications, in English and German.
 
-globalThis.carillonTexts = {
+export const texts = {
   en: {
     title: "Nostr notifications",
     skip: "Go to the content",
@@ -214,7 +212,7 @@ globalThis.carillonTexts = {
     mode_wake_help: "Etwa „2 neue Erwähnungen“. Sonst verlässt nichts den Router.",
     client: "Öffnen mit",
     clientHelp: "Wohin ein Tipp auf eine Benachrichtigung führt.",
-    clientMessage: "Was in der Benachrichtigung steht",
+    clientMessage: "Was die Meldung sagt",
     clientOwn: "Andere Adresse …",
     template: "Adresse",
     templateHelp: "Setze {nevent}, {note}, {npub} oder {id} dort ein, wo sie hingehören.",
@@ -286,15 +284,14 @@ globalThis.carillonTexts = {
 }
 
 /** The text under `key` in a language, with `{name}` replaced; of what has a number, the right form for `n`. */
-globalThis.carillonText = (language, key, values = {}) => {
-  const texts = carillonTexts[language] ?? carillonTexts.en
-  const text = texts[key] ?? carillonTexts.en[key] ?? ""
+export const textIn = (language, key, values = {}) => {
+  const text = (texts[language] ?? texts.en)[key] ?? texts.en[key] ?? ""
   const form = typeof text === "string" ? text : text[values.n === 1 ? "one" : "many"]
   return Object.entries(values).reduce((result, [name, value]) => result.replaceAll(`{${name}}`, () => String(value)), form)
 }
 
 /** The language to begin with: the first of the browser's that there are texts in. */
-globalThis.carillonLanguage = () => {
+export const browserLanguage = () => {
   const wanted = (navigator.languages ?? [navigator.language]).map(tag => tag.slice(0, 2).toLowerCase())
-  return wanted.find(tag => tag in carillonTexts) ?? "en"
+  return wanted.find(tag => tag in texts) ?? "en"
 }

@@ -1,5 +1,6 @@
 // The ways in which notifications reach a person, and what each puts into a registration.
 
+import { address } from "./notes.js"
 import { Problem } from "./signer.js"
 
 /** How long a browser may take to reach its push service; without a connection some never answer. */
@@ -17,7 +18,7 @@ const random = length => {
 }
 
 const server = text => {
-  const url = carillonNotes.address(text.trim())
+  const url = address(text.trim())
   if (!url) throw new Problem("problemURL")
   return url.replace(/[?#].*$/, "").replace(/\/*$/, "")
 }
@@ -47,7 +48,7 @@ export const ways = {
     help: "wayUnifiedpushHelp",
     modes: ["nudge", "alert", "wake"],
     target: async ({ fields }) => {
-      const url = carillonNotes.address(fields.endpoint.trim())
+      const url = address(fields.endpoint.trim())
       if (!url) throw new Problem("problemURL")
       return { push_endpoint: url }
     },
@@ -92,7 +93,7 @@ export const installedWorker = () =>
 async function install() {
   const policy = (scripts ??= globalThis.trustedTypes?.createPolicy?.("worker", { createScriptURL: url => url }))
   const url = policy?.createScriptURL("worker.js") ?? "worker.js"
-  const registration = await navigator.serviceWorker.register(url, { updateViaCache: "none" })
+  const registration = await navigator.serviceWorker.register(url, { type: "module", updateViaCache: "none" })
   await navigator.serviceWorker.ready
   return registration
 }
@@ -118,7 +119,8 @@ export async function currentSubscription() {
 
 async function subscribe(vapidKey) {
   if (!vapidKey) throw new Problem("problemNoWeb")
-  const { pushManager } = await installedWorker()
+  // An older browser that takes no modules as workers refuses it.
+  const { pushManager } = await installedWorker().catch(() => { throw new Problem("problemNoPush") })
   const current = await currentSubscription()
   if (current?.key === vapidKey) return current.subscription
   // Browsers refuse a second key as long as there is a subscription for the first.

@@ -1,7 +1,11 @@
-// Shows pushes and opens what they are about. It has no key of the person's, so what needs a signature is left to the page.
-"use strict"
+// Shows pushes and opens what they are about. It has no key of the person's: what needs a signature is for a remote signer, if there is one, and
+// for the page otherwise.
 
-importScripts("texts.js", "storage.js", "notes.js")
+import { notification } from "./notes.js"
+import { information, register, settings } from "./router.js"
+import { disconnect, resume } from "./signer.js"
+import * as storage from "./storage.js"
+import { browserLanguage, textIn, texts } from "./texts.js"
 
 const page = new URL("./", location.href).href
 
@@ -25,27 +29,45 @@ const receive = async data => {
   } catch {
     // Not JSON: still something came, and browsers punish pushes that show nothing.
   }
-  const state = await carillonState.read().catch(() => ({}))
-  const { title, options } = carillonNotes.notification(message, state, await countsOnScreen())
+  const state = await storage.read().catch(() => ({}))
+  const { title, options } = notification(message, state, await countsOnScreen())
   await registration.showNotification(title, options)
-  await carillonState.merge({ lastShown: Date.now() }).catch(() => {})
+  await storage.merge({ lastShown: Date.now() }).catch(() => {})
   await tell({ type: "shown", title, body: options.body, tag: options.tag ?? "" })
 }
 
-/** A new subscription for the one that ended. The router learns of it when the person has signed, which only the page can ask for. */
-const renew = async subscription => {
-  const state = await carillonState.read()
-  if (!state.ways?.web) return
-  if (!subscription) {
-    const settings = await (await fetch("settings.json")).json()
-    const router = await (await fetch("../notification-relay.json")).json()
-    const key = router.apps[settings.app]?.web?.vapid_public_keys?.[0]
-    if (key) await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }).catch(() => {})
+/** Tells the router of a subscription. A remote signer signs; throws where there is none, or where it does not. */
+const tellRouter = async (state, router, subscription) => {
+  if (!state.signer || !subscription) throw new Error("nobody to sign")
+  resume(state.signer, () => {})
+  try {
+    const { device, registeredAt, wishes } = state.ways.web
+    const target = { ...wishes, subscription: subscription.toJSON() }
+    const renewedAt = await register(router, state.person, device, target, registeredAt)
+    const entry = { ...state.ways.web, registeredAt: renewedAt, endpoint: subscription.endpoint, router: router.pubkey }
+    await storage.merge({ addressChanged: false, ways: { ...state.ways, web: entry } })
+  } finally {
+    disconnect()
   }
-  await carillonState.merge({ addressChanged: true })
-  const language = state.language in carillonTexts ? state.language : carillonLanguage()
-  await registration.showNotification(carillonText(language, "notesRenew"), {
-    body: carillonText(language, "notesRenewBody"),
+}
+
+/** A new subscription for the one that ended. */
+const renew = async given => {
+  const state = await storage.read()
+  if (!state.ways?.web) return
+  await storage.merge({ addressChanged: true })
+  try {
+    const [{ app }, router] = await Promise.all([settings(), information()])
+    const applicationServerKey = router.apps[app]?.web?.vapid_public_keys?.[0]
+    const subscription = given ?? (await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey }))
+    await tellRouter(state, router, subscription)
+    return await tell({ type: "renewed" })
+  } catch {
+    // The person has to confirm, and the page renews whatever is missing.
+  }
+  const language = state.language in texts ? state.language : browserLanguage()
+  await registration.showNotification(textIn(language, "notesRenew"), {
+    body: textIn(language, "notesRenewBody"),
     icon: "icon.png",
     lang: language,
     tag: "renewal",

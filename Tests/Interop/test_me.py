@@ -94,6 +94,10 @@ def test_somebody_sees_what_became_of_their_events(console, stopped_router, lab,
     events = {event["event"]: event for event in me["events"]}
     assert events[message["id"]]["devices"][0]["id"] == device["id"]
     assert events[unwanted["id"]]["steps"], "the verdict that it wakes nobody"
+    assert alice_asks.ask(f"/v1/me/events/{message['id']}") == events[message["id"]]
+    assert Me(console, bob).ask(f"/v1/me/events/{message['id']}", status=404)
+    assert Me(console, bob).ask("/v1/me/events/" + "0" * 64, status=404)
+    alice_asks.ask("/v1/me/events/none", status=400)
     assert me["limits"]["devices"] > 0
     text = json.dumps(me)
     for secret in [token, "the text of a secret", bob.hex]:

@@ -25,7 +25,7 @@ struct MeAPI {
         rates = OwnRates(now: now)
     }
 
-    var operations: [APIOperation] { [report, test, change, remove] }
+    var operations: [APIOperation] { [report, event, test, change, remove] }
 
     private var report: APIOperation {
         .report(
@@ -38,6 +38,21 @@ struct MeAPI {
             let key = try call.key
             try rates.admit(.looks, key)
             return try await DiskWork.run { try own.report(of: key) }
+        }
+    }
+
+    private var event: APIOperation {
+        .report(
+            .get,
+            "/v1/me/events/{event}",
+            for: .owner,
+            .me,
+            "What became of one event for you: the verdict of each stage, in words.",
+            [.path("event", .text(1_000), "64 hex digits, note1… or nevent1….")]
+        ) { [own, rates] call in
+            let key = try call.key
+            try rates.admit(.looks, key)
+            return try await DiskWork.run { try own.event(call.path("event"), of: key) }
         }
     }
 

@@ -148,22 +148,37 @@ package struct OwnOperations: Sendable {
     /// What is not known of events is left out: a missing trace is no reason to show no devices.
     private func events(of key: PublicKey) throws -> [OwnReport.Event] {
         guard let recent = try? reader?.recentEvents(of: key, limit: Self.events) else { return [] }
-        return try recent.map { event in
-            let explanation = try devices.explain(event.hex, recipient: key.hex)
-            let own = explanation.accounts.first { $0.account == key.hex }
-            return OwnReport.Event(
-                event: event.hex,
-                steps: (explanation.steps + (own?.steps ?? [])).map(OwnReport.Step.init),
-                devices: (own?.devices ?? []).map { device in
-                    OwnReport.Event.Device(
-                        id: device.isRegistered ? handles.handle(of: DeviceID(rawValue: device.device)) : nil,
-                        steps: device.steps.map(OwnReport.Step.init),
-                        outcome: device.outcome
-                    )
-                },
-                outcome: own?.outcome
+        return try recent.compactMap { try verdicts(on: $0.hex, for: key) }
+    }
+
+    /// What became of one event, as 64 hex digits, note1… or nevent1…. Throws an ``OperationFailure``.
+    func event(_ text: String, of key: PublicKey) throws -> OwnReport.Event {
+        trace?.flush()
+        guard let event = try verdicts(on: text, for: key) else {
+            throw OperationFailure.unknown(
+                "nothing is known of this event and you: it never came here, it does not name you, or it is longer ago "
+                    + "than what is remembered"
             )
         }
+        return event
+    }
+
+    /// Nil where nothing was decided for the account: what else came of an event is nobody's business.
+    private func verdicts(on event: String, for key: PublicKey) throws -> OwnReport.Event? {
+        let explanation = try devices.explain(event, recipient: key.hex)
+        guard let own = explanation.accounts.first(where: { $0.account == key.hex }) else { return nil }
+        return OwnReport.Event(
+            event: explanation.event,
+            steps: (explanation.steps + own.steps).map(OwnReport.Step.init),
+            devices: own.devices.map { device in
+                OwnReport.Event.Device(
+                    id: device.isRegistered ? handles.handle(of: DeviceID(rawValue: device.device)) : nil,
+                    steps: device.steps.map(OwnReport.Step.init),
+                    outcome: device.outcome
+                )
+            },
+            outcome: own.outcome
+        )
     }
 
     // MARK: What may be changed

@@ -59,7 +59,7 @@ package struct OwnReport: OperatorAnswer, Equatable {
     }
 
     /// One event and what was decided about it for the account.
-    package struct Event: Codable, Sendable, Equatable {
+    package struct Event: OperatorAnswer, Equatable {
         package struct Device: Codable, Sendable, Equatable {
             /// As in ``OwnReport/devices``; nil: it is registered no more.
             package var id: String?
@@ -73,6 +73,8 @@ package struct OwnReport: OperatorAnswer, Equatable {
         package var devices: [Device]
         /// How it ended for the devices that are not listed; nil: none are left.
         package var outcome: String?
+
+        package var text: String { json }
     }
 
     package struct Step: Codable, Sendable, Equatable {

@@ -55,6 +55,9 @@ package protocol RemoteSigner: Sendable {
 
 /// Asks relays for what notifications refer to, and for what decisions depend on.
 package protocol ContextFetcher: Sendable {
+    /// Whether there is a relay to ask at this moment. Where there is none, no event waits.
+    var isReachable: Bool { get }
+
     /// Asks for those profiles (kind 0), events, contact lists (kind 3) and other lists, and for contact lists that
     /// settle `distances`, and returns at once. What is found goes into the intake as ``RelayReading/fetched``. Calls
     /// `completion` once, on any thread, after the last of it is there, or when there is nothing more to hope for;

@@ -13,6 +13,9 @@ import Units
 struct Partition {
     private var matcher: Matcher
     private var waiting: WaitingEvents
+    private let fetcher: (any ContextFetcher)?
+    /// Whether there is a relay to ask, once a batch needed to know.
+    private var isReachable: Bool?
     private var filters: Filters
     private var hints: Hints
     private var scheduler: PushScheduler
@@ -28,6 +31,7 @@ struct Partition {
         now: @escaping @Sendable () -> Timestamp
     ) {
         matcher = Matcher(settings: settings, registry: registry, trouble: trouble, now: now)
+        fetcher = dependencies.contextFetcher
         waiting = WaitingEvents(
             limits: WaitingEvents.Limits(
                 wait: dependencies.contextFetcher == nil ? .zero : settings.contextWait,
@@ -80,7 +84,7 @@ struct Partition {
         }
     }
 
-    /// Lets an event wait for what its plans lack; false when they lack nothing that is worth it.
+    /// Lets an event wait for what its plans lack; false when they lack nothing that is worth it, or nobody can be asked.
     private mutating func awaitContext(
         of plans: [Plan],
         _ addressed: AddressedEvent,
@@ -88,7 +92,7 @@ struct Partition {
         _ context: inout EventContext,
         _ now: Timestamp
     ) throws -> Bool {
-        guard waiting.hasCapacity(for: place.size) else { return false }
+        guard waiting.hasCapacity(for: place.size), canAsk() else { return false }
         var wants = ContextWants()
         do {
             for plan in plans {
@@ -103,6 +107,14 @@ struct Partition {
         let event = WaitingEvent(event: addressed.event, source: addressed.source, places: [place.0])
         waiting.add(event, size: place.size, for: wants, at: now)
         return true
+    }
+
+    /// Relays come and go while events arrive, so each batch looks once.
+    private mutating func canAsk() -> Bool {
+        if let isReachable { return isReachable }
+        let isReachable = fetcher?.isReachable ?? false
+        self.isReachable = isReachable
+        return isReachable
     }
 
     /// Wakes the devices of a plan, or lets it wait for them. A zap counts once: anybody can make receipts of a public
@@ -263,7 +275,10 @@ struct Partition {
     // MARK: Batches
 
     /// Takes up the time of a batch, and the ends of deliveries.
-    mutating func begin(at now: Timestamp, _ ends: [PushEnd]) { scheduler.begin(at: now, ends) }
+    mutating func begin(at now: Timestamp, _ ends: [PushEnd]) {
+        isReachable = nil
+        scheduler.begin(at: now, ends)
+    }
 
     /// Wakes the devices whose time has come.
     mutating func releaseDue(in index: borrowing MatchIndex, _ effects: inout Effects) {

@@ -57,6 +57,19 @@ import Units
         #expect(fetcher.count == 1)
     }
 
+    @Test func withoutARelayToAskNothingWaitsAndOneThatComesBackIsAsked() throws {
+        let owner = try bench.account()
+        fetcher.set(isReachable: false)
+        bench.submit([try note("one", to: owner)], from: .relay(.live))
+        #expect(bench.kept.map(\.notification.title) == ["💬 \(stand) sent you a note"])
+        #expect(fetcher.count == 0 && bench.count(.waiting) == 0)
+        fetcher.set(isReachable: true)
+        let answer = bench.arrive([([try note("two", to: owner)], .relay(.live))])[0]
+        #expect(answer.count == 0 && fetcher.count == 1)
+        find([try profile()])
+        #expect(bench.kept.last?.notification.title == "💬 alice sent you a note")
+    }
+
     @Test func whatComesTooLateIsNotWaitedFor() throws {
         let owner = try bench.account()
         let answer = bench.arrive([([try note("hello", to: owner)], .relay(.live))])[0]

@@ -26,6 +26,8 @@ struct RelayContextFetcher: ContextFetcher {
     let asksOwnRelays: Bool
     let patience: Duration
 
+    var isReachable: Bool { pool.isConnected(besidesOperators: asksOwnRelays) }
+
     func fetch(_ wants: ContextWants, completion: @escaping @Sendable (_ isAnswered: Bool) -> Void) {
         let requests = requests(wants)
         let join = FetchJoin(requests.count, completion: completion)

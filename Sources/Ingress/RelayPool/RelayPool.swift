@@ -169,6 +169,14 @@ package final class RelayPool: Sendable {
         return directory.links.map(\.status).filter { wanted.contains($0.url) && $0.state == .connected }.map(\.url)
     }
 
+    /// Whether ``fetch(_:from:within:completion:)`` finds a relay to ask: one of the operator's, or any.
+    package func isConnected(besidesOperators: Bool) -> Bool {
+        directory.contains { link in
+            let status = link.status
+            return (besidesOperators || status.isOperators) && status.isReachable
+        }
+    }
+
     /// All relays that are known at this moment, sorted.
     package var status: [RelayStatus] {
         directory.links.map(\.status).sorted { $0.url < $1.url }
@@ -189,7 +197,7 @@ package final class RelayPool: Sendable {
     }
 
     private var connectedOperators: [RelayURL] {
-        directory.links.map(\.status).filter { $0.isOperators && ($0.state == .connected || $0.isRenewing) }.map(\.url)
+        directory.links.map(\.status).filter { $0.isOperators && $0.isReachable }.map(\.url)
     }
 }
 

@@ -86,4 +86,7 @@ package struct RelayStatus: Sendable, Hashable {
     init(url: RelayURL) {
         self.url = url
     }
+
+    /// Whether it can be asked for something: one whose connection is being renewed will answer in a moment.
+    var isReachable: Bool { state == .connected || isRenewing }
 }

@@ -15,6 +15,11 @@ final class FakeFetcher: ContextFetcher {
     }
 
     let asked = Mutex<[Asked]>([])
+    private let connected = Mutex(true)
+
+    var isReachable: Bool { connected.withLock { $0 } }
+
+    func set(isReachable: Bool) { connected.withLock { $0 = isReachable } }
 
     func fetch(_ wants: ContextWants, completion: @escaping @Sendable (Bool) -> Void) {
         asked.withLock { $0.append(Asked(wants: wants, end: completion)) }

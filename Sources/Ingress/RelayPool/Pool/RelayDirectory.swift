@@ -41,6 +41,14 @@ final class RelayDirectory: Sendable {
         state.withLockedValue { $0.entries.values.map(\.link) }
     }
 
+    /// Whether `condition` holds for any of them. The operator's are few and come first.
+    func contains(where condition: (RelayLink) -> Bool) -> Bool {
+        state.withLockedValue { state in
+            state.entries.values.contains { $0.rank.isOperators && condition($0.link) }
+                || state.entries.values.contains { !$0.rank.isOperators && condition($0.link) }
+        }
+    }
+
     /// Relays that stay connected without any key.
     var kept: [RelayURL] {
         state.withLockedValue { $0.entries.values.filter(\.rank.isKept).map(\.link.url) }

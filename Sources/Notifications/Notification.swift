@@ -51,6 +51,9 @@ package struct Notification: Sendable, Hashable {
         left.storage === right.storage || left.fields == right.fields
     }
 
+    /// Whether both are copies of one notification, which is quickly said. False says nothing.
+    package func isCopy(of other: Notification) -> Bool { storage === other.storage }
+
     package func hash(into hasher: inout Hasher) { hasher.combine(fields) }
 
     package var mode: Mode {

@@ -4,7 +4,7 @@ import Notifications
 import Rules
 import Units
 
-/// Renders an event for one recipient by one rule, once for each mode and language that its devices ask for, and once
+/// Renders an event by one rule, for one recipient or for all to whom it says the same: once for each mode and language that its devices ask for, and once
 /// for platforms where it shows nothing.
 final class Renderer {
     private struct Form: Hashable {
@@ -17,7 +17,7 @@ final class Renderer {
     let signal: Signal
     private let event: Event
     private let recipient: PublicKey
-    private let relevance: Relevance
+    let relevance: Relevance
     /// Read out of the event, and shared by all recipients.
     let facts: EventFacts
     private var input: RuleInput?
@@ -110,5 +110,41 @@ final class Renderer {
             mentioned: needs.contains(.mentions) ? context.mentioned(by: facts.references, relevance) : [:],
             facts: facts
         )
+    }
+}
+
+/// The renderers of one event. Recipients share one where the rule says the same to all of them: an event may name
+/// thousands.
+final class EventRenderers {
+    /// There are a few rules and ways to be meant; beyond that, looking costs more than rendering.
+    private static let limit = 16
+
+    private let event: Event
+    private let facts: EventFacts
+    private var shared: [Renderer] = []
+
+    init(of event: Event, _ facts: EventFacts) {
+        self.event = event
+        self.facts = facts
+    }
+
+    func renderer(_ rule: Rule, _ signal: Signal, for recipient: PublicKey, _ relevance: Relevance) -> Renderer {
+        if !rule.speaksOfRecipient,
+            let renderer = shared.first(where: {
+                $0.rule === rule && $0.signal == signal && $0.relevance == relevance
+            })
+        {
+            return renderer
+        }
+        let renderer = Renderer(
+            rule: rule,
+            signal: signal,
+            event: event,
+            recipient: recipient,
+            relevance: relevance,
+            facts: facts
+        )
+        if !rule.speaksOfRecipient, shared.count < Self.limit { shared.append(renderer) }
+        return renderer
     }
 }

@@ -20,6 +20,11 @@ struct RuleDefinition: Sendable {
     var pace: RulePace
     /// How texts show what they mention.
     var mentions: MentionStyle
+
+    /// Whether any of its templates uses a variable.
+    func speaks(of variable: String) -> Bool {
+        texts.speaksOf(variable) || payload.variables.contains(variable) || pace.key.variables.contains(variable)
+    }
 }
 
 /// What one kind of event becomes. A class, because each decision returns one.
@@ -27,6 +32,8 @@ package final class Rule: Sendable {
     private let definition: RuleDefinition
     private let forms: StricterForms
     private let needs: RuleNeeds
+    /// Whether its notifications may say different things to different recipients of one event.
+    package let speaksOfRecipient: Bool
     private let platforms: PlatformCatalog
 
     /// `nudge` is the rule book's, and `shared` what all of its rules have in common.
@@ -40,6 +47,7 @@ package final class Rule: Sendable {
         self.platforms = platforms
         forms = StricterForms(definition, nudge, shared, platforms)
         needs = Self.needs(of: definition)
+        speaksOfRecipient = ["recipient.pubkey", "recipient.npub"].contains(where: definition.speaks)
     }
 
     /// The same rule in a book whose rules have `shared` in common.
@@ -77,20 +85,18 @@ package final class Rule: Sendable {
     }
 
     private static func needs(of rule: RuleDefinition) -> RuleNeeds {
-        func speaks(of variable: String) -> Bool {
-            rule.texts.speaksOf(variable) || rule.payload.variables.contains(variable)
-                || rule.pace.key.variables.contains(variable)
-        }
         var needs: RuleNeeds = []
-        if speaks(of: "author.name") { needs.insert(.authorName) }
+        if rule.speaks(of: "author.name") { needs.insert(.authorName) }
         // The event's own keys carry it, whatever the texts say.
-        if rule.payload.customKeys.saysEvent || speaks(of: "referenced.kind") || speaks(of: "referenced.content") {
+        if rule.payload.customKeys.saysEvent || rule.speaks(of: "referenced.kind")
+            || rule.speaks(of: "referenced.content")
+        {
             needs.insert(.referencedEvent)
         }
-        if speaks(of: "referenced.author.pubkey") { needs.insert(.referencedEvent) }
-        if speaks(of: "referenced.author.name") { needs.formUnion([.referencedEvent, .referencedAuthorName]) }
+        if rule.speaks(of: "referenced.author.pubkey") { needs.insert(.referencedEvent) }
+        if rule.speaks(of: "referenced.author.name") { needs.formUnion([.referencedEvent, .referencedAuthorName]) }
         let written = ["event.content", "event.subject", "referenced.content", "zap.comment"]
-        if rule.mentions == .names, written.contains(where: speaks) { needs.insert(.mentions) }
+        if rule.mentions == .names, written.contains(where: rule.speaks) { needs.insert(.mentions) }
         return needs
     }
 

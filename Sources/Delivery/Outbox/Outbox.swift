@@ -124,12 +124,23 @@ package final class Outbox: DeliveryStore {
         handOver: ([StoredDelivery]) -> Void
     ) throws {
         guard !deliveries.isEmpty || !causes.isEmpty || !pace.isEmpty else { return }
-        let blobs = deliveries.map(\.notification.blob)
+        let blobs = Self.blobs(of: deliveries)
         _ = try insert(blobs, handOver: handOver) { [causeLimit] database in
             try OutboxRows.remember(causes, atMost: causeLimit, database)
             try PaceStatements.apply(pace, database)
             return deliveries
         }
+    }
+
+    /// The blobs of their notifications. An event for many devices is one notification, mostly.
+    private static func blobs(of deliveries: [Delivery]) -> [[UInt8]] {
+        var blobs: [[UInt8]] = []
+        blobs.reserveCapacity(deliveries.count)
+        for place in deliveries.indices {
+            let isCopy = place > 0 && deliveries[place].notification.isCopy(of: deliveries[place - 1].notification)
+            blobs.append(isCopy ? blobs[place - 1] : deliveries[place].notification.blob)
+        }
+        return blobs
     }
 
     /// Inserts what `deliveries` returns, in the transaction in which it is called; `blobs` are theirs where they are

@@ -113,19 +113,38 @@ enum OutboxRows {
         }
         var page = OutboxPage(isLast: false)
         var rows = 0
+        var blobs = BlobMemory()
         while try select.step() {
             rows += 1
-            read(select, of: queue, into: &page)
+            read(select, of: queue, &blobs, into: &page)
         }
         page.isLast = rows < limit
         return page
     }
 
-    private static func read(_ row: RawStatement, of queue: QueueName, into page: inout OutboxPage) {
+    /// The blob read last, and what it says: an event for many devices is the same notification row after row.
+    private struct BlobMemory {
+        private var bytes: [UInt8] = []
+        private var notification: Notification?
+
+        mutating func notification(of blob: UnsafeRawBufferPointer) throws(NotificationBlobError) -> Notification {
+            if let notification, bytes.elementsEqual(blob) { return notification }
+            let read = try Notification(blob: blob)
+            (bytes, notification) = (Array(blob), read)
+            return read
+        }
+    }
+
+    private static func read(
+        _ row: RawStatement,
+        of queue: QueueName,
+        _ blobs: inout BlobMemory,
+        into page: inout OutboxPage
+    ) {
         let key = OutboxKey(rawValue: row.integer(at: 0))
         let id = row.text(at: 1)
         let device = row.integer(at: 2)
-        guard let notification = try? Notification(blob: row.bytes(at: 6)) else {
+        guard let notification = try? blobs.notification(of: row.bytes(at: 6)) else {
             page.unreadable.append(OutboxPage.Unreadable(key: key, id: id, device: device))
             return
         }
@@ -181,13 +200,13 @@ enum OutboxRows {
             "INSERT INTO outbox_delivery (number, queue, id, device, accepted, notification) VALUES (?, ?, ?, ?, ?, ?)"
         )
         defer { insert.reset() }
-        for ((delivery, blob), key) in zip(zip(deliveries, blobs), keys) {
-            try insert.bind(key.rawValue, at: 1)
-            try insert.bind(Int64(key.queue), at: 2)
-            try insert.bind(delivery.device.rawValue, at: 4)
-            try insert.bind(delivery.acceptedAt.milliseconds, at: 5)
-            try insert.bind(delivery.id, at: 3) {
-                try blob.withUnsafeBytes { blob in
+        for place in deliveries.indices {
+            try insert.bind(keys[place].rawValue, at: 1)
+            try insert.bind(Int64(keys[place].queue), at: 2)
+            try insert.bind(deliveries[place].device.rawValue, at: 4)
+            try insert.bind(deliveries[place].acceptedAt.milliseconds, at: 5)
+            try insert.bind(deliveries[place].id, at: 3) {
+                try blobs[place].withUnsafeBytes { blob in
                     try insert.bind(blob: blob, at: 6)
                     try insert.run()
                     insert.reset()

@@ -50,6 +50,8 @@ struct Matcher {
         }
         let reading = EventReading(event)
         let facts = EventFacts(event)
+        let renderers = EventRenderers(of: event, facts)
+        let expiresAt = event.expiresAt
         let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         var plans: [Plan] = []
         plans.reserveCapacity(addressed.accounts.count)
@@ -63,7 +65,18 @@ struct Matcher {
                 plans.append(.nobody(.knownFollow, event.id, of: key))
                 continue
             }
-            let plan = try plan(event, reading, facts, for: account, key, newSince: newSince, in: index, &context)
+            var plan = try plan(
+                event,
+                reading,
+                facts,
+                renderers,
+                for: account,
+                key,
+                newSince: newSince,
+                in: index,
+                &context
+            )
+            plan.expiresAt = expiresAt
             if let zap = plan.relevance?.zap, try registry.speaks(zap.sender, for: key) {
                 plans.append(.nobody(.own, event.id, of: key))
                 continue
@@ -116,6 +129,7 @@ struct Matcher {
         _ event: Event,
         _ reading: EventReading,
         _ facts: EventFacts,
+        _ renderers: EventRenderers,
         for account: AccountNumber,
         _ key: PublicKey,
         newSince: Timestamp,
@@ -129,7 +143,6 @@ struct Matcher {
             return .nobody(error.step, event.id, of: key, reason: error.description)
         }
         var plan = Plan(event: event.id, account: key, relevance: relevance, isOfInterest: false)
-        plan.expiresAt = event.expiresAt
         var question = RuleQuestion(
             event: event,
             facts: facts,
@@ -143,13 +156,13 @@ struct Matcher {
             question.isAuthorFollowed = try registry.isFollowed(relevance.author, by: key)
             plan.lacksContactList = question.isAuthorFollowed == nil
         }
-        var rulings = Rulings(rules, question, recipient: key, relevance)
+        var rulings = Rulings(question, recipient: key, relevance, renderers)
         let message = index.signals[.dm]
         index.forEachDevice(of: account) { device in
             guard let route = index.route(device.route) else { return }
             let language = index.languages[device.language]
             let renderer: Renderer
-            switch rulings.ruling(for: language, route) {
+            switch rulings.ruling(by: rules, for: language, route) {
             case .notify(let by): renderer = by
             case .nobody(let step, let reason, let isNew):
                 // Another language, or what is not known yet, may change that.

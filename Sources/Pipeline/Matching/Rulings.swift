@@ -18,46 +18,45 @@ struct Rulings {
         let app: String
     }
 
-    private let rules: RuleBook
     private var question: RuleQuestion
     private let recipient: PublicKey
     private let relevance: Relevance
+    private let renderers: EventRenderers
     /// One or a few.
     private var known: [(asked: Asked, ruling: Ruling)] = []
 
-    init(_ rules: RuleBook, _ question: RuleQuestion, recipient: PublicKey, _ relevance: Relevance) {
-        self.rules = rules
+    init(
+        _ question: RuleQuestion,
+        recipient: PublicKey,
+        _ relevance: Relevance,
+        _ renderers: EventRenderers
+    ) {
         self.question = question
         self.recipient = recipient
         self.relevance = relevance
+        self.renderers = renderers
     }
 
-    mutating func ruling(for language: LanguageTag?, _ route: Route) -> Ruling {
+    /// `rules` are the same each time. A book is too large to be kept here for each recipient of an event.
+    mutating func ruling(by rules: RuleBook, for language: LanguageTag?, _ route: Route) -> Ruling {
         let asked = Asked(
             language: rules.asksForLanguage ? language : nil,
             platform: rules.asksForPlatform ? route.platform : "",
             app: rules.asksForApp ? route.app : ""
         )
         if let ruling = known.first(where: { $0.asked == asked })?.ruling { return ruling }
-        let (first, then) = decide(for: asked)
+        let (first, then) = decide(for: asked, by: rules)
         known.append((asked, then))
         return first
     }
 
-    private mutating func decide(for asked: Asked) -> (first: Ruling, then: Ruling) {
+    private mutating func decide(for asked: Asked, by rules: RuleBook) -> (first: Ruling, then: Ruling) {
         (question.language, question.platform, question.app) = (asked.language, asked.platform, asked.app)
         switch rules.decide(question) {
         case .unmatched: return nobody(.unmatched)
         case .drop(let rule): return nobody(.dropped, reason: rule.name)
         case .notify(let rule, let signal):
-            let renderer = Renderer(
-                rule: rule,
-                signal: signal,
-                event: question.event,
-                recipient: recipient,
-                relevance: relevance,
-                facts: question.facts
-            )
+            let renderer = renderers.renderer(rule, signal, for: recipient, relevance)
             return (.notify(renderer), .notify(renderer))
         }
     }

@@ -1,4 +1,5 @@
 import COpenSSL
+import Synchronization
 
 /// SHA-256 (FIPS 180-4).
 package enum SHA256 {
@@ -101,19 +102,50 @@ package enum HMACSHA256 {
 
     /// Returns the 32 bytes that authenticate `message` under `key`, which may have any length.
     package static func authenticationCode(for message: [UInt8], key: [UInt8]) -> [UInt8] {
-        let context = EVP_MAC_CTX_new(self.implementation)
+        let context = self.context(key: key)
         defer { EVP_MAC_CTX_free(context) }
+        return self.authenticationCode(for: message, context)
+    }
+
+    /// A context of libcrypto that begins with `key`.
+    fileprivate static func context(key: [UInt8]) -> OpaquePointer {
+        let context = EVP_MAC_CTX_new(self.implementation)
+        Library.require(context != nil, "EVP_MAC_CTX_new")
         // libcrypto takes an absent key for "keep the last one"; RFC 2104 pads a key with zeros, so this is the same
         // key.
         let key = key.isEmpty ? [0] : key
         // OSSL_MAC_PARAM_DIGEST.
         let started = EVP_MAC_init(context, key, key.count, [OSSL_PARAM.text("digest", "SHA256"), .end])
         Library.require(started == 1, "EVP_MAC_init")
-        return [UInt8](unsafeUninitializedCapacity: self.byteCount) { buffer, initialized in
+        return context.unsafelyUnwrapped
+    }
+
+    fileprivate static func authenticationCode(for message: [UInt8], _ context: OpaquePointer) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: self.byteCount) { buffer, initialized in
             let status =
                 EVP_MAC_update(context, message, message.count)
                 & EVP_MAC_final(context, buffer.baseAddress, &initialized, buffer.count)
             Library.require(status == 1, "EVP_MAC_final")
+        }
+    }
+}
+
+/// HMAC with SHA-256 under one key for many messages: what the key costs, it costs once.
+package final class HMACSHA256Authenticator: Sendable {
+    // Unsafe in name only: it is used by whoever holds the lock.
+    private nonisolated(unsafe) let context: OpaquePointer
+    private let lock = Mutex(())
+
+    package init(key: [UInt8]) { self.context = HMACSHA256.context(key: key) }
+
+    deinit { EVP_MAC_CTX_free(self.context) }
+
+    /// Returns the 32 bytes that authenticate `message`.
+    package func authenticationCode(for message: [UInt8]) -> [UInt8] {
+        self.lock.withLock { _ in
+            // Begins anew with the same key.
+            Library.require(EVP_MAC_init(self.context, nil, 0, nil) == 1, "EVP_MAC_init")
+            return HMACSHA256.authenticationCode(for: message, self.context)
         }
     }
 }

@@ -4,7 +4,7 @@ import Units
 /// A decision about a delivery: an attempt's outcome, or an end without an attempt. Metrics and the trace are made of
 /// these.
 package struct DeliveryReport: Sendable, Hashable {
-    package enum Kind: Sendable, Hashable, CaseIterable {
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// Final: the push service accepted it.
         case delivered
         /// Final: the push service says the registration is dead; the device is forgotten.
@@ -43,7 +43,7 @@ package struct DeliveryReport: Sendable, Hashable {
         }
 
         /// One word, fit for a metric's label.
-        package var name: String { "\(self)" }
+        package var name: String { rawValue }
     }
 
     /// The delivery's id.

@@ -55,13 +55,17 @@ struct TraceFile {
         at now: Timestamp
     ) throws -> Int {
         var segments = segments
-        let admitted = entries.filter { !$0.isStray || segments.admitsStray() }
-        let numbered = zip((lastRow + 1)..., admitted).map { (row: $0, entry: $1) }
-        let crowd = numbered.map { $0.entry.owner.map { segments.belongsToCrowd($0) } ?? false }
+        // By their places: entries are large, and there are several for each push.
+        let admitted = entries.indices.filter { !entries[$0].isStray || segments.admitsStray() }
+        var (usual, ofCrowd): ([TraceRows.Place], [TraceRows.Place]) = ([], [])
+        for (row, index) in zip((lastRow + 1)..., admitted) {
+            let isOfCrowd = entries[index].owner.map { segments.belongsToCrowd($0) } ?? false
+            if isOfCrowd { ofCrowd.append((row, index)) } else { usual.append((row, index)) }
+        }
         try queue.write { db in
             let rows = TraceRows(db: db)
-            for kind in [false, true] {
-                var rest = zip(numbered, crowd).filter { $1 == kind }.map(\.0)[...]
+            for (kind, places) in [(false, usual), (true, ofCrowd)] {
+                var rest = places[...]
                 while !rest.isEmpty {
                     let (segment, room, begins, dropped) = segments.makeSpace(
                         for: rest.count,
@@ -71,7 +75,7 @@ struct TraceFile {
                     if begins { try TraceSchema.begin(segment, in: db) }
                     for number in dropped { try TraceSchema.drop(number, in: db) }
                     let part = rest.prefix(room)
-                    try rows.insert(part, into: segment.number)
+                    try rows.insert(entries, at: part, into: segment.number)
                     segments.add(part.count, to: segment.number)
                     rest = rest.dropFirst(part.count)
                 }

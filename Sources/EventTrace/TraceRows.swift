@@ -16,8 +16,11 @@ struct TraceRows {
 
     let db: Database
 
+    /// The number of an entry's row, and where the entry is.
+    typealias Place = (row: Int64, index: Int)
+
     /// Through bare statements: several entries come of each push, and GRDB's values cost more than SQLite's work.
-    func insert(_ entries: some Sequence<(row: Int64, entry: TraceEntry)>, into segment: Int64) throws {
+    func insert(_ entries: [TraceEntry], at places: ArraySlice<Place>, into segment: Int64) throws {
         let insert = try RawStatement(
             db,
             """
@@ -27,27 +30,31 @@ struct TraceRows {
             """
         )
         defer { insert.reset() }
-        for (row, entry) in entries {
-            try insert.bind(row, at: 1)
-            try insert.bind(entry.time.milliseconds, at: 2)
-            try insert.bind(blob: entry.event?.bytes.array, at: 3)
-            try insert.bind(blob: entry.account?.bytes.array, at: 4)
-            try insert.bind(entry.device?.rawValue, at: 5)
-            try insert.bind(blob: entry.delivery.map(DeliveryName.bytes), at: 6)
-            try insert.bind(Self.line(entry.reason), at: 8)
-            switch entry.what {
-            case .step(let word): try insert.bind(word, at: 7)
-            case .report(let report):
-                try insert.bind(report.kind, at: 7)
-                try insert.bind(report.queue.platform, at: 9)
-                try insert.bind(report.queue.app, at: 10)
-                try insert.bind(Int64(report.status), at: 11)
-                try insert.bind(Int64(report.attempt), at: 12)
-                try insert.bind(report.nextDue?.milliseconds, at: 13)
-            }
-            try insert.run()
-            insert.reset()
+        for (row, index) in places { try Self.insert(entries[index], row, by: insert) }
+    }
+
+    private static func insert(_ entry: TraceEntry, _ row: Int64, by insert: RawStatement) throws {
+        try insert.bind(row, at: 1)
+        try insert.bind(entry.time.milliseconds, at: 2)
+        try entry.event?.bytes.withUnsafeBytes { try insert.bind(copyOf: $0, at: 3) }
+        try entry.account?.bytes.withUnsafeBytes { try insert.bind(copyOf: $0, at: 4) }
+        try insert.bind(entry.device?.rawValue, at: 5)
+        if let delivery = entry.delivery {
+            try DeliveryName.withBytes(delivery) { try insert.bind(copyOf: $0, at: 6) }
         }
+        try insert.bind(line(entry.reason), at: 8)
+        switch entry.what {
+        case .step(let word): try insert.bind(word, at: 7)
+        case .report(let report):
+            try insert.bind(report.kind, at: 7)
+            try insert.bind(report.queue.platform, at: 9)
+            try insert.bind(report.queue.app, at: 10)
+            try insert.bind(Int64(report.status), at: 11)
+            try insert.bind(Int64(report.attempt), at: 12)
+            try insert.bind(report.nextDue?.milliseconds, at: 13)
+        }
+        try insert.run()
+        insert.reset()
     }
 
     func put(_ statuses: [DeviceID: DeviceStatus], at time: Timestamp) throws {
@@ -271,28 +278,36 @@ extension Unicode.Scalar.Properties {
 
 /// A delivery's id as the trace keeps it: 16 bytes where it is a UUID, which it is but in tests.
 enum DeliveryName {
-    static func data(_ id: String) -> Data { Data(bytes(id)) }
+    static func data(_ id: String) -> Data { withBytes(id) { Data($0) } }
 
-    /// Byte by byte: it is read for each entry of each delivery.
-    static func bytes(_ id: String) -> [UInt8] {
+    /// Lends the bytes. Read byte by byte and without an array: that is done for each entry of each delivery.
+    static func withBytes<Result>(_ id: String, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         var id = id
-        return id.withUTF8 { text in
-            guard text.count == 36, dashes.allSatisfy({ text[$0] == UInt8(ascii: "-") }) else {
-                return Array(text)
-            }
-            var bytes: [UInt8] = []
-            bytes.reserveCapacity(16)
-            for place in pairs {
-                guard let high = digit(text[place]), let low = digit(text[place + 1]) else { return Array(text) }
-                bytes.append(high << 4 | low)
-            }
-            return bytes
+        return try id.withUTF8 { text in
+            var words: (UInt64, UInt64) = (0, 0)
+            guard text.count == 36, read(text, into: &words) else { return try body(UnsafeRawBufferPointer(text)) }
+            words = (words.0.bigEndian, words.1.bigEndian)
+            return try withUnsafeBytes(of: words, body)
         }
     }
 
-    private static let dashes = [8, 13, 18, 23]
-    /// Where the two digits of each byte stand, between the dashes.
-    private static let pairs = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
+    /// False where it is no UUID in lower case.
+    private static func read(_ text: UnsafeBufferPointer<UInt8>, into words: inout (UInt64, UInt64)) -> Bool {
+        for (place, byte) in text.enumerated() {
+            switch place {
+            case 8, 13, 18, 23:
+                guard byte == UInt8(ascii: "-") else { return false }
+            default:
+                guard let digit = digit(byte) else { return false }
+                if place < 18 {
+                    words.0 = words.0 << 4 | UInt64(digit)
+                } else {
+                    words.1 = words.1 << 4 | UInt64(digit)
+                }
+            }
+        }
+        return true
+    }
 
     private static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {

@@ -22,14 +22,15 @@ package final class TraceStore: Sendable {
         var hasOtherPauses = false
         var isScheduled = false
         var isClosed = false
-        /// How many entries each owner has.
+        /// Memory for entries; empty.
+        private var spare: [TraceEntry] = []
+        /// How many entries each owner has; empty until somebody asks.
         private var owned: [TraceEntry.Owner: Int] = [:]
         /// The accounts of devices with recent entries.
         private var accounts: [DeviceID: PublicKey] = [:]
 
         /// Takes an entry; false where its owner has too many already.
-        mutating func take(_ entry: TraceEntry) -> Bool {
-            var entry = entry
+        mutating func take(_ entry: consuming TraceEntry) -> Bool {
             if let device = entry.device {
                 if let account = entry.account {
                     if accounts.count >= TraceStore.pendingLimit, accounts[device] == nil { accounts = [:] }
@@ -39,22 +40,37 @@ package final class TraceStore: Sendable {
                 }
             }
             guard entries.count < TraceStore.pendingLimit else { return false }
-            if let owner = entry.owner {
-                let count = owned[owner, default: 0]
-                let isCrowded = entries.count >= TraceStore.pendingLimit / 2
-                guard !isCrowded || count < TraceStore.pendingLimit / TraceStore.partsOfPending else { return false }
+            if let owner = entry.owner, entries.count >= TraceStore.pendingLimit / 2 {
+                let count = count(of: owner)
+                guard count < TraceStore.pendingLimit / TraceStore.partsOfPending else { return false }
                 owned[owner] = count + 1
             }
             entries.append(entry)
             return true
         }
 
+        /// How many entries an owner has; nobody counts before there are many.
+        private mutating func count(of owner: TraceEntry.Owner) -> Int {
+            if owned.isEmpty {
+                for case let owner? in entries.lazy.map(\.owner) { owned[owner, default: 0] += 1 }
+            }
+            return owned[owner, default: 0]
+        }
+
         /// Takes out what is to be written.
         mutating func takeAll() -> Pending {
-            let all = self
+            var all = self
             self = Pending(pauses: all.pauses, isClosed: all.isClosed)
             accounts = all.accounts
+            swap(&entries, &all.spare)
             return all
+        }
+
+        /// Takes the memory of entries that are written, for further ones: it would be megabytes that come and go.
+        mutating func reuse(_ written: inout [TraceEntry]) {
+            guard written.capacity <= TraceStore.spareLimit else { return }
+            swap(&spare, &written)
+            spare.removeAll(keepingCapacity: true)
         }
 
         init(pauses: [QueueName: TracedPause] = [:], isClosed: Bool = false) {
@@ -65,6 +81,8 @@ package final class TraceStore: Sendable {
 
     /// How many entries may wait for a slow disk: some 15 MB.
     static let pendingLimit = 50_000
+    /// For how many entries memory is kept: some 5 MB.
+    private static let spareLimit = 16_384
     /// Once half of that waits, an account may have one part in that many.
     private static let partsOfPending = 8
     /// How long entries wait for others to be written with.
@@ -143,7 +161,8 @@ package final class TraceStore: Sendable {
     private func add(_ entries: some Collection<TraceEntry>, _ take: (inout Pending) -> Void = { _ in }) {
         let (shed, mustSchedule) = pending.withLock { pending -> (Int, Bool) in
             guard !pending.isClosed else { return (entries.count, false) }
-            let shed = entries.reduce(0) { $0 + (pending.take($1) ? 0 : 1) }
+            var shed = 0
+            for entry in entries where !pending.take(entry) { shed += 1 }
             take(&pending)
             defer { pending.isScheduled = true }
             return (shed, !pending.isScheduled)
@@ -157,10 +176,11 @@ package final class TraceStore: Sendable {
     }
 
     private func writePending() {
-        let taken = pending.withLock { $0.takeAll() }
+        var taken = pending.withLock { $0.takeAll() }
         guard !taken.entries.isEmpty || taken.hasOtherPauses else { return }
         let shed = writer.withLock { $0.write(taken.entries, taken.devices, taken.pauses, at: now()) }
         lost.add(shed, ordering: .relaxed)
+        pending.withLock { $0.reuse(&taken.entries) }
     }
 }
 
@@ -168,14 +188,14 @@ extension TraceStore: PipelineObserver {
     package func record(_ counts: [PipelineStep: Int]) {}
 
     package func trace(_ steps: [TraceStep], at time: Timestamp) {
-        add(steps.map { TraceEntry($0, at: time) })
+        add(steps.lazy.map { TraceEntry($0, at: time) })
     }
 }
 
 extension TraceStore: DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let time = now()
-        add(reports.map { TraceEntry($0, at: time) }) { pending in
+        add(reports.lazy.map { TraceEntry($0, at: time) }) { pending in
             for report in reports
             where pending.devices.count < Self.pendingLimit || pending.devices[report.device] != nil {
                 pending.devices[report.device, default: DeviceStatus()].take(report, at: time)
@@ -185,7 +205,7 @@ extension TraceStore: DeliveryObserver {
 
     package func deliveriesPostponed(_ reports: [DeliveryReport]) {
         let time = now()
-        add(reports.map { TraceEntry($0, at: time) })
+        add(reports.lazy.map { TraceEntry($0, at: time) })
     }
 
     package func queuePaused(_ pause: QueuePause) {

@@ -43,6 +43,12 @@ package struct RawStatement {
         try check(result)
     }
 
+    /// Binds a copy of `bytes`.
+    package func bind(copyOf bytes: UnsafeRawBufferPointer, at index: Int32) throws {
+        let result = sqlite3_bind_blob(handle, index, bytes.baseAddress, Int32(clamping: bytes.count), Self.copies)
+        try check(result)
+    }
+
     /// Binds `text` while `body` runs, which is to run the statement.
     package func bind(_ text: String, at index: Int32, while body: () throws -> Void) throws {
         var text = text

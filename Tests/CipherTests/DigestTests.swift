@@ -64,6 +64,19 @@ import Testing
         #expect(Hex.encode(sixth) == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
     }
 
+    /// One key for several messages: what one leaves behind must not matter to the next.
+    @Test func authenticatesOneMessageAfterTheOther() {
+        let authenticator = HMACSHA256Authenticator(key: Array("Jefe".utf8))
+        let empty = HMACSHA256Authenticator(key: [])
+        for _ in 0..<3 {
+            let code = authenticator.authenticationCode(for: Array("what do ya want for nothing?".utf8))
+            #expect(Hex.encode(code) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+            #expect(authenticator.authenticationCode(for: []) != code)
+            let nothing = Hex.encode(empty.authenticationCode(for: []))
+            #expect(nothing == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
+        }
+    }
+
     /// The code of nothing under no key, as Python's hmac computes it.
     @Test func authenticatesNothingUnderAnEmptyKey() {
         let code = HMACSHA256.authenticationCode(for: [], key: [])

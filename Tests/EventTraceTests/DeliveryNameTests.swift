@@ -6,7 +6,7 @@ import Testing
 @Suite struct DeliveryNameTests {
     @Test func aUUIDTakesSixteenBytes() {
         let id = UUID().uuidString.lowercased()
-        #expect(DeliveryName.bytes(id).count == 16)
+        #expect(DeliveryName.data(id).count == 16)
         #expect(DeliveryName.text(DeliveryName.data(id)) == id)
     }
 
@@ -19,7 +19,7 @@ import Testing
         "é1234567-89ab-cdef-0123-456789abcde",
     ])
     func allElseIsKeptAsItIs(_ id: String) {
-        #expect(DeliveryName.bytes(id) == Array(id.utf8))
+        #expect(DeliveryName.data(id) == Data(id.utf8))
         #expect(DeliveryName.text(DeliveryName.data(id)) == id)
     }
 }

@@ -25,6 +25,14 @@ package final class Courier: Sendable {
         case drain(@Sendable () -> Void)
         /// To be called when everything posted before has been handled.
         case probe(@Sendable () -> Void)
+
+        /// Whether the registry learns something from it. Few do.
+        var concernsRegistry: Bool {
+            switch self {
+            case .gone, .proven: true
+            case .event, .drain, .probe, .drop, .hasten, .decided: false
+            }
+        }
     }
 
     struct State: Sendable {
@@ -147,7 +155,7 @@ package final class Courier: Sendable {
 
     /// Takes deliveries that are on disk since this moment.
     private func take(_ stored: [StoredDelivery]) {
-        capacity.add(stored.map(\.delivery))
+        capacity.add(stored)
         guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
         onTheWay.add(stored.count, ordering: .relaxed)
         mailbox.post(.event(.accepted(stored)))
@@ -300,6 +308,7 @@ package final class Courier: Sendable {
     /// Tells the registry about devices that are gone or proven, and returns the messages with the outcomes that
     /// follow.
     private func settle(_ messages: [Message]) -> [Message] {
+        guard messages.contains(where: \.concernsRegistry) else { return messages }
         var proven: [DeviceID] = []
         let settled = messages.map { message in
             switch message {
@@ -360,8 +369,9 @@ package final class Courier: Sendable {
         )
         var actions = CourierActions()
         let admitted = state.withLock { state in
-            let admitted = targets.filter { target in
-                state.queues.resolved(target.attempt, target.resolution, now: now, into: &actions)
+            let admitted = targets.indices.filter { place in
+                let target = targets[place]
+                return state.queues.resolved(target.attempt, target.resolution, now: now, into: &actions)
             }
             state.queues.advance(now: now, into: &actions)
             return admitted
@@ -369,7 +379,8 @@ package final class Courier: Sendable {
         var starts: [AttemptStart] = []
         // By the queue's index; empty where no transport takes several at once.
         var together: [Int: (transport: any Transport, attempts: [DeliveryAttempt])] = [:]
-        for target in admitted {
+        for place in admitted {
+            let target = targets[place]
             guard let address = target.address, let transport = target.transport else { continue }
             let attempt = target.attempt
             let delivery = attempt.stored.delivery
@@ -381,10 +392,11 @@ package final class Courier: Sendable {
                     age: now - delivery.acceptedAt
                 )
             )
+            let (registeredAt, isProven) = (address.registeredAt, address.isProven)
             let completion: @Sendable (Outcome) -> Void = { [mailbox] outcome in
                 switch outcome.kind {
-                case .gone: mailbox.post(.gone(attempt, registeredAt: address.registeredAt, outcome))
-                case .delivered where !address.isProven: mailbox.post(.proven(attempt, outcome))
+                case .gone: mailbox.post(.gone(attempt, registeredAt: registeredAt, outcome))
+                case .delivered where !isProven: mailbox.post(.proven(attempt, outcome))
                 default: mailbox.post(.event(.ended(attempt, outcome)))
                 }
             }

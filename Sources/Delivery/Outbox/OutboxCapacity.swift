@@ -27,6 +27,15 @@ package final class OutboxCapacity: DeliveryCapacity {
     private struct State: Sendable {
         var quotas: [QueueName: QueueQuota] = [:]
         var troubles: [QueueName: FailureLog] = [:]
+
+        /// Takes the quota of `queue` out, and puts the one of `name` back: what comes in a batch is mostly of one
+        /// queue, whose name is two texts to hash.
+        mutating func select(_ queue: QueueName, _ name: inout QueueName?, _ quota: inout QueueQuota, _ limit: Int) {
+            guard queue != name else { return }
+            if let name { quotas[name] = quota }
+            quota = quotas.removeValue(forKey: queue) ?? QueueQuota(of: limit)
+            name = queue
+        }
     }
 
     private let limit: Int
@@ -77,11 +86,14 @@ package final class OutboxCapacity: DeliveryCapacity {
         withQuota(of: queue) { $0.add(count, for: device) }
     }
 
-    func add(_ deliveries: [Delivery]) {
+    func add(_ deliveries: [StoredDelivery]) {
         state.withLock { state in
-            for delivery in deliveries {
-                state.quotas[delivery.queue, default: QueueQuota(of: limit)].add(for: delivery.device)
+            var (name, quota): (QueueName?, QueueQuota) = (nil, QueueQuota(of: limit))
+            for stored in deliveries {
+                state.select(stored.delivery.queue, &name, &quota, limit)
+                quota.add(for: stored.delivery.device)
             }
+            if let name { state.quotas[name] = quota }
         }
     }
 
@@ -89,12 +101,15 @@ package final class OutboxCapacity: DeliveryCapacity {
     func remove(_ reports: [DeliveryReport]) {
         let passed = state.withLock { state in
             var passed: [FailureLog] = []
+            var (name, quota): (QueueName?, QueueQuota) = (nil, QueueQuota(of: limit))
             for report in reports where report.kind.isFinal {
-                guard let wasBehind = state.quotas[report.queue]?.isBehind else { continue }
-                state.quotas[report.queue]?.remove(for: report.device)
-                guard wasBehind, state.quotas[report.queue]?.isBehind == false else { continue }
+                state.select(report.queue, &name, &quota, limit)
+                let wasBehind = quota.isBehind
+                quota.remove(for: report.device)
+                guard wasBehind, !quota.isBehind else { continue }
                 if let trouble = state.troubles[report.queue] { passed.append(trouble) }
             }
+            if let name { state.quotas[name] = quota }
             return passed
         }
         for trouble in passed { trouble.passed(at: now()) }

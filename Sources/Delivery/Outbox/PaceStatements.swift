@@ -132,7 +132,7 @@ enum PaceStatements {
 
     /// Notes the ends of deliveries, in the transaction that removes these from the outbox.
     static func apply(_ ends: [PushEnd], _ database: Database) throws {
-        guard !ends.isEmpty else { return }
+        guard !ends.isEmpty, try hasRows(database) else { return }
         let counted = try RawStatement(
             database,
             "UPDATE outbox_pace SET under_way = NULL, pushed = ?3, aside = 0 WHERE device = ?1 AND under_way = ?2"
@@ -151,6 +151,13 @@ enum PaceStatements {
             try update.bind(end.delivery, at: 2) { try update.run() }
             update.reset()
         }
+    }
+
+    /// Whether any device has a pace. Where none has, ends of deliveries change nothing.
+    private static func hasRows(_ database: Database) throws -> Bool {
+        let select = try RawStatement(database, "SELECT 1 FROM outbox_pace LIMIT 1")
+        defer { select.reset() }
+        return try select.step()
     }
 
     /// For a push that does not count. `aside` is the new value of that column.

@@ -235,21 +235,27 @@ struct DeliveryCounts {
     /// From acceptance to the end, by platform.
     private(set) var ends: [String: Histogram] = [:]
 
+    /// Most reports of a batch are alike: a row of them is one look-up of its label, which is four texts to hash.
     mutating func add(_ reports: [DeliveryReport], now: Timestamp) {
-        for report in reports {
-            var label = Label(queue: report.queue, kind: report.kind.name, reason: report.reason)
+        for row in reports.rows(where: { $0.kind == $1.kind && $0.queue == $1.queue && $0.reason == $1.reason }) {
+            guard let first = row.first else { continue }
+            var label = Label(queue: first.queue, kind: first.kind.name, reason: first.reason)
             if outcomes[label] == nil, outcomes.count >= Self.mostLabels { label.reason = "other" }
-            outcomes[label, default: 0] += 1
-            guard report.kind.isFinal, let acceptedAt = report.acceptedAt else { continue }
-            ends[report.queue.platform, default: .seconds].observe((now - acceptedAt) / .seconds(1))
+            outcomes[label, default: 0] += UInt64(row.count)
+            guard first.kind.isFinal else { continue }
+            for case let acceptedAt? in row.lazy.map(\.acceptedAt) {
+                ends[first.queue.platform, default: .seconds].observe((now - acceptedAt) / .seconds(1))
+            }
         }
     }
 
     mutating func add(_ starts: [AttemptStart]) {
-        for start in starts {
-            attempts[start.queue, default: 0] += 1
-            guard start.attempt == 1 else { continue }
-            firstAttempts[start.queue.platform, default: .seconds].observe(start.age / .seconds(1))
+        for row in starts.rows(where: { $0.queue == $1.queue }) {
+            guard let queue = row.first?.queue else { continue }
+            attempts[queue, default: 0] += UInt64(row.count)
+            for start in row where start.attempt == 1 {
+                firstAttempts[queue.platform, default: .seconds].observe(start.age / .seconds(1))
+            }
         }
     }
 }

@@ -44,12 +44,13 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
 
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let day = DailyFigure.day(of: now())
-        let ends = reports.compactMap { report in
+        let ends: [End] = reports.compactMap { report in
             DailyFigure.What(report.kind).map { (report, what: $0, language: language(report.device)) }
         }
         guard !ends.isEmpty else { return }
         state.withLock { state in
-            for (report, what, language) in ends {
+            for row in ends.rows(where: Self.areAlike) {
+                guard let (report, what, language) = row.first else { continue }
                 var figure = DailyFigure(day: day, what, mode: report.mode?.name ?? "")
                 if state.queues.count < Self.mostQueues { state.queues.insert(report.queue) }
                 if state.queues.contains(report.queue) {
@@ -57,9 +58,16 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
                 }
                 if state.languages.count < Self.mostLanguages { state.languages.insert(language) }
                 if state.languages.contains(language) { figure.language = language }
-                state.add(figure)
+                state.add(figure, row.count)
             }
         }
+    }
+
+    private typealias End = (report: DeliveryReport, what: DailyFigure.What, language: String)
+
+    private static func areAlike(_ one: End, _ other: End) -> Bool {
+        one.what == other.what && one.language == other.language && one.report.mode == other.report.mode
+            && one.report.queue == other.report.queue
     }
 
     /// What was counted since the last time.

@@ -182,6 +182,14 @@ def nobody(count: int, authors: list[Person]) -> Load:
     return Load([line(number) for number in range(count)], 0)
 
 
+def bare_scan(program: Path, load: Load, folder: Path) -> float:
+    """Microseconds for each of a load's events."""
+    lines = folder / "lines"
+    lines.write_bytes(load.bytes)
+    line = subprocess.run([program, lines], check=True, capture_output=True, text=True).stdout
+    return float(line.split()[1]) / 1000
+
+
 def bare_verify(program: Path) -> float:
     """Microseconds of CPU."""
     return float(subprocess.run([program], check=True, capture_output=True, text=True).stdout) / 1000
@@ -257,6 +265,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--isolation", choices=["none", "shared", "process"], help="plugins.isolation; its default when left out")
     parser.add_argument("--only", default="reactions,crowd,nobody")
+    parser.add_argument("--scan", type=Path, help="ScanBench: compares events that concern nobody with scanning the same lines")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="writes the medians there")
     parser.add_argument("--wrapper", default="", help="a command to run the router under, such as a profiler")
     options = parser.parse_args()
     figures: dict[tuple[str, Path], list[dict[str, float]]] = {}
@@ -268,14 +278,22 @@ def main() -> int:
                     before = bare_verify(options.verify)
                     figure = bench.measure(build, name)
                     figure["verify"] = (before + bare_verify(options.verify)) / 2
+                    if options.scan and not bench.loads[name].pushes:
+                        figure["scan"] = bare_scan(options.scan, bench.loads[name], bench.folder)
                     figures.setdefault((name, build), []).append(figure)
                     print(f"round {round + 1}  {name}  {build}: " + words(figure), flush=True)
     print("medians")
+    medians = []
     for (name, build), values in figures.items():
         middle = {key: statistics.median(value[key] for value in values) for key in values[0]}
         middle["ratio"] = statistics.median(value["cpu"] / value["verify"] for value in values)
         middle["of"] = statistics.median(value["rate"] * value["verify"] / 2e6 for value in values)
         print(f"{name:10} {build}: " + words(middle) + f"; {middle['ratio']:.2f} of a verify; {middle['of']:.3f} of what two cores could verify")
+        if "scan" in middle:
+            print(f"{'':10} {middle['cpu'] / middle['scan']:.2f} of scanning the same lines, {middle['scan']:.2f} µs")
+        medians.append({"scenario": name, "build": str(build), "events": options.events} | middle)
+    if options.json:
+        options.json.write_text(json.dumps(medians, indent=1))
     return 0
 
 

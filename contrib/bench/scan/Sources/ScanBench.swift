@@ -1,14 +1,27 @@
 import CSecp256k1
+import Foundation
 import Nostr
 
-/// What scanning and verifying events costs, as ratios in one run on one core: `swift run -c release ScanBench`.
+/// What scanning and verifying events costs, as ratios in one run on one core: `swift run -c release ScanBench`. With the
+/// name of a file, what scanning its lines costs, each of which is an event.
 @main
 struct ScanBench {
     private let mix: EventMix
     private let verified = 4_000
 
     static func main() throws {
+        if let file = CommandLine.arguments.dropFirst().first { return try scanLines(of: file) }
         try ScanBench(mix: EventMix(count: 40_000)).run()
+    }
+
+    private static func scanLines(of file: String) throws {
+        let lines = [UInt8](try Data(contentsOf: URL(filePath: file))).split(separator: UInt8(ascii: "\n"))
+        let size = lines.reduce(0) { $0 + $1.count } / max(1, lines.count)
+        let nanoseconds = try Stopwatch.median(of: 5, per: lines.count) {
+            var scanner = EventScanner()
+            for line in lines { blackHole(try line.withUnsafeBytes { try scanner.scan($0).createdAt }) }
+        }
+        row("scan", nanoseconds, size)
     }
 
     private func run() throws {
@@ -16,12 +29,12 @@ struct ScanBench {
         let size = mix.bytes.count / count
         print("\(count) events, \(size) bytes each on average")
         try mix.bytes.withUnsafeBytes { bytes in
-            let floor = Stopwatch.median(of: 5, per: count) { blackHole(sumWords(bytes)) }
+            let floor = Stopwatch.median(of: 5, per: count) { Self.blackHole(sumWords(bytes)) }
             let scan = try Stopwatch.median(of: 5, per: count) { try self.scan(bytes, mix.ranges[...]) }
             let id = try Stopwatch.median(of: 5, per: count) { try checkIDs(bytes, mix.ranges[...]) }
-            row("read every word (floor)", floor, size)
-            row("scan", scan, size)
-            row("scan + id", id, size)
+            Self.row("read every word (floor)", floor, size)
+            Self.row("scan", scan, size)
+            Self.row("scan + id", id, size)
             try runEnvelopes()
 
             let some = mix.ranges[..<verified]
@@ -30,11 +43,11 @@ struct ScanBench {
             for _ in 0..<3 {
                 let bare = Stopwatch.nanoseconds { bareVerify(signed) } / Double(verified)
                 let whole = try Stopwatch.nanoseconds { try verify(bytes, some) } / Double(verified)
-                row("libsecp256k1: parse key + verify", bare, nil)
-                row("scan + id + verify", whole, nil)
+                Self.row("libsecp256k1: parse key + verify", bare, nil)
+                Self.row("scan + id + verify", whole, nil)
                 ratios.append(bare / whole)
             }
-            print("matched events against libsecp256k1's bare verify: \(rounded(ratios.sorted()[1], 3))")
+            print("matched events against libsecp256k1's bare verify: \(Self.rounded(ratios.sorted()[1], 3))")
         }
     }
 
@@ -42,10 +55,10 @@ struct ScanBench {
         var scanner = EventScanner()
         var values = 0
         for range in ranges {
-            blackHole(try scanner.scan(UnsafeRawBufferPointer(rebasing: bytes[range])).createdAt)
+            Self.blackHole(try scanner.scan(UnsafeRawBufferPointer(rebasing: bytes[range])).createdAt)
             values &+= scanner.pValues.count
         }
-        blackHole(values)
+        Self.blackHole(values)
     }
 
     /// The same events as a relay sends them.
@@ -57,11 +70,11 @@ struct ScanBench {
             for message in messages {
                 try message.withUnsafeBytes { bytes in
                     guard case .event(_, let range) = try ReceivedRelayMessage(bytes) else { return }
-                    blackHole(try scanner.scan(UnsafeRawBufferPointer(rebasing: bytes[range])).createdAt)
+                    Self.blackHole(try scanner.scan(UnsafeRawBufferPointer(rebasing: bytes[range])).createdAt)
                 }
             }
         }
-        row("relay's message: unwrap + scan", nanoseconds, size)
+        Self.row("relay's message: unwrap + scan", nanoseconds, size)
     }
 
     private func checkIDs(_ bytes: UnsafeRawBufferPointer, _ ranges: ArraySlice<Range<Int>>) throws {
@@ -108,19 +121,19 @@ struct ScanBench {
         return sum
     }
 
-    private func row(_ what: String, _ nanoseconds: Double, _ size: Int?) {
+    private static func row(_ what: String, _ nanoseconds: Double, _ size: Int?) {
         let name = what.padding(to: 36)
         let rate = size.map { ", \(rounded(Double($0) / nanoseconds, 2)) GB/s" } ?? ""
         print("\(name) \(rounded(nanoseconds, 0)) ns/event, \(Int(1e9 / nanoseconds)) events/s\(rate)")
     }
 
-    private func rounded(_ value: Double, _ digits: Int) -> String {
+    private static func rounded(_ value: Double, _ digits: Int) -> String {
         let scale = [1.0, 10, 100, 1000][digits]
         return "\((value * scale).rounded() / scale)"
     }
 
     /// Keeps what is measured from being optimised away.
-    private func blackHole(_ value: some BinaryInteger) {
+    private static func blackHole(_ value: some BinaryInteger) {
         precondition(value != 0, "the mix has no events that add up to nothing")
     }
 }

@@ -77,14 +77,13 @@ package final class Router: Service {
         let serving = ServingFlag()
 
         let claim = try StoreClaim(configuration, logger: logger)
-        let identity = claim.identity
         let apiToken = ActiveAPIToken(
             try configuration.api.map { try APITokenFile(path: $0.tokenFile).readOrCreate(random: SecureRandom.bytes) }
         )
         // Plugins find what they kept as soon as they are made.
         let store = try RegistryStore(path: configuration.storePath, damaged: log.damaged)
         let pluginStates = PluginStateKeeper(
-            try PluginStateTable(store: store, identity: identity),
+            try PluginStateTable(store: store, identity: claim.identity),
             now: now,
             logger: logger
         )
@@ -130,7 +129,13 @@ package final class Router: Service {
             now: now
         )
         let trials = TokenTrials(now: now)
-        let spans = try Spans(configuration, identity: identity, sender: outgoing.lanes, now: now, logger: logger)
+        let spans = try Spans(
+            configuration,
+            seeds: stores.registry.keys.seeds,
+            sender: outgoing.lanes,
+            now: now,
+            logger: logger
+        )
         let observers = RouterObservers(
             pipeline: [log, counts, dailyCounts]
                 + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? []),
@@ -154,21 +159,21 @@ package final class Router: Service {
             changes: changes,
             intake: intake,
             counts: counts,
-            identity: identity,
             outgoing: outgoing,
             now: now,
             logger: logger
         )
         let listeners = ListenerCounts(configuration)
+        let farewells = try stores.farewells
         let sockets = try Sockets(
             configuration,
-            identity: identity,
+            key: stores.registry.keys.names.current.key,
             backend: SocketBackend(
                 intake: intake,
                 registry: stores.registry,
                 logger: logger,
                 isListed: networks.isAllowed,
-                advertisement: { [advertising = relays.advertising] in advertising.event }
+                advertisements: { [advertising = relays.advertising] in advertising.compactMap(\.event) + farewells }
             ),
             ingress: ingressPlatform.flatMap { platform in
                 guard let settings = configuration.sealedIngress else { return nil }
@@ -202,7 +207,6 @@ package final class Router: Service {
             settings: configuration.pipelineSettings(rules, filters, platforms.catalog, plugins: outgoing.plugins),
             configuration: configuration,
             stores: stores,
-            identity: identity,
             courier: courier,
             relays: relays,
             sockets: sockets,
@@ -217,7 +221,6 @@ package final class Router: Service {
             sockets: sockets,
             relays: relays,
             registry: stores.registry,
-            identity: identity,
             logger: logger
         )
         let health = RouterHealth(
@@ -249,7 +252,7 @@ package final class Router: Service {
         )
         let deviceOperations = DeviceOperations(
             registry: stores.registry,
-            sealer: Sealer(identity: identity.secret),
+            sealer: Sealer(),
             files: OperatorFiles(configuration: configuration),
             sender: RunningTestPushes(
                 settings: settings,
@@ -260,8 +263,8 @@ package final class Router: Service {
             configuration: { [plugins = outgoing.plugins] in
                 settings.configuration.limited(by: plugins.platformCatalog)
             },
-            deliveryID: try DeliveryIDs(identity: identity).id,
-            traceIDs: try configuration.traceIDs(identity),
+            deliveryID: try DeliveryIDs(stores.registry.keys.seeds).id,
+            traceIDs: try configuration.traceIDs(stores.registry.keys.seeds),
             now: now
         )
         let statusReader = StatusReader(
@@ -305,7 +308,7 @@ package final class Router: Service {
                     trace: stores.trace,
                     files: OperatorFiles(configuration: configuration),
                     status: statusReader,
-                    handles: try DeviceHandles(identity: identity),
+                    handles: try DeviceHandles(stores.registry.keys.seeds),
                     configuration: { settings.configuration },
                     pausedUntil: { courier.pausedUntil($0, at: $1) }
                 ),
@@ -364,7 +367,6 @@ package final class Router: Service {
         upkeep = { started in
             Upkeep(
                 settings: settings,
-                identity: identity,
                 transports: transports,
                 accessDeadline: accessDeadline,
                 trace: stores.trace,

@@ -53,7 +53,7 @@ struct Deletions {
         case .events(let ids, let addresses):
             // It may come before the registration that it takes back.
             if event.values(of: "k").contains(where: Self.registrationKinds.contains) { return true }
-            if addresses.contains(where: { $0.identifier.hasPrefix(registry.ourKey.hex) }) { return true }
+            if addresses.contains(where: { registry.keys.names.named(by: $0.identifier) != nil }) { return true }
             return ids.prefix(Self.namesLookedAt).contains(where: isKept)
         }
     }

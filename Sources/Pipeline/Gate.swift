@@ -71,7 +71,7 @@ struct Gate {
         case .registration:
             guard source.isAnswered || isForUs(scanned, in: json) else { break }
             return built(scanned, in: json, verdict) { .registration($0) }
-        case .request where scanner.pValues.contains(purposes.ourKey.bytes):
+        case .request where purposes.isForUs(scanner.pValues):
             guard source.mayWake else { break }
             return built(scanned, in: json, verdict) { .request($0) }
         case .list:
@@ -163,7 +163,7 @@ struct Gate {
     /// it is for us is worth a signature check.
     private func isForUs(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         guard let event = try? Event(scanned: scanned, in: json) else { return true }
-        return event.identifier.hasPrefix(purposes.ourKey.hex)
+        return purposes.keys.named(by: event.identifier) != nil
     }
 
     private func isAhead(_ scanned: ScannedEvent, at now: Timestamp) -> Bool {
@@ -238,19 +238,19 @@ struct Purposes {
         case other
     }
 
-    let ourKey: PublicKey
+    let keys: RouterKeyNames
     /// Nil: any kind may be notifiable.
     private let notifiableKinds: Set<UInt16>?
     private let table: [Purpose]
 
     init(
-        ourKey: PublicKey,
+        keys: RouterKeyNames,
         notifiableKinds: Set<UInt16>?,
         takesRequests: Bool,
         takesHints: Bool,
         recipientKinds: Set<Kind>
     ) {
-        self.ourKey = ourKey
+        self.keys = keys
         self.notifiableKinds = notifiableKinds
         table = (0...UInt16.max).map { number in
             switch Kind(number) {
@@ -265,10 +265,14 @@ struct Purposes {
         }
     }
 
-    init(_ settings: PipelineSettings, _ lists: RecipientLists, _ dependencies: PipelineDependencies, ourKey: PublicKey)
-    {
+    init(
+        _ settings: PipelineSettings,
+        _ lists: RecipientLists,
+        _ dependencies: PipelineDependencies,
+        keys: RouterKeyNames
+    ) {
         self.init(
-            ourKey: ourKey,
+            keys: keys,
             notifiableKinds: settings.rules.notifiableKinds,
             takesRequests: dependencies.remoteSigner != nil,
             takesHints: dependencies.hintObserver != nil,
@@ -277,6 +281,9 @@ struct Purposes {
     }
 
     subscript(kind: Kind) -> Purpose { table[Int(kind.rawValue)] }
+
+    /// Whether one of these `p` tags names a key that we answer to.
+    func isForUs(_ pValues: [Bytes32]) -> Bool { keys.answering.contains { pValues.contains($0.bytes) } }
 
     /// Whether a rule may be for events of that kind, whatever else they are for.
     func isRuled(_ kind: Kind) -> Bool {

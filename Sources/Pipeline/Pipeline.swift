@@ -69,7 +69,7 @@ package final class Pipeline {
         )
         let lists = RecipientLists(settings, EventFilters(settings.filters), registry: registry)
         lookahead = SignatureLookahead(threads: threads)
-        gate = Gate(purposes: Purposes(settings, lists, dependencies, ourKey: registry.ourKey))
+        gate = Gate(purposes: Purposes(settings, lists, dependencies, keys: registry.keys.names))
         index = try registry.load(
             signals: Array(settings.rules.namedSignals),
             languages: settings.rules.languages
@@ -490,7 +490,7 @@ package final class Pipeline {
         settings = new
         partition.adopt(new, filters, hasOtherPacing: new.pacing != old.pacing)
         registrations.adopt(lists)
-        gate.follow(Purposes(new, lists, dependencies, ourKey: registry.ourKey))
+        gate.follow(Purposes(new, lists, dependencies, keys: registry.keys.names))
         demand = ContextDemand(new)
         updateContextDemand()
         // Lists that were sought and found may be forgotten since, or kept only as far as they were needed then.

@@ -250,7 +250,7 @@ extension RegistrationResult {
     private var step: PipelineStep {
         switch self {
         case .registered, .updated, .deregistered, .waiting: .registered
-        case .duplicate, .ended, .outdated, .superseded: .duplicate
+        case .moved, .duplicate, .ended, .outdated, .superseded: .duplicate
         case .notForUs, .refused: .registrationRefused
         }
     }
@@ -268,6 +268,7 @@ extension RegistrationResult {
         case .registered: "a new device"
         case .updated: "a device anew"
         case .deregistered: "deregistered"
+        case .moved: "a deregistration with a key that the device is no longer registered to"
         case .waiting: "waits until the root's kind 10050 lists its key"
         case .duplicate: "taken before"
         case .ended: "taken before, and no longer in force"
@@ -281,7 +282,7 @@ extension RegistrationResult {
     private var verdict: EventVerdict.Result {
         switch self {
         case .registered, .updated, .deregistered, .waiting: .accepted
-        case .duplicate: .duplicate
+        case .moved, .duplicate: .duplicate
         case .ended, .outdated, .superseded, .notForUs, .refused: .refused(message)
         }
     }

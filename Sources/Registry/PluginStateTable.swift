@@ -30,9 +30,8 @@ package final class PluginStateTable: Sendable {
         identity: KeyPair,
         random: @escaping RandomBytes = SecureRandom.bytes
     ) throws {
-        try store.claim(for: identity.publicKey)
         self.store = store
-        vault = try TokenVault(identity: identity.secret, random: random)
+        vault = try TokenVault(store.claim(for: identity).ring, random: random)
     }
 
     /// What is kept for an owner, and how much of it cannot be read.

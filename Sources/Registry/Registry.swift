@@ -14,8 +14,10 @@ package final class Registry: Sendable {
     private static let listMemory: Duration = .days(90)
 
     package let store: RegistryStore
-    /// The router's own key, which registrations name and are encrypted to.
-    package let ourKey: PublicKey
+    /// The keys that registrations name and are encrypted to.
+    package let keys: RouterKeys
+    /// Whether something may be sealed as before the last change of the router's key.
+    package let isResealed: Bool
     /// Not private, because extensions beside the rows that they read need it.
     let now: @Sendable () -> Timestamp
     let accessControl: AccessControl
@@ -33,8 +35,8 @@ package final class Registry: Sendable {
 
     /// Opens the registry in `store`.
     ///
-    /// `identity` is the router's own: registrations are addressed and encrypted to it, and secrets at rest are sealed
-    /// under keys derived from it. `zones` are the time zones that quiet hours may name, `platforms` what the loaded
+    /// `identity` is the router's own: registrations are addressed and encrypted to it, and it opens what secrets at rest
+    /// are sealed with. `zones` are the time zones that quiet hours may name, `platforms` what the loaded
     /// transports say about theirs. `check` and `checkSignal` judge new registrations.
     ///
     /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
@@ -59,9 +61,12 @@ package final class Registry: Sendable {
     ) throws {
         self.store = store
         self.now = now
-        ourKey = identity.publicKey
-        let vault = try TokenVault(identity: identity.secret, random: random)
-        let policy = RegistrationPolicy(ourKey: identity.publicKey, limits: limits)
+        let own = try store.claim(for: identity)
+        let keys = own.keys
+        self.keys = keys
+        isResealed = own.ring.roots.count == 1
+        let vault = try TokenVault(own.ring, random: random)
+        let policy = RegistrationPolicy(keys: keys.names, limits: limits)
         let current = CurrentPlatforms(platforms)
         self.platforms = current
         let access = AccessControl(
@@ -75,13 +80,13 @@ package final class Registry: Sendable {
         let admission = DeviceAdmission(vault: vault, platforms: current, policy: policy, access: access)
         let reader = RegistrationReader(
             policy: policy,
-            identity: identity,
+            keys: keys,
             platforms: current,
             zones: zones,
             check: check,
             checkSignal: checkSignal
         )
-        secrets = DeviceSecrets(store: store, vault: vault, platforms: current, zones: zones) {
+        secrets = DeviceSecrets(store: store, vault: vault, keys: keys, platforms: current, zones: zones) {
             access.list.isBlocked($0, for: $1)
         }
         accountLists = AccountLists(store: store, hash: vault.followedHash) {
@@ -120,7 +125,6 @@ package final class Registry: Sendable {
             secrets: secrets,
             checkSignal: checkSignal
         )
-        try store.claim(for: identity.publicKey)
         try access.load()
         upgrade = RegistryUpgrade(store: store, vault: vault)
         if !store.isForReading { try upgrade.run(platforms) }
@@ -165,6 +169,13 @@ package final class Registry: Sendable {
     /// The key that a notification to `device` is sealed to: the registration's `sealing_key`, else the keys of its
     /// subscription, else the key that signed it. Nil when it is no longer registered.
     package func sealingKey(of device: DeviceID) throws -> SealingKey? { try secrets.sealingKey(of: device) }
+
+    /// How a notification to `device` is sealed: to ``sealingKey(of:)``, from the key of the router that it is registered
+    /// to. Nil when it is no longer registered, or the router no longer has that key.
+    package func sealing(of device: DeviceID) throws -> DeviceSealing? { try secrets.sealing(of: device) }
+
+    /// How many devices are registered to each of the router's keys, by its number.
+    package func devicesByRouterKey() throws -> [Int: Int] { try store.read { try $0.devicesByRouterKey() } }
 
     /// The registration of `device` as a whole; nil when it is no longer registered.
     package func content(of device: DeviceID) throws -> RegistrationContent? { try secrets.content(of: device) }

@@ -8,29 +8,33 @@ import WebPushEncryption
 ///
 /// All envelopes of one algorithm have the same length.
 package struct Sealer: Sendable {
-    private let identity: SecretKey
     private let random: RandomBytes
 
-    /// `identity` is the router's key, one half of every NIP-44 conversation. `random` yields nonces and salts.
-    package init(identity: SecretKey, random: @escaping RandomBytes = SecureRandom.bytes) {
-        self.identity = identity
+    /// `random` yields nonces and salts.
+    package init(random: @escaping RandomBytes = SecureRandom.bytes) {
         self.random = random
     }
 
     /// Puts `notification` into an envelope, except for its urgency, expiry, neutral texts and their presentation. Its
     /// signal and count stay for stricter modes; transports do not see them.
     ///
-    /// `id` is the delivery's. Throws ``SealingError/tooLarge`` when it does not fit an envelope after shortening, and
+    /// `id` is the delivery's, and `sender` the key of the router that the device knows, one half of a NIP-44
+    /// conversation. Throws ``SealingError/tooLarge`` when it does not fit an envelope after shortening, and
     /// the ciphers' errors for an invalid key.
-    package func seal(_ notification: Notification, id: String, for key: SealingKey) throws -> Notification {
+    package func seal(
+        _ notification: Notification,
+        id: String,
+        for key: SealingKey,
+        from sender: SecretKey
+    ) throws -> Notification {
         let plaintext = try SealedContent(notification, id: id).padded()
         let envelope: Envelope
         switch key {
         case .nip44(let publicKey):
-            envelope = try .nip44(plaintext, to: publicKey, from: identity, nonce: random(Envelope.nonceByteCount))
+            envelope = try .nip44(plaintext, to: publicKey, from: sender, nonce: random(Envelope.nonceByteCount))
         case .webPush(let p256dh, let auth):
             let ciphertext = try WebPushEncryption.encrypt(plaintext, p256dh: p256dh, auth: auth, random: random)
-            envelope = .aes128gcm(ciphertext, from: identity)
+            envelope = .aes128gcm(ciphertext, from: sender)
         }
         return Notification(
             mode: .sealed,

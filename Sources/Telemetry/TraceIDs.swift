@@ -1,6 +1,5 @@
 import Cipher
 import Nostr
-import Schnorr
 
 /// Names traces and spans after events and deliveries, so that nothing needs to be remembered for it.
 ///
@@ -10,12 +9,9 @@ package struct TraceIDs: Sendable {
     /// A trace whose number is below is exported.
     private let threshold: UInt64
 
-    package init(identity: KeyPair, sample: Double) throws {
-        let secret = HKDFSHA256.extract(
-            salt: Array("carillon trace id".utf8),
-            inputKeyMaterial: identity.secret.reveal()
-        )
-        key = try HKDFSHA256.expand(pseudoRandomKey: secret, info: [], length: 32)
+    /// `seed` is the router's, and made for this.
+    package init(seed: [UInt8], sample: Double) throws {
+        key = try HKDFSHA256.expand(pseudoRandomKey: seed, info: [], length: 32)
         threshold = sample >= 1 ? .max : UInt64(max(0, sample) * Double(UInt64.max))
     }
 

@@ -113,6 +113,23 @@ import Units
         #expect(alarm.times == [])
     }
 
+    @Test func aFormerKeySaysWhichOneComesNextAndFromWhen() throws {
+        let successor = try KeyPair(random: SecureRandom.bytes).publicKey
+        let date = Timestamp(seconds: 1_800_000_000)
+        let former = try advertisement.event(
+            by: identity,
+            Succession(successor: successor, retiresAt: date),
+            replacing: nil,
+            now: 0
+        )
+        #expect(former.pubkey == identity.publicKey)
+        #expect(former.tags.suffix(2) == [["successor", successor.hex], ["retires_at", "1800000000"]])
+        let own = try advertisement.event(by: identity, replacing: former, now: 0)
+        #expect(own.tags == Array(former.tags.dropLast(2)) && own.createdAt > former.createdAt)
+        let later = Succession(successor: successor, retiresAt: date + .days(1))
+        #expect(try advertisement.event(by: identity, later, replacing: former, now: 0) != former)
+    }
+
     @Test func whatCannotBeKeptIsNotPublished() {
         struct Full: Error {}
         let relays = Relays([])

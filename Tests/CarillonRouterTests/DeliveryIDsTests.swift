@@ -2,6 +2,7 @@ import Cipher
 import Foundation
 import Nostr
 import Notifications
+import Registry
 import Testing
 
 @testable import CarillonRouter
@@ -11,7 +12,7 @@ import Testing
     private let event = EventID(Bytes32(words: (1, 2, 3, 4)))
 
     @Test func areCanonicalLowerCaseUUIDsOfVersion8() throws {
-        let ids = try DeliveryIDs(identity: KeyPair(random: SecureRandom.bytes))
+        let ids = try DeliveryIDs(RouterKeys(KeyPair(random: SecureRandom.bytes)).seeds)
         let id = ids.id(event, DeviceID(rawValue: 7))
         #expect(UUID(uuidString: id)?.uuidString.lowercased() == id)
         #expect(id.dropFirst(14).first == "8")
@@ -19,8 +20,8 @@ import Testing
     }
 
     @Test func areTheSameForTheSameDeliveryAndNoOther() throws {
-        let identity = try KeyPair(random: SecureRandom.bytes)
-        let (ids, again) = (try DeliveryIDs(identity: identity), try DeliveryIDs(identity: identity))
+        let seeds = RouterKeys(try KeyPair(random: SecureRandom.bytes)).seeds
+        let (ids, again) = (try DeliveryIDs(seeds), try DeliveryIDs(seeds))
         let other = EventID(Bytes32(words: (1, 2, 3, 5)))
         #expect(ids.id(event, DeviceID(rawValue: 7)) == again.id(event, DeviceID(rawValue: 7)))
         #expect(ids.id(event, DeviceID(rawValue: 7)) != ids.id(event, DeviceID(rawValue: 8)))
@@ -29,8 +30,8 @@ import Testing
 
     /// Else a push service could find out the event by trying known ids.
     @Test func cannotBeComputedWithoutTheRoutersKey() throws {
-        let ours = try DeliveryIDs(identity: KeyPair(random: SecureRandom.bytes))
-        let theirs = try DeliveryIDs(identity: KeyPair(random: SecureRandom.bytes))
+        let ours = try DeliveryIDs(RouterKeys(KeyPair(random: SecureRandom.bytes)).seeds)
+        let theirs = try DeliveryIDs(RouterKeys(KeyPair(random: SecureRandom.bytes)).seeds)
         #expect(ours.id(event, DeviceID(rawValue: 7)) != theirs.id(event, DeviceID(rawValue: 7)))
     }
 }

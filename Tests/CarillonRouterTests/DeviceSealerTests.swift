@@ -28,7 +28,7 @@ import TimeTestSupport
         )
         sealer = DeviceSealer(
             registry: registry,
-            sealer: Sealer(identity: identity.secret),
+            sealer: Sealer(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }

@@ -21,7 +21,6 @@ import Units
         let signer = PipelineSigner(
             service: try RemoteSigningService(
                 configuration: RemoteSigningConfiguration(),
-                identity: ours,
                 registry: Registry(
                     store: RegistryStore(path: path),
                     identity: ours,

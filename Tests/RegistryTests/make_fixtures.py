@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 REPOSITORY = Path(__file__).resolve().parents[2]
 REGISTRY_COMMITS = [
     "8dac3df", "b384fe2", "cf4c5e3", "607f2d4", "e12fc9a", "b526a6a", "84b4278", "a988ed7", "0e0acaf", "2593657",
-    "f8fc9a3", "859c97b", "0fae4be",
+    "f8fc9a3", "859c97b", "0fae4be", "f9d07073",
 ]
 OUTBOX_COMMITS = ["be26520", "38a6135", "e82ac72", "4bbf1a9"]
 IDENTITY = "11" * 32
@@ -175,6 +175,8 @@ def fill_registry(database: sqlite3.Connection, version: int):
         run("INSERT INTO ingress_devices (handle, address, used_at) VALUES (?, NULL, ?)", [bytes(16), START * 1000])
     if version >= 9:
         run("INSERT INTO followed VALUES (?, ?, ?, ?)", [alice.key, START, bytes(32), bytes(16)])
+    if version >= 14:
+        run("INSERT INTO access_rules VALUES ('key', ?, 1, 'spam', ?, NULL)", [dave.key.hex(), START * 1000])
 
 
 def fill_outbox(database: sqlite3.Connection, version: int):

@@ -1,6 +1,7 @@
 import Cipher
 import Foundation
 import Nostr
+import Registry
 import Schnorr
 import Testing
 
@@ -66,7 +67,9 @@ import Testing
 
     @Test func aSecretIsFoundByADigestThatMeansNothingElsewhere() throws {
         func digester(_ byte: UInt8) throws -> ConnectSecrets.Digester {
-            try ConnectSecrets.Digester(identity: SecretKey(bytes: Array(repeating: byte, count: 32)))
+            try ConnectSecrets.Digester(
+                RouterKeys(KeyPair(secret: SecretKey(bytes: Array(repeating: byte, count: 32)))).seeds
+            )
         }
         let secrets = ConnectSecrets(["first secret here", "second secret here"], digester: try digester(1))
         let digest = try #require(secrets.digest(matching: "first secret here"))

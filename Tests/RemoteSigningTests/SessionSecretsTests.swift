@@ -56,13 +56,13 @@ import Testing
         let (first, second) = (try bench.client(), try bench.client())
         #expect(try bench.ask("connect", ["", "0123456789abcdef"], from: first) == .result("ack"))
         for invitation in ["0123456789abcdef", "bunker://ab?relay=wss%3A%2F%2Fa&secret=fedcba9876543210"] {
-            let digest = try #require(try InvitationDigest.text(of: invitation, identity: bench.identity.secret))
+            let digest = try #require(try InvitationDigest.text(of: invitation, bench.registry.keys.seeds))
             try bench.registry.put(AccessRule(.invitation(digest), isBlock: true, madeAt: Bench.start))
         }
         let blocked = "blocked: this router does not serve this key"
         #expect(try bench.ask("ping", from: first) == .error(blocked))
         #expect(try bench.ask("connect", ["", "fedcba9876543210"], from: second) == .error(Self.wrongSecret))
-        #expect(try InvitationDigest.text(of: "bunker://ab?relay=x", identity: bench.identity.secret) == nil)
+        #expect(try InvitationDigest.text(of: "bunker://ab?relay=x", bench.registry.keys.seeds) == nil)
     }
 
     @Test func whoIsAllowedByNameNeedsNoSession() throws {

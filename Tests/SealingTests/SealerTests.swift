@@ -17,7 +17,7 @@ struct SealerTests {
     init() throws {
         router = try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
         device = try SecretKey(bytes: [UInt8](repeating: 2, count: 32))
-        sealer = Sealer(identity: router)
+        sealer = Sealer()
     }
 
     private func alert(title: String = "bob", body: String = "hello", data: String = "") -> Notifications.Notification {
@@ -60,7 +60,7 @@ struct SealerTests {
     }
 
     @Test func leavesNothingReadableBesideTheNeutralTexts() throws {
-        let sealed = try sealer.seal(alert(), id: "d", for: .nip44(device.publicKeyBytes))
+        let sealed = try sealer.seal(alert(), id: "d", for: .nip44(device.publicKeyBytes), from: router)
         var expected = Notification(mode: .sealed, signal: .reply, urgency: .high, expiresAt: 99)
         expected.neutral = NeutralTexts(title: "New notification")
         expected.sealed = sealed.sealed
@@ -69,7 +69,9 @@ struct SealerTests {
 
     @Test func theDeviceReadsTheWholeNotification() throws {
         let whole = alert(data: #"{"event_id":"e","kind":1}"#)
-        let content = try content(open(sealer.seal(whole, id: "delivery", for: .nip44(device.publicKeyBytes))))
+        let content = try content(
+            open(sealer.seal(whole, id: "delivery", for: .nip44(device.publicKeyBytes), from: router))
+        )
         let expected: NSDictionary = [
             "t": "reply", "id": "delivery", "title": "bob", "body": "hello", "category": "kind_1", "thread": "t",
             "url": "nostr:x", "actions": [["id": "app.reply", "label": "Reply"]], "event_id": "e", "kind": 1,
@@ -84,7 +86,7 @@ struct SealerTests {
             p256dh: Base64URL.encode(subscriber.publicKey.x963Representation),
             auth: Base64URL.encode(secret)
         )
-        let envelope = try envelope(sealer.seal(alert(), id: "d", for: key))
+        let envelope = try envelope(sealer.seal(alert(), id: "d", for: key, from: router))
         #expect(envelope["alg"] as? String == "aes128gcm")
         let body = try #require((envelope["ct"] as? String).flatMap { Base64.decode($0) })
         let plaintext = try WebPushEncryption.decrypt(body, privateKey: subscriber, authenticationSecret: secret)
@@ -93,9 +95,9 @@ struct SealerTests {
 
     @Test(arguments: [0, 1, 100, 1500, 1900, 2000, 5000, 60_000])
     func lengthTellsNothing(characters: Int) throws {
-        let short = try sealer.seal(alert(), id: "d", for: .nip44(device.publicKeyBytes))
+        let short = try sealer.seal(alert(), id: "d", for: .nip44(device.publicKeyBytes), from: router)
         let long = alert(body: String(repeating: "ü\"", count: characters))
-        let sealed = try sealer.seal(long, id: "d", for: .nip44(device.publicKeyBytes))
+        let sealed = try sealer.seal(long, id: "d", for: .nip44(device.publicKeyBytes), from: router)
         #expect(sealed.sealed.utf8.count == short.sealed.utf8.count)
         #expect(try open(sealed).count == SealedContent.byteCount)
     }
@@ -131,23 +133,23 @@ struct SealerTests {
     @Test func whatMustNotBeShortenedMayBeTooMuch() throws {
         let data = #"{"k":"\#(String(repeating: "x", count: 2048))"}"#
         #expect(throws: SealingError.tooLarge) {
-            try sealer.seal(alert(data: data), id: "d", for: .nip44(device.publicKeyBytes))
+            try sealer.seal(alert(data: data), id: "d", for: .nip44(device.publicKeyBytes), from: router)
         }
         #expect(throws: SealingError.badData) {
-            try sealer.seal(alert(data: "[]"), id: "d", for: .nip44(device.publicKeyBytes))
+            try sealer.seal(alert(data: "[]"), id: "d", for: .nip44(device.publicKeyBytes), from: router)
         }
     }
 
     @Test func refusesKeysThatAreNone() {
         for key in [SealingKey.nip44([1]), .nip44([UInt8](repeating: 0xFF, count: 32)), .webPush(p256dh: "", auth: "")]
         {
-            #expect(throws: (any Error).self) { try sealer.seal(alert(), id: "d", for: key) }
+            #expect(throws: (any Error).self) { try sealer.seal(alert(), id: "d", for: key, from: router) }
         }
     }
 
     @Test func batchesSayHowMany() throws {
         let batch = Notification(mode: .sealed, signal: .reply, count: 7, title: "7 new")
-        let content = try content(open(sealer.seal(batch, id: "d", for: .nip44(device.publicKeyBytes))))
+        let content = try content(open(sealer.seal(batch, id: "d", for: .nip44(device.publicKeyBytes), from: router)))
         #expect(content["t"] as? String == "batch")
         #expect(content["n"] as? Int == 7)
     }

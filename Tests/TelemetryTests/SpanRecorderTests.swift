@@ -22,8 +22,7 @@ struct SpanRecorderTests {
     }
 
     private static func ids(sample: Double) throws -> TraceIDs {
-        let secret = try #require(try? SecretKey(bytes: [UInt8](repeating: 7, count: 32)))
-        return try TraceIDs(identity: KeyPair(secret: secret), sample: sample)
+        try TraceIDs(seed: [UInt8](repeating: 7, count: 32), sample: sample)
     }
 
     private func event(_ number: UInt8) throws -> EventID {

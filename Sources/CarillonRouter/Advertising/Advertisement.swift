@@ -72,8 +72,15 @@ struct Advertisement: Equatable {
 
     /// The event that says so: `kept` if it does, else a new one that replaces it.
     ///
-    /// The kept event holds as long as it says the same: otherwise every start would look like a change.
-    func event(by identity: KeyPair, replacing kept: Event?, now: Timestamp) throws -> Event {
+    /// The kept event holds as long as it says the same: otherwise every start would look like a change. `succession`
+    /// tells apps to move to the key that comes after `identity`.
+    func event(
+        by identity: KeyPair,
+        _ succession: Succession? = nil,
+        replacing kept: Event?,
+        now: Timestamp
+    ) throws -> Event {
+        let tags = tags + (succession?.tags ?? [])
         if let kept, kept.tags == tags, kept.content == content, kept.pubkey == identity.publicKey { return kept }
         return try Event.signed(
             kind: .notificationRelay,
@@ -120,6 +127,22 @@ struct Advertisement: Equatable {
     private var tags: [[String]] {
         [["d", "notification-relay"], ["relay", url]] + platforms.map { ["platform", $0] }
             + sessions.map { ["nip46_relay", $0] } + [["protocol_version", RegistrationPolicy.protocolVersion]]
+    }
+}
+
+/// Which key takes the place of one of the router's, and from when on alone.
+struct Succession: Hashable {
+    let successor: PublicKey
+    let retiresAt: Timestamp
+
+    fileprivate var tags: [[String]] { [["successor", successor.hex], ["retires_at", "\(retiresAt.seconds)"]] }
+}
+
+extension RouterKeyNames {
+    /// Nil for the router's own key.
+    func succession(of key: PublicKey) -> Succession? {
+        guard let former, former.key == key, let retiresAt = former.retiresAt else { return nil }
+        return Succession(successor: current.key, retiresAt: retiresAt)
     }
 }
 

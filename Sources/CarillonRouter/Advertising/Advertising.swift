@@ -15,15 +15,17 @@ final class Advertising: Sendable {
     }
 
     private let identity: KeyPair
+    private let succession: Succession?
     private let publisher: (any EventPublisher)?
     private let alarm: any Alarm
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// `relays` are to have it; without a `publisher` it is kept and served, and published nowhere.
+    /// `succession` says which key comes after `identity`. `relays` are to have it; without a `publisher` it is kept and served, and published nowhere.
     init(
         identity: KeyPair,
+        succession: Succession? = nil,
         relays: [RelayURL],
         publisher: (any EventPublisher)?,
         alarm: any Alarm,
@@ -31,12 +33,15 @@ final class Advertising: Sendable {
         logger: Logger
     ) {
         self.identity = identity
+        self.succession = succession
         self.publisher = publisher
         self.alarm = alarm
         self.now = now
         self.logger = logger
         state = Mutex(State(desk: AdvertisementSchedule(relays: publisher == nil ? [] : relays)))
     }
+
+    var key: PublicKey { identity.publicKey }
 
     /// What is advertised; nil before anything is.
     var event: Event? { state.withLock { $0.desk.event } }
@@ -46,7 +51,7 @@ final class Advertising: Sendable {
     @discardableResult
     func advertise(_ advertisement: Advertisement, stored: [Event], keep: (Event) throws -> Void) throws -> Event {
         let kept = stored.filter { $0.kind == .notificationRelay }.max { $0.createdAt < $1.createdAt }
-        let event = try advertisement.event(by: identity, replacing: kept, now: now())
+        let event = try advertisement.event(by: identity, succession, replacing: kept, now: now())
         if event != kept { try keep(event) }
         guard event != self.event else { return event }
         state.withLock { $0.desk.advertise(event, now: now()) }

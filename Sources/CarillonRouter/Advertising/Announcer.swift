@@ -12,7 +12,6 @@ struct Announcer: Sendable {
     let sockets: Sockets
     let relays: Relays
     let registry: Registry
-    let identity: KeyPair
     let logger: Logger
 
     /// Where the relay socket listens; nil before it does.
@@ -23,7 +22,7 @@ struct Announcer: Sendable {
         guard let port else { return }
         let configuration = settings.configuration
         let advertising = relays.advertising
-        if advertising.event == nil, configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
+        if advertising.first?.event == nil, configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
             logger.warning("relay.url is not set, so the advertisement leads nobody here from another machine")
         }
         let terms = PushTerms(
@@ -33,15 +32,18 @@ struct Announcer: Sendable {
         )
         do {
             let advertisement = try Advertisement(configuration: configuration, port: port, terms)
+            let key = registry.keys.names.current.key
             try sockets.server.inform(
-                configuration.relayInformation(of: identity.publicKey, terms),
-                discovery: advertisement.document(of: identity.publicKey)
+                configuration.relayInformation(of: key, terms),
+                discovery: advertisement.document(of: key)
             )
-            try advertising.advertise(
-                advertisement,
-                stored: registry.storedEvents(of: identity.publicKey),
-                keep: { try registry.keep($0) }
-            )
+            for advertising in advertising {
+                try advertising.advertise(
+                    advertisement,
+                    stored: registry.storedEvents(of: advertising.key),
+                    keep: { try registry.keep($0) }
+                )
+            }
         } catch {
             logger.error("The advertisement could not be kept, so there is none", metadata: ["error": "\(error)"])
         }

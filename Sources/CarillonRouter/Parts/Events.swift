@@ -24,7 +24,6 @@ struct Events: RouterPart {
         settings: PipelineSettings,
         configuration: Configuration,
         stores: Stores,
-        identity: KeyPair,
         courier: Courier,
         relays: Relays,
         sockets: Sockets,
@@ -37,7 +36,6 @@ struct Events: RouterPart {
         self.logger = logger
         let signing = try RemoteSigningService(
             configuration: configuration.remoteSigning,
-            identity: identity,
             registry: stores.registry,
             reply: { [server = sockets.server, pool = relays.pool] reply, source in
                 // Who asks at a relay may listen here.
@@ -64,7 +62,7 @@ struct Events: RouterPart {
                     hintObserver: configuration.hints.policy == .ignore ? nil : relays.watch,
                     sealer: DeviceSealer(
                         registry: stores.registry,
-                        sealer: Sealer(identity: identity.secret),
+                        sealer: Sealer(),
                         logger: logger
                     ),
                     paceStore: stores.outbox,
@@ -72,7 +70,7 @@ struct Events: RouterPart {
                     isOurRelay: configuration.isOwnRelay
                 ),
                 accepted: stores.outbox.causes,
-                deliveryID: DeliveryIDs(identity: identity).id,
+                deliveryID: DeliveryIDs(stores.registry.keys.seeds).id,
                 keep: { deliveries, causes, pace in
                     do {
                         try courier.accept(deliveries, causes: causes.map(\.bytes.array), pace: pace)

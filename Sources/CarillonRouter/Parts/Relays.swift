@@ -18,7 +18,8 @@ import Units
 struct Relays: RouterPart {
     let watch: AccountWatch
     let pool: RelayPool
-    let advertising: Advertising
+    /// One for each key that we answer to, our own first.
+    let advertising: [Advertising]
     private let always: [RelayURL]
     private let known = KnownBlocks()
 
@@ -29,7 +30,6 @@ struct Relays: RouterPart {
         changes: AccountChanges,
         intake: Intake,
         counts: RouterCounts,
-        identity: KeyPair,
         outgoing: Outgoing,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
@@ -42,7 +42,8 @@ struct Relays: RouterPart {
         let conduct = RelayConductBook(operators: pools.operators, now: now, logger: logger)
         pool = try RelayPool(
             configuration: pools,
-            identity: identity,
+            identity: registry.keys.current,
+            formerKeys: registry.keys.former.map { [$0.publicKey] } ?? [],
             group: outgoing.group,
             http: outgoing.lanes,
             delegate: RelayReception(intake: intake, watch: watch, counts: counts, conduct: conduct),
@@ -51,14 +52,18 @@ struct Relays: RouterPart {
             now: now,
             logger: logger
         )
-        advertising = Advertising(
-            identity: identity,
-            relays: configuration.relays.publish,
-            publisher: pool,
-            alarm: DispatchAlarm(now: now),
-            now: now,
-            logger: logger
-        )
+        let keys = registry.keys
+        advertising = keys.answering.map { [pool] identity in
+            Advertising(
+                identity: identity,
+                succession: keys.names.succession(of: identity.publicKey),
+                relays: configuration.relays.publish,
+                publisher: pool,
+                alarm: DispatchAlarm(now: now),
+                now: now,
+                logger: logger
+            )
+        }
         always = Array(Set(configuration.relays.always + configuration.relays.nip46))
     }
 
@@ -86,7 +91,7 @@ struct Relays: RouterPart {
     }
 
     func stop(_ time: StopBudget) async {
-        advertising.stop()
+        for advertising in advertising { advertising.stop() }
         await pool.shutdown()
         watch.shutdown()
     }

@@ -34,7 +34,7 @@ final class Sockets: RouterPart {
     /// `stop` is sent where the feed's end is to be the router's.
     init(
         _ configuration: Configuration,
-        identity: KeyPair,
+        key: PublicKey,
         backend: SocketBackend,
         ingress: (backend: SealedIngressBackend, platform: IngressPlatform)?,
         intake: Intake,
@@ -49,7 +49,7 @@ final class Sockets: RouterPart {
         self.logger = logger
         server = RelayServer(
             configuration: configuration.relayServer(isBlocked: isBlocked),
-            information: configuration.relayInformation(of: identity.publicKey),
+            information: configuration.relayInformation(of: key),
             site: try configuration.subscribePage?.site(socketURL: configuration.relay.url),
             backend: backend,
             group: group,

@@ -1,7 +1,7 @@
 import HTTPLanes
 import Logging
-import Nostr
 import Operations
+import Registry
 import RouterConfiguration
 import Telemetry
 import Units
@@ -15,12 +15,12 @@ struct Spans: RouterPart {
     /// Throws `Diagnostics` for a file of headers that cannot be used.
     init(
         _ configuration: Configuration,
-        identity: KeyPair,
+        seeds: KeySeeds,
         sender: any HTTPSender,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
-        guard let settings = configuration.tracing, let ids = try configuration.traceIDs(identity) else {
+        guard let settings = configuration.tracing, let ids = try configuration.traceIDs(seeds) else {
             tracer = nil
             return
         }

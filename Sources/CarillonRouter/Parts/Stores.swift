@@ -88,6 +88,12 @@ struct Stores: RouterPart {
         tracePath = configuration.tracePath
         self.now = now
         logger = log.logger
+        if let former = try RouterKeyStore(store).retireIfDue(by: claim.identity, now: now()) {
+            logger.notice(
+                "The router's former key retired",
+                metadata: ["npub": "\(NIP19.npub(former.key))"]
+            )
+        }
         registry = try Registry(
             store: store,
             identity: claim.identity,
@@ -110,6 +116,14 @@ struct Stores: RouterPart {
         )
         trace = configuration.trace.map {
             TraceStore(path: configuration.tracePath, limits: $0, now: now, logger: log.logger)
+        }
+    }
+
+    /// The last advertisements of keys that retired: they say which key came next.
+    var farewells: [Event] {
+        get throws {
+            try registry.keys.names.retired.flatMap { try registry.storedEvents(of: $0.key) }
+                .filter { $0.kind == .notificationRelay }
         }
     }
 

@@ -10,7 +10,6 @@ import Synchronization
 /// Says that the router serves, and looks after it while it does: credentials, old traces, patterns, the watchdog.
 final class Upkeep: RouterPart {
     private let settings: ActiveSettings
-    private let identity: KeyPair
     private let transports: ActiveTransports
     private let accessDeadline: AccessDeadline
     private let trace: TraceStore?
@@ -27,7 +26,6 @@ final class Upkeep: RouterPart {
     /// `started` learns the port of the relay socket.
     init(
         settings: ActiveSettings,
-        identity: KeyPair,
         transports: ActiveTransports,
         accessDeadline: AccessDeadline,
         trace: TraceStore?,
@@ -41,7 +39,6 @@ final class Upkeep: RouterPart {
         logger: Logger
     ) {
         self.settings = settings
-        self.identity = identity
         self.transports = transports
         self.accessDeadline = accessDeadline
         self.trace = trace
@@ -61,7 +58,7 @@ final class Upkeep: RouterPart {
         logger.info(
             "Listening",
             metadata: [
-                "relay": "\(host):\(port)", "npub": "\(NIP19.npub(identity.publicKey))",
+                "relay": "\(host):\(port)", "npub": "\(NIP19.npub(stores.registry.keys.names.current.key))",
                 "platforms": "\(transports.current.platforms.joined(separator: ", "))",
             ]
         )

@@ -70,8 +70,8 @@ struct DeviceSealer: NotificationSealer {
         for device: DeviceID
     ) -> Notifications.Notification? {
         do {
-            guard let key = try registry.sealingKey(of: device) else { return nil }
-            return try sealer.seal(notification, id: id, for: key)
+            guard let sealing = try registry.sealing(of: device) else { return nil }
+            return try sealer.seal(notification, id: id, for: sealing.key, from: sealing.sender)
         } catch {
             // Not louder: whoever writes long notes could fill the log.
             logger.debug(
@@ -84,7 +84,8 @@ struct DeviceSealer: NotificationSealer {
 
     func keyMark(of device: DeviceID) -> Int64? {
         do {
-            return try registry.sealingKey(of: device)?.mark
+            // Distinguishes senders as well. What was sealed before a router had several keys keeps its mark.
+            return try registry.sealing(of: device).map { $0.key.mark &+ Int64($0.senderNumber - 1) }
         } catch {
             // What was sealed before says less then.
             logger.debug(

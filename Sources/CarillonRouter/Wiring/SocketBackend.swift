@@ -15,8 +15,8 @@ struct SocketBackend: RelayBackend {
     let logger: Logger
     /// Whether who connects from an address may register without being listed by key.
     let isListed: @Sendable (_ address: String) -> Bool
-    /// Our own kind 10067, once there is one.
-    let advertisement: @Sendable () -> Event?
+    /// Our own events of kind 10067, one a key, once there are any.
+    let advertisements: @Sendable () -> [Event]
 
     func submit(
         _ events: [[UInt8]],
@@ -46,7 +46,7 @@ struct SocketBackend: RelayBackend {
                 return []
             }
         }
-        return StoredEvents.select(from: own + (advertisement().map { [$0] } ?? []), filters: filters).map(\.json)
+        return StoredEvents.select(from: own + advertisements(), filters: filters).map(\.json)
     }
 }
 

@@ -25,7 +25,7 @@ package final class RelayPool: Sendable {
 
     /// Connects to nothing yet.
     ///
-    /// `identity` answers challenges (NIP-42). `http` fetches information documents (NIP-11) and must outlive the pool,
+    /// `identity` answers challenges (NIP-42); registrations are read for it and for `formerKeys`. `http` fetches information documents (NIP-11) and must outlive the pool,
     /// as must `group`. `mark` returns, in seconds since 1970, up to when everything that a relay had was dealt with
     /// before; it is called on event loops and must not block. `conduct` is where relays' behaviour is noted; nil: in a
     /// book of the pool's own. `jitter` is from 0 to 1. Throws if the
@@ -33,6 +33,7 @@ package final class RelayPool: Sendable {
     package init(
         configuration: Configuration,
         identity: KeyPair,
+        formerKeys: [PublicKey] = [],
         group: any EventLoopGroup,
         http: any HTTPSender,
         delegate: any RelayPoolDelegate,
@@ -52,7 +53,7 @@ package final class RelayPool: Sendable {
             limits: configuration.limits,
             threads: threads
         )
-        var session = SessionSettings(ownKey: identity.publicKey)
+        var session = SessionSettings(ownKeys: [identity.publicKey] + formerKeys)
         session.addressedKinds = configuration.addressedKinds
         session.furtherLists = configuration.furtherLists
         session.catchUp = configuration.catchUp

@@ -1,19 +1,19 @@
 import Cipher
 import Glibc
 import Nostr
-import Schnorr
+import Registry
 import Synchronization
 
 /// The secrets that open sessions (NIP-46), as keyed digests: what the process keeps and the registry stores tells
 /// nothing of them.
 struct ConnectSecrets: Sendable, Concealed {
-    /// Draws digests under a key of the router's identity, so that they mean nothing elsewhere.
+    /// Draws digests under a key of the router's, so that they mean nothing elsewhere.
     struct Digester: Sendable, Concealed {
         private let key: [UInt8]
 
-        init(identity: SecretKey) throws {
-            let root = HKDFSHA256.extract(salt: Array("carillon sessions".utf8), inputKeyMaterial: identity.reveal())
-            key = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("secret 1".utf8), length: 32)
+        init(_ seeds: KeySeeds) throws {
+            let info = Array("secret 1".utf8)
+            key = try HKDFSHA256.expand(pseudoRandomKey: seeds[.sessions], info: info, length: 32)
         }
 
         func digest(of secret: String) -> [UInt8] {
@@ -89,14 +89,14 @@ final class SecretSource: Sendable {
 /// What a rule about an invitation is kept under.
 package enum InvitationDigest {
     /// The hex digits for an invitation, as a `bunker://` URL or its secret alone; nil: the URL has no secret.
-    package static func text(of invitation: String, identity: SecretKey) throws -> String? {
+    package static func text(of invitation: String, _ seeds: KeySeeds) throws -> String? {
         var secret: Substring? = invitation[...]
         if invitation.hasPrefix("bunker://") {
             // Ours are of letters and digits, so there is nothing to decode.
             let parameters = invitation.split(separator: "?").dropFirst().first?.split(separator: "&") ?? []
             secret = parameters.first { $0.hasPrefix("secret=") }?.dropFirst("secret=".count)
         }
-        let digester = try ConnectSecrets.Digester(identity: identity)
+        let digester = try ConnectSecrets.Digester(seeds)
         return secret.flatMap { $0.isEmpty ? nil : Hex.encode(digester.digest(of: String($0))) }
     }
 }

@@ -19,7 +19,7 @@ package final class RemoteSigningService: Sendable {
     private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
 
     private let configuration: RemoteSigningConfiguration
-    private let identity: KeyPair
+    private let keys: RouterKeys
     private let registry: Registry
     /// Nil: no secret is asked for.
     private let secrets: SecretSource?
@@ -38,7 +38,6 @@ package final class RemoteSigningService: Sendable {
     /// of secrets cannot be used.
     package convenience init(
         configuration: RemoteSigningConfiguration,
-        identity: KeyPair,
         registry: Registry,
         reply: @escaping @Sendable (Event, RequestSource) -> Void,
         now: @escaping @Sendable () -> Timestamp,
@@ -46,7 +45,6 @@ package final class RemoteSigningService: Sendable {
     ) throws {
         try self.init(
             configuration: configuration,
-            identity: identity,
             registry: registry,
             limits: SessionLimits(),
             reply: reply,
@@ -57,7 +55,6 @@ package final class RemoteSigningService: Sendable {
 
     init(
         configuration: RemoteSigningConfiguration,
-        identity: KeyPair,
         registry: Registry,
         limits: SessionLimits,
         reply: @escaping @Sendable (Event, RequestSource) -> Void,
@@ -66,7 +63,7 @@ package final class RemoteSigningService: Sendable {
         logger: Logger
     ) throws {
         self.configuration = configuration
-        self.identity = identity
+        keys = registry.keys
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
         // NIP-46: null where nothing is to change.
@@ -78,7 +75,7 @@ package final class RemoteSigningService: Sendable {
         self.now = now
         self.random = random
         self.logger = logger
-        let digester = try ConnectSecrets.Digester(identity: identity.secret)
+        let digester = try ConnectSecrets.Digester(registry.keys.seeds)
         secrets = configuration.secretFile.map { SecretSource(file: SecretFile(path: $0), digester: digester) }
         if try secrets?.secrets().isEmpty == true { logger.info("No secret opens a session yet") }
         let stored = try registry.remoteSessions(usedSince: now() - limits.unused)
@@ -90,10 +87,8 @@ package final class RemoteSigningService: Sendable {
     ///
     /// `register` takes the registration that a request carries: it verifies and keeps it, or says why not.
     package func receive(_ event: Event, from source: RequestSource, register: (Event) -> RegistrationAnswer) {
-        guard event.kind == .remoteSigning, event.pubkey != identity.publicKey,
-            event.mentionedKeys.contains(identity.publicKey)
-        else { return }
         let now = now()
+        guard event.kind == .remoteSigning, let identity = identity(askedIn: event, now: now) else { return }
         let admission = sessions.withLock {
             $0.admit(event.id, from: event.pubkey, madeAt: event.createdAt, now: now)
         }
@@ -104,12 +99,22 @@ package final class RemoteSigningService: Sendable {
         let response: RemoteSigningResponse
         do throws(RemoteSigningRequestError) {
             let request = try RemoteSigningRequest(json: text)
-            response = RemoteSigningResponse(id: request.id, answer(request, in: event, now: now, register: register))
+            let answer = answer(request, in: event, to: identity, now: now, register: register)
+            response = RemoteSigningResponse(id: request.id, answer)
         } catch {
             guard let id = error.id else { return passOver("unreadable", now: now) }
             response = RemoteSigningResponse(id: id, .error("\(error)"))
         }
-        send(response, to: event, from: source, key: key, now: now)
+        send(response, to: event, from: source, by: identity, key: key, now: now)
+    }
+
+    /// The key of ours that a request names: a client knows no other, and is answered by it.
+    private func identity(askedIn event: Event, now: Timestamp) -> KeyPair? {
+        let named = Set(event.mentionedKeys)
+        let isOver = keys.names.former.map { keys.names.isRetired($0, at: now) } ?? true
+        let answering = isOver ? [keys.current] : keys.answering
+        guard !answering.contains(where: { $0.publicKey == event.pubkey }) else { return nil }
+        return answering.first { named.contains($0.publicKey) }
     }
 
     /// Whether a registration that came as a plain event, and not through a session, is allowed: if sessions are
@@ -130,10 +135,11 @@ package final class RemoteSigningService: Sendable {
 
     // MARK: Methods
 
-    /// Does what `request`, which came in `event`, asks for.
+    /// Does what `request`, which came in `event`, asks `identity` for.
     private func answer(
         _ request: RemoteSigningRequest,
         in event: Event,
+        to identity: KeyPair,
         now: Timestamp,
         register: (Event) -> RegistrationAnswer
     ) -> RemoteSigningResponse.Outcome {
@@ -239,6 +245,7 @@ package final class RemoteSigningService: Sendable {
         _ response: RemoteSigningResponse,
         to request: Event,
         from source: RequestSource,
+        by identity: KeyPair,
         key: ConversationKey,
         now: Timestamp
     ) {

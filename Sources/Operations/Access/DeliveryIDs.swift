@@ -1,19 +1,17 @@
 import Cipher
 import Nostr
 import Notifications
-import Schnorr
+import Registry
 
 /// Names deliveries: the same for the same event and device, so that a repeat after a crash carries the same `apns-id`.
 /// Keyed, so that a push service cannot tell from it which event it was.
 package struct DeliveryIDs: Sendable {
     private let code: HMACSHA256Authenticator
 
-    package init(identity: KeyPair) throws {
-        let secret = HKDFSHA256.extract(
-            salt: Array("carillon delivery id".utf8),
-            inputKeyMaterial: identity.secret.reveal()
+    package init(_ seeds: KeySeeds) throws {
+        code = HMACSHA256Authenticator(
+            key: try HKDFSHA256.expand(pseudoRandomKey: seeds[.deliveryIDs], info: [], length: 32)
         )
-        code = HMACSHA256Authenticator(key: try HKDFSHA256.expand(pseudoRandomKey: secret, info: [], length: 32))
     }
 
     /// A UUID in canonical lower case (RFC 9562 version 8).

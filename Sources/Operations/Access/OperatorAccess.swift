@@ -57,12 +57,12 @@ package struct OperatorAccess {
             let files = OperatorFiles(configuration: configuration)
             operations = DeviceOperations(
                 registry: registry,
-                sealer: Sealer(identity: identity.secret),
+                sealer: Sealer(),
                 files: files,
                 sender: ConfiguredTestPushes(configuration: configuration),
                 configuration: { [configuration = configuration.limited(by: platforms)] in configuration },
-                deliveryID: try DeliveryIDs(identity: identity).id,
-                traceIDs: try configuration.traceIDs(identity),
+                deliveryID: try DeliveryIDs(registry.keys.seeds).id,
+                traceIDs: try configuration.traceIDs(registry.keys.seeds),
                 now: now
             )
             users = UserOperations(
@@ -89,8 +89,8 @@ package struct OperatorAccess {
 
 extension Configuration {
     /// Names the traces of events; nil: no spans are exported.
-    package func traceIDs(_ identity: KeyPair) throws -> TraceIDs? {
-        try tracing.map { try TraceIDs(identity: identity, sample: $0.sample) }
+    package func traceIDs(_ seeds: KeySeeds) throws -> TraceIDs? {
+        try tracing.map { try TraceIDs(seed: seeds[.traceIDs], sample: $0.sample) }
     }
 }
 

@@ -97,11 +97,17 @@ package final class DeviceOperations: Sendable {
         let mode = asked ?? listing.mode ?? sender.defaultMode
         let id = DeliveryIDs.fresh()
         var notification = TestPush(mode: mode, now: now()).notification
-        let key = try attempt { try registry.sealingKey(of: listing.device) }
+        let sealing = try attempt { try registry.sealing(of: listing.device) }
         let hasOwnKey = try attempt { try registry.content(of: listing.device)?.sealingKey != nil }
         if mode == .sealed, hasOwnKey || !sender.seals(address.platform) {
-            guard let key else { throw .unavailable("the registration names no key to seal to") }
-            notification = try attempt { try sealer.seal(notification, id: id, for: key) }
+            guard let sealing else {
+                throw .unavailable(
+                    "the device is registered to a key that the router no longer has: carillon keys show"
+                )
+            }
+            notification = try attempt {
+                try sealer.seal(notification, id: id, for: sealing.key, from: sealing.sender)
+            }
         }
         var outcome = try await sender.send(notification, id: id, to: address)
         var reductions: [TestPushAnswer.Reduction] = []

@@ -7,7 +7,6 @@ import Notifications
 import Pipeline
 import Registry
 import RouterConfiguration
-import Schnorr
 import Units
 
 /// What an account may ask and change here: its own, and nothing that tells of others. Reads files.
@@ -231,12 +230,8 @@ package struct OwnOperations: Sendable {
 package struct DeviceHandles: Sendable {
     private let key: [UInt8]
 
-    package init(identity: KeyPair) throws {
-        let secret = HKDFSHA256.extract(
-            salt: Array("carillon device handle".utf8),
-            inputKeyMaterial: identity.secret.reveal()
-        )
-        key = try HKDFSHA256.expand(pseudoRandomKey: secret, info: [], length: 32)
+    package init(_ seeds: KeySeeds) throws {
+        key = try HKDFSHA256.expand(pseudoRandomKey: seeds[.deviceHandles], info: [], length: 32)
     }
 
     /// 16 hexadecimal digits.

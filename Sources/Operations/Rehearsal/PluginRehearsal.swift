@@ -203,7 +203,7 @@ package final class PluginRehearsal: Sendable {
             return notification
         }
         guard let identity = try? SecretKey(bytes: [UInt8](repeating: 1, count: 32)) else { return nil }
-        return try? Sealer(identity: identity).seal(notification, id: Self.id, for: device.sealingKey)
+        return try? Sealer().seal(notification, id: Self.id, for: device.sealingKey, from: identity)
     }
 
     // MARK: Filters

@@ -20,7 +20,7 @@ package final class DryRun: Sendable {
     private let host: PluginHost
     private let blocks: [String: String]
     private let platforms: PlatformCatalog
-    private let sealer: Sealer
+    private let identity: SecretKey
     private let stages = Mutex<[String: Stage]>([:])
     private let now: @Sendable () -> Deadline
 
@@ -42,7 +42,7 @@ package final class DryRun: Sendable {
         self.host = host
         self.blocks = blocks
         self.platforms = platforms
-        self.sealer = Sealer(identity: identity)
+        self.identity = identity
         self.now = now
     }
 
@@ -82,7 +82,9 @@ package final class DryRun: Sendable {
         guard notification.mode == .sealed, !host.encryptingPlatforms.contains(device.address.platform) else {
             return notification
         }
-        if let sealed = try? sealer.seal(notification, id: id, for: device.sealingKey) { return sealed }
+        if let sealed = try? Sealer().seal(notification, id: id, for: device.sealingKey, from: identity) {
+            return sealed
+        }
         reductions.append(DryRunResult.Reduction(mode: .sealed, reason: "not-sealed"))
         return notification.stricter ?? notification
     }

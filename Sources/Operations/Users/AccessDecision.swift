@@ -30,7 +30,8 @@ package struct AccessDecision {
     /// The secret itself goes nowhere.
     private func digest(of invitation: String) throws -> String {
         let identity = try IdentityFile(path: configuration.keyFile).read()
-        guard let digest = try InvitationDigest.text(of: invitation, identity: identity.secret) else {
+        let keys = try RouterKeyStore.keys(of: identity, at: configuration.storePath)
+        guard let digest = try InvitationDigest.text(of: invitation, keys.seeds) else {
             throw OperationFailure.invalid("expected an invitation: a bunker:// URL with a secret, or the secret alone")
         }
         return digest

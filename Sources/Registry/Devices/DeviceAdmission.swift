@@ -117,7 +117,8 @@ struct DeviceAdmission: Sendable {
             signals: known.set(of: content.signals),
             furtherSignals: content.signals.filter { known[$0].isEmpty }.sorted { $0.rawValue < $1.rawValue },
             locale: content.language,
-            hasSealingKey: content.sealingKey != nil
+            hasSealingKey: content.sealingKey != nil,
+            routerKey: draft.routerKey
         )
         let isElsewhere = try former.map { try !rows.isRegistered($0.device, on: row.route, handle) } ?? false
         let (device, firstRegisteredAt) = try rows.put(row)

@@ -136,6 +136,12 @@ final class Registrations: Sendable {
             let mark = SlotMark(event)
             let state = try rows.state(of: slot, for: slot.author)
             if let result = policy.weigh(.deregister(slot), mark: mark, against: state) { return result }
+            // An app that moves to another key of ours may end its registration with the former one afterwards.
+            if let registered = try rows.routerKey(ofDeviceIn: slot),
+                registered != policy.keys.named(by: event.identifier)?.number
+            {
+                return .moved
+            }
             try rows.clear(slot, leaving: mark, keeping: event, &changes)
             return .deregistered
         case .register(let draft):
@@ -168,7 +174,7 @@ final class Registrations: Sendable {
         guard policy.isPlausible(deletion.createdAt, now: now) else { return nil }
         switch deletion.scope {
         case .events(let ids, let addresses):
-            let held = try store.read { try $0.registrations(signedBy: deletion.author) }
+            let held = try store.read { try $0.registrations(signedBy: deletion.author, policy.keys) }
             let ended = held.compactMap { registration -> (HeldRegistration, until: Int64?)? in
                 let isOlder = registration.mark.createdAt <= deletion.createdAt
                 if isOlder, !addresses.isDisjoint(with: self.addresses(of: registration)) {
@@ -188,7 +194,8 @@ final class Registrations: Sendable {
             guard try store.readOnce({ try $0.hasRegistered(deletion.author) }) else { return 0 }
             return try writer.change { rows, changes in
                 let ended = try
-                    (rows.registrations(signedBy: deletion.author) + rows.registrations(for: deletion.author))
+                    (rows.registrations(signedBy: deletion.author, policy.keys)
+                    + rows.registrations(for: deletion.author, policy.keys))
                     .filter { $0.mark.createdAt <= deletion.createdAt }
                 for registration in ended { try rows.end(registration, until: nil, &changes) }
                 try rows.forget(deletion.author, until: deletion.createdAt, limits: policy.limits, &changes)
@@ -201,7 +208,7 @@ final class Registrations: Sendable {
     /// one.
     private func addresses(of registration: HeldRegistration) -> Set<EventAddress> {
         let (slot, kind) = (registration.slot, registration.kind)
-        let ours = reader.ourKey.hex
+        let ours = registration.routerKey.hex
         let identifier = slot.deviceID.isEmpty ? ours : "\(ours):\(slot.deviceID)"
         let identifiers = kind == .pushRegistration ? [identifier, ""] : [identifier]
         return Set(identifiers.map { EventAddress(kind: kind, pubkey: slot.author, identifier: $0) })
@@ -209,9 +216,9 @@ final class Registrations: Sendable {
 
     /// The slots that addresses of registrations with this router name.
     private func slots(at addresses: Set<EventAddress>, of author: PublicKey) -> Set<RegistrationSlot> {
-        let ours = reader.ourKey.hex
         var slots: Set<RegistrationSlot> = []
         for address in addresses where [.pushRegistration, .addressablePushRegistration].contains(address.kind) {
+            guard let ours = policy.keys.named(by: address.identifier)?.key.hex else { continue }
             if address.identifier == ours { slots.insert(RegistrationSlot(author: author)) }
             guard address.identifier.hasPrefix(ours + ":") else { continue }
             let name = String(decoding: address.identifier.utf8.dropFirst(ours.utf8.count + 1), as: UTF8.self)

@@ -51,13 +51,15 @@ package struct RegistrationPolicy: Sendable {
     /// The version of the registration protocol; registrations without one mean this.
     package static let protocolVersion = "1"
 
-    private let ourKey: String
+    let keys: RouterKeyNames
     package let limits: Limits
 
-    package init(ourKey: PublicKey, limits: Limits = Limits()) {
-        self.ourKey = ourKey.hex
+    package init(keys: RouterKeyNames, limits: Limits = Limits()) {
+        self.keys = keys
         self.limits = limits
     }
+
+    private var ourKey: String { keys.current.key.hex }
 
     /// Whether a `created_at` is not too far in the future: such an event would win against every later one until then.
     func isPlausible(_ createdAt: Int64, now: Timestamp) -> Bool {
@@ -70,6 +72,9 @@ package struct RegistrationPolicy: Sendable {
             guard let request = try request(of: event) else { return .done(.notForUs) }
             guard isPlausible(event.createdAt, now: now) else {
                 throw .invalid("created_at: expected at most \(limits.futureTolerance.seconds) seconds ahead of now")
+            }
+            if case .register = request, let name = keys.named(by: event.identifier), keys.isRetired(name, at: now) {
+                throw .retiredKey(keys)
             }
             if case .register = request, let tag = event.tags.first(where: { $0.first == "protocol_version" }),
                 tag.count < 2 || tag[1] != Self.protocolVersion
@@ -115,16 +120,13 @@ package struct RegistrationPolicy: Sendable {
 
     /// Whether a registration's `d` begins with our key. Throws where it does in a spelling that relays do not find.
     private func isOurs(_ key: Substring) throws(RegistrationRejection) -> Bool {
-        if key == ourKey { return true }
-        let spelling: String
-        if key.lowercased() == ourKey {
-            spelling = "with upper-case digits"
-        } else if NIP19.publicKey(npub: String(key))?.hex == ourKey {
-            spelling = "as npub"
-        } else {
-            return false
-        }
-        throw .invalid("tag d: expected our public key as \(ourKey); found it \(spelling)")
+        let ours = keys.all.map(\.key.hex)
+        if ours.contains(String(key)) { return true }
+        let spelled: (hex: String?, spelling: String) =
+            key.hasPrefix("npub")
+            ? (NIP19.publicKey(npub: String(key))?.hex, "as npub") : (key.lowercased(), "with upper-case digits")
+        guard let hex = spelled.hex, ours.contains(hex) else { return false }
+        throw .invalid("tag d: expected our public key as \(hex); found it \(spelled.spelling)")
     }
 
     /// Compares a request with what is remembered; nil: go on.

@@ -16,7 +16,7 @@ package typealias SignalCheck = @Sendable (String) -> String?
 /// Opens the event of a registration and checks what is in it. Knows no store.
 struct RegistrationReader: Sendable {
     let policy: RegistrationPolicy
-    private let identity: KeyPair
+    private let keys: RouterKeys
     private let platforms: CurrentPlatforms
     private let zones: TimeZones
     private let check: PlatformCheck
@@ -24,21 +24,19 @@ struct RegistrationReader: Sendable {
 
     init(
         policy: RegistrationPolicy,
-        identity: KeyPair,
+        keys: RouterKeys,
         platforms: CurrentPlatforms,
         zones: TimeZones,
         check: @escaping PlatformCheck,
         checkSignal: @escaping SignalCheck
     ) {
         self.policy = policy
-        self.identity = identity
+        self.keys = keys
         self.platforms = platforms
         self.zones = zones
         self.check = check
         self.checkSignal = checkSignal
     }
-
-    var ourKey: PublicKey { identity.publicKey }
 
     /// The draft of a registration that arrived at `arrivedAt`.
     func draft(
@@ -47,9 +45,17 @@ struct RegistrationReader: Sendable {
         _ account: PublicKey,
         arrivedAt: Timestamp
     ) throws(RegistrationRejection) -> RegistrationDraft {
-        let content = try open(event)
+        let name = keys.names.named(by: event.identifier) ?? keys.names.current
+        let content = try open(event, as: name.key)
         try validate(content.address(registeredAt: arrivedAt))
-        return RegistrationDraft(event: event, slot: slot, account: account, content: content, arrivedAt: arrivedAt)
+        return RegistrationDraft(
+            event: event,
+            slot: slot,
+            account: account,
+            content: content,
+            routerKey: name.number,
+            arrivedAt: arrivedAt
+        )
     }
 
     /// The draft of a registration that waited; nil when no transport serves it any more. It then goes on waiting,
@@ -59,13 +65,15 @@ struct RegistrationReader: Sendable {
         return try? draft(of: event, slot, account, arrivedAt: arrivedAt)
     }
 
-    private func open(_ event: Event) throws(RegistrationRejection) -> RegistrationContent {
+    /// `ourKey` is the one of ours that the event names.
+    private func open(_ event: Event, as ourKey: PublicKey) throws(RegistrationRejection) -> RegistrationContent {
+        guard let pair = keys.pair(of: ourKey) else { throw .retiredKey(keys.names) }
         let json: String
         do {
-            let key = try ConversationKey(secret: identity.secret, public: event.pubkey)
+            let key = try ConversationKey(secret: pair.secret, public: event.pubkey)
             json = try NIP44.decryptText(event.content, key: key, limit: RegistrationLimits.payload)
         } catch {
-            throw .invalid("content: expected NIP-44 version 2, encrypted to \(identity.publicKey.hex)")
+            throw .invalid("content: expected NIP-44 version 2, encrypted to \(ourKey.hex)")
         }
         let platforms = platforms.catalog
         let content = try RegistrationContent(json: json, zones, platforms: platforms, checkingSignals: checkSignal)

@@ -1,3 +1,4 @@
+import Nostr
 import Notifications
 
 /// The result of a registration event.
@@ -6,6 +7,9 @@ package enum RegistrationResult: Hashable, Sendable {
     /// The slot was taken already: the same device has a new address or new preferences.
     case updated(DeviceID)
     case deregistered
+    /// A deregistration with a key of this router other than the one that the device is registered to by now: nothing is
+    /// registered with that key, and the device stays.
+    case moved
     /// Signed by a device key that its root identity does not list yet (kind 10050): kept, without any effect until
     /// then. No token moves, no device counts, and no tombstone falls on the root.
     case waiting
@@ -25,7 +29,7 @@ package enum RegistrationResult: Hashable, Sendable {
     package var isChange: Bool {
         switch self {
         case .registered, .updated, .deregistered, .waiting: true
-        case .duplicate, .ended, .outdated, .superseded, .notForUs, .refused: false
+        case .moved, .duplicate, .ended, .outdated, .superseded, .notForUs, .refused: false
         }
     }
 
@@ -33,7 +37,7 @@ package enum RegistrationResult: Hashable, Sendable {
     /// root identity.
     package var isAccepted: Bool {
         switch self {
-        case .registered, .updated, .deregistered, .waiting, .duplicate: true
+        case .registered, .updated, .deregistered, .moved, .waiting, .duplicate: true
         case .ended, .outdated, .superseded, .notForUs, .refused: false
         }
     }
@@ -42,6 +46,7 @@ package enum RegistrationResult: Hashable, Sendable {
     package var message: String {
         switch self {
         case .registered, .updated, .deregistered: ""
+        case .moved: "duplicate: this device is registered to another key of this router, and stays so"
         case .waiting: "waiting for a kind 10050 of the root identity that lists this device key"
         case .duplicate: "duplicate: already have this registration"
         case .ended: "invalid: this registration is no longer in force: sign a new one with a later created_at"
@@ -93,6 +98,11 @@ package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringCon
     /// The registration is well formed, and there were too many before it.
     package static func rateLimited(_ reason: String) -> RegistrationRejection {
         RegistrationRejection(.rateLimited, reason)
+    }
+
+    /// The registration names a key that the router had before.
+    static func retiredKey(_ keys: RouterKeyNames) -> RegistrationRejection {
+        .invalid("tag d: this router's key is another one now: register with \(keys.current.key.hex)")
     }
 
     /// Whether the registration itself is at fault.

@@ -65,6 +65,8 @@ struct RegistrationDraft {
     /// The account that gets the device: the author, or its root identity.
     var account: PublicKey
     var content: RegistrationContent
+    /// The number of the router's key that it names.
+    var routerKey: Int
     /// When it came.
     var arrivedAt: Timestamp
 

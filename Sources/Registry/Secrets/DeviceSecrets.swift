@@ -1,23 +1,33 @@
+import Cipher
 import Nostr
 import Notifications
 import Platforms
+import Schnorr
 import Synchronization
 
 /// Opens what is sealed about each device: its address, the key that notifications are sealed to, its registration.
 final class DeviceSecrets: Sendable {
     private let store: RegistryStore
     private let vault: TokenVault
+    private let keys: RouterKeys
     private let platforms: CurrentPlatforms
     private let zones: TimeZones
     private let isBlocked: @Sendable (_ author: PublicKey, _ account: PublicKey) -> Bool
     // Reading one from the disk and opening it takes longer than sending to it.
     private let addresses = Mutex(ReadCache<DeviceID, OpenedAddress>(capacity: 20_000))
-    private let sealingKeys = Mutex(ReadCache<DeviceID, SealingKey>(capacity: 20_000))
+    private let recipients = Mutex(ReadCache<DeviceID, Recipient>(capacity: 20_000))
+
+    private struct Recipient {
+        let key: SealingKey
+        /// The number of the router's key that the device is registered to.
+        let routerKey: Int
+    }
 
     /// `isBlocked` says whose devices have no address for anybody.
     init(
         store: RegistryStore,
         vault: TokenVault,
+        keys: RouterKeys,
         platforms: CurrentPlatforms,
         zones: TimeZones,
         isBlocked: @escaping @Sendable (_ author: PublicKey, _ account: PublicKey) -> Bool
@@ -25,6 +35,7 @@ final class DeviceSecrets: Sendable {
         self.isBlocked = isBlocked
         self.store = store
         self.vault = vault
+        self.keys = keys
         self.platforms = platforms
         self.zones = zones
     }
@@ -67,15 +78,25 @@ final class DeviceSecrets: Sendable {
         return (2...3).contains(word.count) ? word : ""
     }
 
-    func sealingKey(of device: DeviceID) throws -> SealingKey? {
-        let (known, generation) = sealingKeys.withLock { ($0.value(of: device), $0.generation) }
+    func sealingKey(of device: DeviceID) throws -> SealingKey? { try recipient(device)?.key }
+
+    func sealing(of device: DeviceID) throws -> DeviceSealing? {
+        guard let recipient = try recipient(device),
+            let name = keys.names.all.first(where: { $0.number == recipient.routerKey }),
+            let sender = keys.pair(of: name.key)
+        else { return nil }
+        return DeviceSealing(key: recipient.key, sender: sender.secret, senderNumber: name.number)
+    }
+
+    private func recipient(_ device: DeviceID) throws -> Recipient? {
+        let (known, generation) = recipients.withLock { ($0.value(of: device), $0.generation) }
         if let known { return known }
         guard let fields = try address(of: device)?.fields,
-            let author = try store.readOnce({ try $0.author(of: device) })
+            let (author, routerKey) = try store.readOnce({ try $0.parties(to: device) })
         else { return nil }
-        let key = SealingKey(fields, author: author)
-        sealingKeys.withLock { $0.remember(key, of: device, readIn: generation) }
-        return key
+        let recipient = Recipient(key: SealingKey(fields, author: author), routerKey: routerKey)
+        recipients.withLock { $0.remember(recipient, of: device, readIn: generation) }
+        return recipient
     }
 
     func content(of device: DeviceID) throws -> RegistrationContent? {
@@ -100,7 +121,7 @@ final class DeviceSecrets: Sendable {
     /// To be called once the secrets of these devices changed on disk.
     func forget(_ devices: [DeviceID]) {
         addresses.withLock { $0.forget(devices) }
-        sealingKeys.withLock { $0.forget(devices) }
+        recipients.withLock { $0.forget(devices) }
     }
 }
 
@@ -108,4 +129,13 @@ final class DeviceSecrets: Sendable {
 private struct OpenedAddress: Sendable {
     let address: DeviceAddress
     let language: String
+}
+
+/// Between which keys a notification to a device is sealed.
+package struct DeviceSealing: Sendable, Concealed {
+    package let key: SealingKey
+    /// The router's key that the device is registered to: the only one that its app knows for sure.
+    package let sender: SecretKey
+    /// Of the sender, among the router's keys.
+    package let senderNumber: Int
 }

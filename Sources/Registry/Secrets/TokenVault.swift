@@ -6,8 +6,9 @@ import Units
 
 /// Seals what a stolen database must not reveal: tokens, endpoints, subscription keys, preferences, what plugins keep.
 ///
-/// AES-256-GCM under a key that HKDF (RFC 5869) draws from the router's identity, with a fresh nonce a seal and the
-/// device's number as additional data, so that one row's secret opens in no other row.
+/// AES-256-GCM under a key that HKDF (RFC 5869) draws from a root of the ``KeyRing``, with a fresh nonce a seal and the
+/// device's number as additional data, so that one row's secret opens in no other row. The first byte is the root's
+/// number.
 package struct TokenVault: Sendable, Concealed {
     /// What is sealed; part of the additional data.
     package enum Purpose: UInt8, Sendable {
@@ -16,19 +17,31 @@ package struct TokenVault: Sendable, Concealed {
         case preferences = 3
     }
 
-    private static let version: UInt8 = 1
     private static let secondsPerDay: Int64 = 86_400
-    private let sealingKey: [UInt8]
+    /// By the numbers of their roots.
+    private let sealingKeys: [UInt8: [UInt8]]
+    /// Of the root that seals.
+    private let sealingRoot: UInt8
     private let findingKey: [UInt8]
     private let codeKey: [UInt8]
     /// Of keys that accounts follow.
     let followedHash: KeyHash
     private let random: RandomBytes
 
-    /// `random` must be unpredictable, or fixed in a test.
+    /// The vault of a router whose key never changed. `random` must be unpredictable, or fixed in a test.
     package init(identity: SecretKey, random: @escaping RandomBytes = SecureRandom.bytes) throws {
-        let root = HKDFSHA256.extract(salt: Array("carillon registry".utf8), inputKeyMaterial: identity.reveal())
-        sealingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("seal 1".utf8), length: 32)
+        try self.init(KeyRing(identity: identity), random: random)
+    }
+
+    init(_ ring: KeyRing, random: @escaping RandomBytes = SecureRandom.bytes) throws {
+        let root = ring.seeds[.registry]
+        var sealingKeys: [UInt8: [UInt8]] = [:]
+        for root in ring.roots {
+            let info = Array("seal 1".utf8)
+            sealingKeys[root.number] = try HKDFSHA256.expand(pseudoRandomKey: root.bytes, info: info, length: 32)
+        }
+        self.sealingKeys = sealingKeys
+        sealingRoot = ring.roots.last?.number ?? 0
         findingKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("find 1".utf8), length: 32)
         codeKey = try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("code 1".utf8), length: 32)
         followedHash = KeyHash(
@@ -73,9 +86,13 @@ package struct TokenVault: Sendable, Concealed {
 
     private func seal(_ plaintext: [UInt8], authenticating additionalData: [UInt8]) throws -> [UInt8] {
         let nonce = random(AESGCM.nonceByteCount)
-        let sealed = try AESGCM.seal(plaintext, key: sealingKey, nonce: nonce, authenticating: additionalData)
-        return [Self.version] + nonce + sealed
+        let key = sealingKeys[sealingRoot] ?? []
+        let sealed = try AESGCM.seal(plaintext, key: key, nonce: nonce, authenticating: additionalData)
+        return [sealingRoot] + nonce + sealed
     }
+
+    /// Whether something was sealed under an earlier root than what is sealed now.
+    func isOutdated(_ sealed: [UInt8]) -> Bool { sealed.first != sealingRoot }
 
     /// Throws a ``RegistryStoreError`` unless `sealed` was sealed by the same identity for the same device and purpose.
     package func open(_ sealed: [UInt8], of device: DeviceID, for purpose: Purpose) throws -> [UInt8] {
@@ -88,10 +105,11 @@ package struct TokenVault: Sendable, Concealed {
     /// Nil when it is damaged, or was sealed by another identity or with other data.
     private func open(_ sealed: [UInt8], authenticating additionalData: [UInt8]) -> [UInt8]? {
         let nonceEnd = 1 + AESGCM.nonceByteCount
-        guard sealed.first == Self.version, sealed.count >= nonceEnd + AESGCM.tagByteCount else { return nil }
+        guard let key = sealed.first.flatMap({ sealingKeys[$0] }), sealed.count >= nonceEnd + AESGCM.tagByteCount
+        else { return nil }
         return try? AESGCM.open(
             Array(sealed[nonceEnd...]),
-            key: sealingKey,
+            key: key,
             nonce: Array(sealed[1..<nonceEnd]),
             authenticating: additionalData
         )

@@ -36,11 +36,16 @@ package struct RegistryExamination: Sendable {
             report.devices = try Int.fetchOne(database, sql: "SELECT count(*) FROM devices") ?? 0
             try lookAtEvents(database, &report)
             guard let identity else { return }
+            let table = try RouterKeyTable(in: database).completed(by: identity.publicKey)
             let owner = try String.fetchOne(database, sql: "SELECT value FROM meta WHERE name = 'identity'")
-            guard owner ?? identity.publicKey.hex == identity.publicKey.hex else {
+            let key = identity.publicKey.hex
+            guard table.current?.key.hex ?? owner ?? key == key else {
                 return report.findings.append("it belongs to another identity: use the key file it was made with")
             }
-            let vault = try TokenVault(identity: identity.secret, random: { _ in [] })
+            guard let own = try? OwnKeys(table, identity: identity, path: file.path) else {
+                return report.findings.append("\(RegistryStoreError.unreadableKeys)")
+            }
+            let vault = try TokenVault(own.ring, random: { _ in [] })
             try lookIntoSeals(database, vault, &report)
             try lookIntoPluginStates(database, vault, &report)
         }
@@ -90,20 +95,32 @@ package struct RegistryExamination: Sendable {
     }
 }
 
+extension RouterKeyTable {
+    /// As it is in a database of any version.
+    fileprivate init(in database: Database) throws {
+        self = try database.tableExists("router_keys") ? RegistryRows(database).routerKeys() : RouterKeyTable()
+    }
+}
+
 /// The main facts about a registry's file, read without changing it, even while a router uses it.
 package struct RegistrySummary: Sendable {
     /// The public key that it was made for, in hexadecimal digits; nil: not claimed yet.
     package let owner: String?
     package let hasDevices: Bool
+    private let next: PublicKey?
+
+    /// Whether `key` opens it: it is the owner's, or the one that the owner's is being changed to.
+    package func isOpened(by key: PublicKey) -> Bool { owner == nil || owner == key.hex || next == key }
 
     /// Nil when there is no file. Throws a `StoreFault` when it cannot be read, or is no registry.
     package init?(path: String) throws {
         let file = StoreFile(path: path, kind: RegistryStore.kind)
         guard try file.exists() else { return nil }
-        (owner, hasDevices) = try file.reading { database in
+        (owner, hasDevices, next) = try file.reading { database in
             (
                 try String.fetchOne(database, sql: "SELECT value FROM meta WHERE name = 'identity'"),
-                try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM devices)") ?? false
+                try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM devices)") ?? false,
+                try RouterKeyTable(in: database).next?.key
             )
         }
     }

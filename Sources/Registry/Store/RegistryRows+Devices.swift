@@ -18,6 +18,8 @@ struct DeviceRow: Hashable {
     var locale: LanguageTag?
     /// Whether the registration named a key that is for sealing and nothing else.
     var hasSealingKey: Bool
+    /// The number of the router's key that it is registered to.
+    var routerKey: Int
 }
 
 /// Where a device is, as it is on disk.
@@ -115,13 +117,13 @@ extension RegistryRows {
             """
             INSERT INTO devices
                 (author, root, device_id, created_at, event_id, registered_at, route, mode, signals, further_signals,
-                locale, has_sealing_key, first_registered_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?6)
+                locale, has_sealing_key, router_key, first_registered_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?6)
             ON CONFLICT (author, device_id) DO UPDATE SET
                 root = excluded.root, created_at = excluded.created_at, event_id = excluded.event_id,
                 registered_at = excluded.registered_at, route = excluded.route, mode = excluded.mode, signals = excluded.signals,
                 further_signals = excluded.further_signals, locale = excluded.locale,
-                has_sealing_key = excluded.has_sealing_key
+                has_sealing_key = excluded.has_sealing_key, router_key = excluded.router_key
             RETURNING id, first_registered_at
             """,
             [
@@ -129,6 +131,7 @@ extension RegistryRows {
                 device.mark.id.bytes.data,
                 device.registeredAt, Int64(device.route.rawValue), device.mode?.rawValue,
                 Int64(bitPattern: device.signals.rawValue), further, device.locale?.description, device.hasSealingKey,
+                device.routerKey,
             ]
         )
         guard let row else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
@@ -165,9 +168,11 @@ extension RegistryRows {
         )
     }
 
-    /// Who signed the registration of a device.
-    func author(of device: DeviceID) throws -> PublicKey? {
-        try one("SELECT author FROM devices WHERE id = ?", [device.rawValue]).map { try key($0, "author") }
+    /// Who signed the registration of a device, and the number of the router's key that it names.
+    func parties(to device: DeviceID) throws -> (author: PublicKey, routerKey: Int)? {
+        try one("SELECT author, router_key FROM devices WHERE id = ?", [device.rawValue]).map {
+            (try key($0, "author"), $0["router_key"])
+        }
     }
 
     func sealedAddress(of device: DeviceID) throws -> SealedAddress? {

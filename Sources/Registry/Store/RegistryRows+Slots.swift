@@ -10,6 +10,8 @@ struct HeldRegistration: Hashable {
     var mark: SlotMark
     var kind: Kind
     var isWaiting: Bool
+    /// The router's key that it names.
+    var routerKey: PublicKey
 }
 
 extension RegistryRows {
@@ -160,18 +162,20 @@ extension RegistryRows {
         ) != nil
     }
 
-    func registrations(signedBy author: PublicKey) throws -> [HeldRegistration] {
-        try registrations(where: ("devices.author = ?1", "author = ?1"), author)
+    /// `keys` are the router's.
+    func registrations(signedBy author: PublicKey, _ keys: RouterKeyNames) throws -> [HeldRegistration] {
+        try registrations(where: ("devices.author = ?1", "author = ?1"), author, keys)
     }
 
     /// What other keys registered for `root`.
-    func registrations(for root: PublicKey) throws -> [HeldRegistration] {
-        try registrations(where: ("account = ?1 AND devices.author <> ?1", "root = ?1 AND author <> ?1"), root)
+    func registrations(for root: PublicKey, _ keys: RouterKeyNames) throws -> [HeldRegistration] {
+        try registrations(where: ("account = ?1 AND devices.author <> ?1", "root = ?1 AND author <> ?1"), root, keys)
     }
 
     private func registrations(
         where condition: (device: String, waiting: String),
-        _ key: PublicKey
+        _ key: PublicKey,
+        _ keys: RouterKeyNames
     ) throws -> [HeldRegistration] {
         let rows = try all(
             """
@@ -185,12 +189,13 @@ extension RegistryRows {
             [key.bytes.data]
         )
         return try rows.map { row in
-            let kind = (row["json"] as String?).flatMap { try? Event(json: Array($0.utf8)) }?.kind
+            let event = (row["json"] as String?).flatMap { try? Event(json: Array($0.utf8)) }
             return HeldRegistration(
                 slot: RegistrationSlot(author: try self.key(row, "author"), deviceID: row["device_id"]),
                 mark: try mark(row),
-                kind: kind ?? .pushRegistration,
-                isWaiting: row["is_waiting"]
+                kind: event?.kind ?? .pushRegistration,
+                isWaiting: row["is_waiting"],
+                routerKey: (event.flatMap { keys.named(by: $0.identifier) } ?? keys.current).key
             )
         }
     }

@@ -26,6 +26,7 @@ enum RegistrySchema {
         }
         migrator.registerMigration("13 states of plugins") { try $0.execute(sql: pluginStates) }
         migrator.registerMigration("14 rules of access") { try $0.execute(sql: accessRules) }
+        migrator.registerMigration("15 keys of the router") { try $0.execute(sql: routerKeys) }
         return migrator
     }
 
@@ -306,6 +307,21 @@ enum RegistrySchema {
             until INTEGER,
             PRIMARY KEY (kind, subject)
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// The router's keys, once it has had more than one: `current`, `former`, `retired`, and `next` while a change is
+    /// under way. A key's ring has the other secrets, and only that key opens it. A device is registered to the key of
+    /// its number; 1 is the first. Times are in milliseconds since 1970.
+    private static let routerKeys = """
+        CREATE TABLE router_keys (
+            number INTEGER PRIMARY KEY,
+            key BLOB NOT NULL UNIQUE,
+            state TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            retires_at INTEGER,
+            ring BLOB
+        ) STRICT;
+        ALTER TABLE devices ADD COLUMN router_key INTEGER NOT NULL DEFAULT 1;
         """
 
     /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that

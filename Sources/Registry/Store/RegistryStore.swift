@@ -50,10 +50,27 @@ package final class RegistryStore: Sendable {
     /// The damage that was met since it was opened; nil while all is well.
     package var damage: StoreFault? { watch.damage }
 
-    /// Makes `key` the owner of a registry that has none. Throws a ``RegistryStoreError`` when another key is.
-    func claim(for key: PublicKey) throws {
-        let owner = isForReading ? try readOnce { try $0.owner() } : try write { try $0.claim(for: key.hex) }
+    /// Makes `identity` the owner of a registry that has none, and opens its keys. If the owner's key is being changed and
+    /// `identity` is the next one, it is the owner from now on.
+    ///
+    /// Throws a ``RegistryStoreError`` when another key is the owner.
+    @discardableResult
+    func claim(for identity: KeyPair) throws -> OwnKeys {
+        let key = identity.publicKey
+        let (owner, table) =
+            isForReading
+            ? try read { rows in
+                let table = try rows.routerKeys().completed(by: key)
+                return (try table.current?.key.hex ?? rows.owner(), table)
+            }
+            : try write { rows in
+                let former = try rows.routerKeys()
+                let table = former.completed(by: key)
+                if former.next?.key == key { try rows.put(table) }
+                return (try rows.claim(for: key.hex), table)
+            }
         guard owner == key.hex else { throw RegistryStoreError.anotherIdentity(path: path) }
+        return try OwnKeys(table, identity: identity, path: path)
     }
 
     /// Copies the log into the file, so that the file alone is the whole registry. For the end of an orderly stop;
@@ -98,6 +115,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         case anotherIdentity(path: String)
         case unreadableSeal(DeviceID)
         case unreadableEvent
+        case unreadableKeys
         case tooManyRoutes
     }
 
@@ -110,6 +128,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
     static func anotherIdentity(path: String) -> RegistryStoreError { RegistryStoreError(.anotherIdentity(path: path)) }
     static func unreadableSeal(_ device: DeviceID) -> RegistryStoreError { RegistryStoreError(.unreadableSeal(device)) }
     static let unreadableEvent = RegistryStoreError(.unreadableEvent)
+    static let unreadableKeys = RegistryStoreError(.unreadableKeys)
     static let tooManyRoutes = RegistryStoreError(.tooManyRoutes)
 
     package var description: String {
@@ -120,6 +139,8 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
             "the registry's secrets of device \(device.rawValue) are damaged: the device has to register again"
         case .unreadableEvent:
             "an event that the registry keeps cannot be read: its author has to publish it again"
+        case .unreadableKeys:
+            "what the registry is sealed with is damaged: restore a backup"
         case .tooManyRoutes:
             "the registry holds more combinations of platform and app than it can number"
         }

@@ -5,7 +5,7 @@ import Units
 
 /// Holds the conversation that a relay with nothing stored has with the relay pool, and notes what it was asked for.
 struct ConversationReader {
-    private var session = RelaySession(settings: SessionSettings(ownKey: .sample(9_999)))
+    private var session = RelaySession(settings: SessionSettings(ownKeys: [.sample(9_999)]))
     private(set) var filters: [Filter] = []
 
     /// Watches what `changes` say, then connects. `mark` is in seconds since 1970.

@@ -95,7 +95,7 @@ import YAMLReading
     private func operations(_ sender: any TestPushSender = FakeTestPushes()) -> DeviceOperations {
         DeviceOperations(
             registry: registry,
-            sealer: Sealer(identity: identity.secret),
+            sealer: Sealer(),
             files: OperatorFiles(configuration: configuration),
             sender: sender,
             configuration: { [configuration] in configuration },

@@ -6,7 +6,7 @@ import TimeTestSupport
 
 struct RegistrationPolicyTests {
     private let slot = RegistrationSlot(author: PublicKey(Bytes32(repeating: 1)))
-    private let desk = RegistrationPolicy(ourKey: PublicKey(Bytes32(repeating: 9)))
+    private let desk = RegistrationPolicy(keys: RouterKeyNames(PublicKey(Bytes32(repeating: 9))))
 
     @Test func aSlotWithoutAMarkMustBeNewerThanTheFloor() {
         let state = AccountState(floor: 100)
@@ -57,7 +57,10 @@ struct RegistrationPolicyTests {
         }
         let event = registration([["d", capital.hex.uppercased() + ":phone"]])
         let reason = "tag d: expected our public key as \(capital.hex); found it with upper-case digits"
-        #expect(RegistrationPolicy(ourKey: capital).read(event, now: 100_000) == .done(.refused(.invalid(reason))))
+        #expect(
+            RegistrationPolicy(keys: RouterKeyNames(capital)).read(event, now: 100_000)
+                == .done(.refused(.invalid(reason)))
+        )
         for d in [NIP19.npub(capital), capital.hex, "notification-relay", ours.hex + "00", ":" + ours.hex] {
             #expect(read([["d", d]]) == .done(.notForUs))
         }

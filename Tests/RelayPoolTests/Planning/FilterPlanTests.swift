@@ -6,7 +6,7 @@ import TimeTestSupport
 
 /// Filters for one key of an account, in every way they are asked for it.
 private func authored(furtherLists: Set<Kind>) -> [Filter] {
-    var settings = SessionSettings(ownKey: .sample(0))
+    var settings = SessionSettings(ownKeys: [.sample(0)])
     settings.furtherLists = furtherLists
     let plan = FilterPlan(settings, withWraps: true)
     let entry = RosterEntry(

@@ -38,6 +38,22 @@ private func registration(
         #expect(exchange.handed.count { $0.reading == .live } == 1)
     }
 
+    @Test func aFormerKeyIsAskedForBesideTheRoutersOwn() throws {
+        let former = PublicKey.sample(8).hex
+        var watch = OwnWatch(keys: [.sample(0), .sample(8)])
+        watch.begin(at: .operators, now: Timestamp(seconds: Exchange.start))
+        let filters = watch.filters(now: Timestamp(seconds: Exchange.start))
+        #expect(filters.contains { $0.kinds == [.remoteSigning] && $0.tags["p"] == [router, former] })
+        #expect(filters.contains { $0.kinds == FilterPlan.registrations && $0.tags["d"] == [router, former] })
+        for (event, isOurs) in [(plain, true), (foreign, false), (registration(5, d: former + ":phone"), true)] {
+            var scanner = EventScanner()
+            try event.json.withUnsafeBytes { json in
+                let scanned = try scanner.scan(json)
+                #expect(watch.isOurs(scanned, in: json) == isOurs)
+            }
+        }
+    }
+
     @Test func whatCameWhileTheRouterWasAwayIsFoundToo() {
         var exchange = Exchange()
         exchange.relay.events = [named, registration(9, d: router + ":old", at: Exchange.start - 90_000)]

@@ -38,7 +38,7 @@ struct Exchange {
     private var outstanding: [(Arrival, Event)] = []
 
     init(_ change: (inout SessionSettings) -> Void = { _ in }) {
-        var settings = SessionSettings(ownKey: .sample(0))
+        var settings = SessionSettings(ownKeys: [.sample(0)])
         settings.addressedKinds = [.textNote, .reaction, .contactList, .giftWrap, .ephemeralGiftWrap]
         change(&settings)
         session = RelaySession(settings: settings)

@@ -33,7 +33,7 @@ final class Bench {
             now: { Self.start },
             check: { _ in }
         )
-        service = try Self.service(configuration, registry, identity, limits, surroundings)
+        service = try Self.service(configuration, registry, limits, surroundings)
     }
 
     /// A service that knows only what the one before wrote down.
@@ -41,19 +41,17 @@ final class Bench {
         _ configuration: RemoteSigningConfiguration = RemoteSigningConfiguration(),
         limits: SessionLimits = SessionLimits()
     ) throws {
-        service = try Self.service(configuration, registry, identity, limits, surroundings)
+        service = try Self.service(configuration, registry, limits, surroundings)
     }
 
     private static func service(
         _ configuration: RemoteSigningConfiguration,
         _ registry: Registry,
-        _ identity: KeyPair,
         _ limits: SessionLimits,
         _ surroundings: Surroundings
     ) throws -> RemoteSigningService {
         try RemoteSigningService(
             configuration: configuration,
-            identity: identity,
             registry: registry,
             limits: limits,
             reply: { surroundings.take($0, $1) },

@@ -9,7 +9,7 @@ import Units
 /// codec, and names what is wrong otherwise without quoting it.
 enum RegistrationJudge {
     private static let zero = Bytes32(words: (0, 0, 0, 0))
-    private static let desk = RegistrationPolicy(ourKey: PublicKey(zero))
+    private static let desk = RegistrationPolicy(keys: RouterKeyNames(PublicKey(zero)))
     private static let ourKey = PublicKey(zero).hex
 
     /// A platform of each kind of target; any other name is one without a description.

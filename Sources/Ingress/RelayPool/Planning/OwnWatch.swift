@@ -2,7 +2,7 @@ import Nostr
 import RateLimits
 import Units
 
-/// What a relay is asked for on behalf of our own key: registrations, and at the operator's relays requests of remote
+/// What a relay is asked for on behalf of our own keys: registrations, and at the operator's relays requests of remote
 /// signing too.
 ///
 /// A relay finds a tag by its whole value. So a registration of a named device (`d` = `<our key>:<name>`) is found by a
@@ -21,14 +21,14 @@ struct OwnWatch: Sendable {
 
     /// Nil: nothing is asked for.
     private(set) var place: Place?
-    private let key: String
+    private let keys: Set<String>
     /// Kinds that are asked for whatever router they name.
     private var wholeKinds: Set<Kind> = []
     private var asksByTag = true
     private var paces: [Kind: TokenBucket] = [:]
 
-    init(key: PublicKey) {
-        self.key = key.hex
+    init(keys: [PublicKey]) {
+        self.keys = Set(keys.map(\.hex))
     }
 
     /// Begins to ask, over a new connection too.
@@ -46,7 +46,7 @@ struct OwnWatch: Sendable {
     func filters(now: Timestamp) -> [Filter] {
         var filters: [Filter] = []
         if place == .operators {
-            filters.append(Filter(kinds: [.remoteSigning], tags: ["p": [key]], since: (now - .minutes(10)).seconds))
+            filters.append(Filter(kinds: [.remoteSigning], tags: ["p": keys], since: (now - .minutes(10)).seconds))
         }
         return filters
             + registrations().map { filter in
@@ -67,8 +67,8 @@ struct OwnWatch: Sendable {
 
     private func registrations() -> [Filter] {
         var filters: [Filter] = []
-        if place == .operators { filters.append(Filter(kinds: FilterPlan.registrations, tags: ["d": [key]])) }
-        if asksByTag { filters.append(Filter(kinds: FilterPlan.registrations, tags: ["p": [key]])) }
+        if place == .operators { filters.append(Filter(kinds: FilterPlan.registrations, tags: ["d": keys])) }
+        if asksByTag { filters.append(Filter(kinds: FilterPlan.registrations, tags: ["p": keys])) }
         if asksByTag, place == .operators {
             filters.append(Filter(kinds: [.deletion], tags: ["k": FilterPlan.registrationKindNames]))
         }
@@ -90,7 +90,7 @@ struct OwnWatch: Sendable {
     func isOurs(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         guard FilterPlan.registrations.contains(event.kind) else { return true }
         guard let event = try? Event(scanned: event, in: json) else { return true }
-        return event.identifier.hasPrefix(key)
+        return keys.contains { event.identifier.hasPrefix($0) }
     }
 
     /// Counts a registration for somebody else that came live. Returns false when there are too many: then its kind is

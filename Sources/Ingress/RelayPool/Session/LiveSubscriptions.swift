@@ -38,7 +38,7 @@ struct LiveSubscriptions: Sendable {
     init(settings: SessionSettings) {
         self.settings = settings
         plan = FilterPlan(settings, withWraps: true)
-        own = OwnWatch(key: settings.ownKey)
+        own = OwnWatch(keys: settings.ownKeys)
         chunkLimit = settings.keysPerFilter
     }
 

@@ -3,8 +3,8 @@ import Units
 
 /// What a ``RelaySession`` asks a relay for, and how hard.
 struct SessionSettings: Sendable {
-    /// The key to which registrations and requests of remote signing are addressed.
-    var ownKey: PublicKey
+    /// The keys to which registrations and requests of remote signing are addressed.
+    var ownKeys: [PublicKey]
     /// Kinds that are asked for by the keys they name; nil: every kind.
     var addressedKinds: Set<Kind>?
     /// Further replaceable kinds that are asked for by author.
@@ -69,8 +69,8 @@ struct SessionSettings: Sendable {
     /// How long a key that is no longer watched may remain in its subscription.
     var removalDelay: Duration = .minutes(1)
 
-    init(ownKey: PublicKey) {
-        self.ownKey = ownKey
+    init(ownKeys: [PublicKey]) {
+        self.ownKeys = ownKeys
     }
 
     /// How long to wait after so many failures before.

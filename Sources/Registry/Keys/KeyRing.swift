@@ -1,0 +1,109 @@
+import Cipher
+import Nostr
+import Schnorr
+
+/// What the registry is sealed with, apart from the key file. A router whose key never changed derives all of it from
+/// that key; any other keeps it in the registry, sealed under its own key.
+///
+/// Each root has a number, with which everything begins that was sealed under it. So sealing everything anew under the
+/// newest root can stop anywhere and go on.
+struct KeyRing: Sendable, Concealed {
+    struct Root: Sendable {
+        let number: UInt8
+        let bytes: [UInt8]
+    }
+
+    private static let version: UInt8 = 1
+
+    /// The last one seals; all of them open.
+    private(set) var roots: [Root]
+    let seeds: KeySeeds
+    /// The secret keys beside the one that opens the ring.
+    private(set) var others: [SecretKey]
+
+    /// The ring of a router whose key never changed.
+    init(identity: SecretKey) {
+        seeds = KeySeeds(identity: identity)
+        roots = [Root(number: 1, bytes: seeds[.registry])]
+        others = []
+    }
+
+    /// Opens what ``sealed(for:random:)`` made for `pair`; nil for anything else.
+    init?(_ sealed: [UInt8], for pair: KeyPair) {
+        let nonceEnd = AESGCM.nonceByteCount
+        guard sealed.count > nonceEnd, let key = try? Self.wrappingKey(pair.secret),
+            let bytes = try? AESGCM.open(
+                Array(sealed[nonceEnd...]),
+                key: key,
+                nonce: Array(sealed[..<nonceEnd]),
+                authenticating: pair.publicKey.array
+            )
+        else { return nil }
+        var rest = bytes[...]
+        func take(_ count: Int) -> [UInt8]? {
+            guard rest.count >= count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return Array(rest.prefix(count))
+        }
+        guard take(1) == [Self.version], let rootCount = take(1)?.first, rootCount > 0 else { return nil }
+        roots = []
+        for _ in 0..<rootCount {
+            guard let number = take(1)?.first, let bytes = take(HMACSHA256.byteCount) else { return nil }
+            roots.append(Root(number: number, bytes: bytes))
+        }
+        guard let seedCount = take(1)?.first,
+            let seeds = take(Int(seedCount) * HMACSHA256.byteCount).flatMap(KeySeeds.init(bytes:))
+        else { return nil }
+        self.seeds = seeds
+        others = []
+        while !rest.isEmpty {
+            guard let secret = take(SecretKey.byteCount).flatMap({ try? SecretKey(bytes: $0) }) else { return nil }
+            others.append(secret)
+        }
+    }
+
+    /// Seals the ring so that `pair` opens it.
+    func sealed(for pair: KeyPair, random: RandomBytes) throws -> [UInt8] {
+        let bytes =
+            [Self.version, UInt8(roots.count)] + roots.flatMap { [$0.number] + $0.bytes }
+            + [UInt8(KeySeeds.Purpose.allCases.count)] + seeds.bytes + others.flatMap { $0.reveal() }
+        let nonce = random(AESGCM.nonceByteCount)
+        let key = try Self.wrappingKey(pair.secret)
+        return nonce + (try AESGCM.seal(bytes, key: key, nonce: nonce, authenticating: pair.publicKey.array))
+    }
+
+    private static func wrappingKey(_ secret: SecretKey) throws -> [UInt8] {
+        let root = HKDFSHA256.extract(salt: Array("carillon keyring".utf8), inputKeyMaterial: secret.reveal())
+        return try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("wrap 1".utf8), length: 32)
+    }
+
+    /// The same with these secret keys beside the one that opens it.
+    func holding(_ others: [SecretKey]) -> KeyRing {
+        var ring = self
+        ring.others = others
+        return ring
+    }
+
+    /// The same with a new root, which seals from now on.
+    func renewed(random: RandomBytes) -> KeyRing {
+        var ring = self
+        let taken = Set(roots.map(\.number))
+        let last = roots.last?.number ?? 0
+        // Never 0, and after 255 from 1 again: there are few roots at a time.
+        let number = (1...UInt8.max).map { UInt8((Int(last) + Int($0) - 1) % 255 + 1) }.first { !taken.contains($0) }
+        ring.roots.append(Root(number: number ?? 1, bytes: random(HMACSHA256.byteCount)))
+        return ring
+    }
+
+    /// The same with nothing but the root that seals.
+    var resealed: KeyRing {
+        var ring = self
+        ring.roots = Array(roots.suffix(1))
+        return ring
+    }
+
+    /// The pair of a public key among ``others``.
+    func pair(of key: PublicKey) -> KeyPair? {
+        others.first { $0.publicKeyBytes == key.array }.flatMap { try? KeyPair(secret: $0) }
+    }
+}

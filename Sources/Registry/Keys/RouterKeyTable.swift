@@ -1,0 +1,225 @@
+import Cipher
+import Foundation
+import GRDB
+import Nostr
+import Schnorr
+import Units
+
+/// A key that the router has, had or is about to have.
+package struct RouterKeyRow: Sendable {
+    package enum State: String, Sendable {
+        /// The router's own.
+        case current
+        /// It takes the place of the current one as soon as the key file has it.
+        case next
+        /// Answered to until a date, beside the current one.
+        case former
+        /// Answered to no longer; its secret is gone.
+        case retired
+    }
+
+    /// In the order in which the router got them, from 1.
+    package let number: Int
+    package let key: PublicKey
+    package fileprivate(set) var state: State
+    /// When the router got it.
+    package let since: Timestamp
+    /// Of a former key, and of the current one if this is the next.
+    package fileprivate(set) var retiresAt: Timestamp?
+    /// The sealed ``KeyRing`` that this key opens.
+    fileprivate(set) var ring: [UInt8]?
+}
+
+/// All keys of a router whose key changed at some time, and what may become of them. Knows no disk.
+///
+/// A change begins with a next key and ends when that is the current one. In between the registry belongs to whichever
+/// of both is in the key file.
+package struct RouterKeyTable: Sendable {
+    package private(set) var rows: [RouterKeyRow]
+
+    /// That of a router whose key never changed.
+    package static let unchanged = RouterKeyTable()
+
+    init(_ rows: [RouterKeyRow] = []) {
+        self.rows = rows
+    }
+
+    package var current: RouterKeyRow? { rows.first { $0.state == .current } }
+    package var next: RouterKeyRow? { rows.first { $0.state == .next } }
+    /// The key that is answered to beside the current one.
+    package var former: RouterKeyRow? {
+        rows.first { $0.state == .former } ?? (isGoingBack ? next : nil)
+    }
+    /// Whether the change under way brings a former key back.
+    package var isGoingBack: Bool { (next?.number ?? .max) < (current?.number ?? 0) }
+    /// Whether the last change brought a former key back: the one beside it is withdrawn.
+    package var isWithdrawn: Bool { (former?.number ?? 0) > (current?.number ?? .max) }
+
+    /// Begins the change from `current` to `next`, which may be the former key. A key that is new gets a root of its own,
+    /// so that whoever has the old key opens nothing that is sealed later.
+    mutating func begin(
+        _ next: KeyPair,
+        after current: KeyPair,
+        _ ring: KeyRing,
+        retiresAt: Timestamp,
+        now: Timestamp,
+        random: RandomBytes
+    ) throws {
+        if rows.isEmpty {
+            rows = [RouterKeyRow(number: 1, key: current.publicKey, state: .current, since: .epoch)]
+        }
+        let ring = ring.holding([current.secret])
+        if let index = rows.firstIndex(where: { $0.key == next.publicKey && $0.state == .former }) {
+            rows[index].state = .next
+            rows[index].retiresAt = retiresAt
+            rows[index].ring = try ring.sealed(for: next, random: random)
+        } else {
+            rows.append(
+                RouterKeyRow(
+                    number: (rows.map(\.number).max() ?? 0) + 1,
+                    key: next.publicKey,
+                    state: .next,
+                    since: now,
+                    retiresAt: retiresAt,
+                    ring: try ring.renewed(random: random).sealed(for: next, random: random)
+                )
+            )
+        }
+    }
+
+    /// Forgets the change that is under way.
+    mutating func discard() {
+        guard let index = rows.firstIndex(where: { $0.state == .next }) else { return }
+        if isGoingBack {
+            rows[index].state = .former
+            rows[index].ring = nil
+        } else {
+            rows.remove(at: index)
+        }
+    }
+
+    /// Ends the change that is under way: the next key is the current one.
+    mutating func commit() {
+        guard let next = rows.firstIndex(where: { $0.state == .next }),
+            let current = rows.firstIndex(where: { $0.state == .current })
+        else { return }
+        rows[current].state = .former
+        rows[current].retiresAt = rows[next].retiresAt
+        rows[current].ring = nil
+        rows[next].state = .current
+        rows[next].retiresAt = nil
+    }
+
+    /// The same after the change that is under way, if it is the one to `key`.
+    func completed(by key: PublicKey) -> RouterKeyTable {
+        guard next?.key == key else { return self }
+        var table = self
+        table.commit()
+        return table
+    }
+
+    /// Answers to the former key until another date.
+    mutating func postpone(until retiresAt: Timestamp) {
+        guard let index = rows.firstIndex(where: { $0.state == .former }) else { return }
+        rows[index].retiresAt = retiresAt
+    }
+
+    /// Gives up the former key, and with it its secret.
+    mutating func retire(_ current: KeyPair, _ ring: KeyRing, now: Timestamp, random: RandomBytes) throws {
+        guard let index = rows.firstIndex(where: { $0.state == .former }) else { return }
+        rows[index].state = .retired
+        rows[index].retiresAt = min(rows[index].retiresAt ?? now, now)
+        try replace(ring.holding([]), of: current, random: random)
+    }
+
+    mutating func replace(_ ring: KeyRing, of current: KeyPair, random: RandomBytes) throws {
+        guard let index = rows.firstIndex(where: { $0.key == current.publicKey }) else { return }
+        rows[index].ring = try ring.sealed(for: current, random: random)
+    }
+}
+
+/// What the owner of a registry opens it with.
+struct OwnKeys: Sendable {
+    let keys: RouterKeys
+    let ring: KeyRing
+
+    /// Throws a ``RegistryStoreError`` unless `identity` is the current key of `table`, or that has none.
+    init(_ table: RouterKeyTable, identity: KeyPair, path: String) throws {
+        guard let current = table.current else {
+            keys = RouterKeys(identity)
+            ring = KeyRing(identity: identity.secret)
+            return
+        }
+        guard current.key == identity.publicKey else { throw RegistryStoreError.anotherIdentity(path: path) }
+        if let sealed = current.ring {
+            guard let opened = KeyRing(sealed, for: identity) else { throw RegistryStoreError.unreadableKeys }
+            ring = opened
+        } else {
+            ring = KeyRing(identity: identity.secret)
+        }
+        let former = table.former
+        keys = RouterKeys(
+            names: RouterKeyNames(
+                current: RouterKeyNames.Name(number: current.number, key: current.key, retiresAt: nil),
+                former: former.map {
+                    RouterKeyNames.Name(number: $0.number, key: $0.key, retiresAt: $0.retiresAt ?? .distantFuture)
+                },
+                retired: table.rows.filter { $0.state == .retired }.map {
+                    RouterKeyNames.Name(number: $0.number, key: $0.key, retiresAt: $0.retiresAt ?? .distantPast)
+                }
+            ),
+            current: identity,
+            former: former.flatMap { [ring] in ring.pair(of: $0.key) },
+            seeds: ring.seeds
+        )
+    }
+}
+
+extension RegistryRows {
+    func routerKeys() throws -> RouterKeyTable {
+        RouterKeyTable(
+            try all("SELECT number, key, state, since, retires_at, ring FROM router_keys ORDER BY number").map { row in
+                guard let state = RouterKeyRow.State(rawValue: row["state"]) else {
+                    throw DatabaseError(resultCode: .SQLITE_CORRUPT)
+                }
+                return RouterKeyRow(
+                    number: row["number"],
+                    key: try key(row, "key"),
+                    state: state,
+                    since: row["since"],
+                    retiresAt: row["retires_at"],
+                    ring: (row["ring"] as Data?).map { Array($0) }
+                )
+            }
+        )
+    }
+
+    func put(_ table: RouterKeyTable) throws {
+        try execute("DELETE FROM router_keys")
+        for row in table.rows {
+            try execute(
+                "INSERT INTO router_keys (number, key, state, since, retires_at, ring) VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    row.number, row.key.bytes.data, row.state.rawValue, row.since, row.retiresAt,
+                    row.ring.map { Data($0) },
+                ]
+            )
+        }
+        guard let current = table.current else { return }
+        try execute("UPDATE meta SET value = ? WHERE name = 'identity'", [current.key.hex])
+    }
+
+    /// How many devices are registered to each key, by its number.
+    func devicesByRouterKey() throws -> [Int: Int] {
+        let rows = try all("SELECT router_key, count(*) FROM devices GROUP BY router_key")
+        return Dictionary(uniqueKeysWithValues: rows.map { ($0[0], $0[1]) })
+    }
+
+    /// The number of the key that the device in a slot is registered to; nil: there is none in it.
+    func routerKey(ofDeviceIn slot: RegistrationSlot) throws -> Int? {
+        try one(
+            "SELECT router_key FROM devices WHERE author = ? AND device_id = ?",
+            [slot.author.bytes.data, slot.deviceID]
+        )?[0]
+    }
+}

@@ -1,0 +1,120 @@
+import Cipher
+import Nostr
+import Schnorr
+import Units
+
+/// The public keys by which a router is known: its own, for a while the one before or beside it, and those it had.
+package struct RouterKeyNames: Hashable, Sendable {
+    /// One of these keys.
+    package struct Name: Hashable, Sendable {
+        /// In the order in which the router got them, from 1.
+        package let number: Int
+        package let key: PublicKey
+        /// From when on the router no longer answers to it; nil: it is the router's own.
+        package let retiresAt: Timestamp?
+    }
+
+    package let current: Name
+    /// The key that the router still answers to beside its own.
+    package let former: Name?
+    package let retired: [Name]
+
+    init(current: Name, former: Name? = nil, retired: [Name] = []) {
+        self.current = current
+        self.former = former
+        self.retired = retired
+    }
+
+    /// Those of a router whose key never changed.
+    package init(_ key: PublicKey) {
+        self.init(current: Name(number: 1, key: key, retiresAt: nil))
+    }
+
+    /// The router's own key first.
+    package var all: [Name] { [current] + (former.map { [$0] } ?? []) + retired }
+
+    /// The keys whose secret the router has, its own first.
+    package var answering: [PublicKey] { [current.key] + (former.map { [$0.key] } ?? []) }
+
+    /// The key that the `d` of a registration begins with, whatever follows it; nil: none of ours.
+    package func named(by identifier: String) -> Name? {
+        let key = identifier.prefix { $0 != ":" }
+        return all.first { $0.key.hex == key }
+    }
+
+    /// Whether the router answers to a key no longer.
+    package func isRetired(_ name: Name, at now: Timestamp) -> Bool {
+        retired.contains(name) || name.retiresAt.map { $0 <= now } ?? false
+    }
+}
+
+/// The keys that a router answers to, and what its keyed hashes are made with.
+package struct RouterKeys: Sendable, Concealed {
+    package let names: RouterKeyNames
+    package let current: KeyPair
+    package let former: KeyPair?
+    package let seeds: KeySeeds
+
+    init(names: RouterKeyNames, current: KeyPair, former: KeyPair?, seeds: KeySeeds) {
+        self.names = names
+        self.current = current
+        self.former = former
+        self.seeds = seeds
+    }
+
+    /// Those of a router whose key never changed.
+    package init(_ key: KeyPair) {
+        self.init(
+            names: RouterKeyNames(key.publicKey),
+            current: key,
+            former: nil,
+            seeds: KeySeeds(identity: key.secret)
+        )
+    }
+
+    /// The router's own first.
+    package var answering: [KeyPair] { [current] + (former.map { [$0] } ?? []) }
+
+    /// The pair of a public key; nil: the router does not have its secret, or no longer.
+    package func pair(of key: PublicKey) -> KeyPair? { answering.first { $0.publicKey == key } }
+}
+
+/// What keyed hashes are made with: names that must stay the same when the router's key changes, such as handles of
+/// tokens and ids of deliveries. They come from the first key.
+package struct KeySeeds: Sendable, Concealed {
+    /// What each is for, with the salt that parts it from the others (HKDF, RFC 5869).
+    package enum Purpose: String, CaseIterable, Sendable {
+        case registry = "carillon registry"
+        case sessions = "carillon sessions"
+        case deliveryIDs = "carillon delivery id"
+        case traceIDs = "carillon trace id"
+        case deviceHandles = "carillon device handle"
+    }
+
+    /// One after the other, in the order of the purposes.
+    let bytes: [UInt8]
+
+    package init(identity: SecretKey) {
+        bytes = Purpose.allCases.flatMap {
+            HKDFSHA256.extract(salt: Array($0.rawValue.utf8), inputKeyMaterial: identity.reveal())
+        }
+    }
+
+    /// From bytes that this or an earlier version kept, which knew the first of the purposes only.
+    init?(bytes: [UInt8]) {
+        let count = HMACSHA256.byteCount
+        guard bytes.count >= count, bytes.count % count == 0 else { return nil }
+        let unknown = Purpose.allCases.dropFirst(bytes.count / count)
+        self.bytes =
+            bytes
+            + unknown.flatMap {
+                HKDFSHA256.extract(salt: Array($0.rawValue.utf8), inputKeyMaterial: Array(bytes[..<count]))
+            }
+    }
+
+    /// A pseudorandom key to expand.
+    package subscript(purpose: Purpose) -> [UInt8] {
+        let index = Purpose.allCases.firstIndex(of: purpose) ?? 0
+        return Array(bytes[index * HMACSHA256.byteCount..<(index + 1) * HMACSHA256.byteCount])
+    }
+}

@@ -40,7 +40,8 @@ package enum NewSecretFile {
         return fsync(descriptor) == 0 ? 0 : errno
     }
 
-    private static func flushFolder(of path: String) {
+    /// Has the folder of `path` on disk as it is.
+    package static func flushFolder(of path: String) {
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         guard let stream = opendir(folder) else { return }
         _ = fsync(dirfd(stream))

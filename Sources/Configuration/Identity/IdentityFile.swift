@@ -43,6 +43,12 @@ package struct IdentityFile {
     /// Throws when there is a file already, so that no identity is ever lost, and when the file cannot be written.
     package func create(random: RandomBytes) throws(Diagnostics) -> KeyPair {
         guard let key = try? KeyPair(random: random) else { throw mistake("no key could be made") }
+        try write(key)
+        return key
+    }
+
+    /// Writes a key for us alone to read. Throws as ``create(random:)`` does.
+    package func write(_ key: KeyPair) throws(Diagnostics) {
         let number = NewSecretFile.create(path, Array(KeyFile.text(of: key.secret).utf8))
         guard number == 0 else {
             throw mistake(
@@ -51,7 +57,6 @@ package struct IdentityFile {
                     : "cannot write the key here: \(String(cString: strerror(number)))"
             )
         }
-        return key
     }
 
     private func mistake(_ message: String) -> Diagnostics {

@@ -113,9 +113,9 @@ package struct ConfigurationCheck {
             return folder(of: configuration.keyFile, "identity.key_file", configuration.keyFilePlace)
         }
         do {
-            let key = try file.read().publicKey.hex
+            let key = try file.read().publicKey
             // What is wrong with the registry itself is reported below.
-            guard let owner = try? RegistrySummary(path: configuration.storePath)?.owner, owner != key else {
+            guard let registry = try? RegistrySummary(path: configuration.storePath), !registry.isOpened(by: key) else {
                 return []
             }
             let message =

@@ -87,7 +87,7 @@ package struct StatusReader: Sendable {
         let readiness = await health.readiness(within: patience)
         let issues =
             readiness.shortcomings.map(\.issue) + Self.issues(credentials) + Self.issues(overview) + issues(disk)
-            + relayIssues + downRelays
+            + relayIssues + downRelays + keyIssues(now)
         return RouterStatus(
             version: Version.current,
             startedAt: UTCTime(start).stamp,
@@ -236,6 +236,29 @@ package struct StatusReader: Sendable {
                 what: "relay-misbehaves",
                 detail: "\(count): \(words)",
                 remedy: "carillon relays list --misbehaving names them; carillon relays block URL keeps users' away",
+                isGrave: false
+            )
+        ]
+    }
+
+    /// Devices that are registered to a key that the router will not answer to for long.
+    private func keyIssues(_ now: Timestamp) -> [RouterStatus.Issue] {
+        guard let former = registry.keys.names.former, let date = former.retiresAt,
+            let devices = try? registry.devicesByRouterKey()
+        else { return [] }
+        let (left, all) = (devices[former.number] ?? 0, devices.values.reduce(0, +))
+        let isOver = date <= now
+        guard left > 0 || isOver || !registry.isResealed else { return [] }
+        let end = "\(isOver ? "retired" : "retires") at \(UTCTime(date).words)"
+        let remedy =
+            registry.isResealed
+            ? "carillon keys show --config FILE says more; carillon keys rotate --retire-after 30d sets another date"
+            : "stop the router and run carillon keys rotate, which finishes sealing the registry anew"
+        return [
+            RouterStatus.Issue(
+                what: "former-key",
+                detail: "\(left) of \(all) devices are registered to a former key of the router, which \(end)",
+                remedy: remedy,
                 isGrave: false
             )
         ]

@@ -1,0 +1,213 @@
+import Cipher
+import Foundation
+import Nostr
+import Registry
+import RouterConfiguration
+import Units
+
+/// Changes the router's key while the router is stopped: `carillon keys rotate`, `undo` and `retire`.
+package struct KeyChange {
+    /// How long a router answers to its former key unless its operator says otherwise.
+    package static let grace: Duration = .days(30)
+
+    private let configuration: Configuration
+    private let now: @Sendable () -> Timestamp
+    private let random: RandomBytes
+    private let reached: (KeyChangeStep) throws -> Void
+
+    /// `reached` is called after each step, and several times within ``KeyChangeStep/reseal``.
+    package init(
+        configuration: Configuration,
+        now: @escaping @Sendable () -> Timestamp = Timestamp.now,
+        random: @escaping RandomBytes = SecureRandom.bytes,
+        reached: @escaping (KeyChangeStep) throws -> Void = { _ in }
+    ) {
+        self.configuration = configuration
+        self.now = now
+        self.random = random
+        self.reached = reached
+    }
+
+    /// Gives the router a new key beside the one it has, or finishes what was begun. With `span`, the former key retires
+    /// so long from now, also where the change is done already. Throws a ``KeyChangeError``, `Diagnostics` for a key file
+    /// and the errors of the store and its lock, as the other changes do.
+    package func rotate(retireAfter span: Duration? = nil) throws -> KeyReport {
+        try working { work in
+            guard try !work.isWithdrawn else { throw KeyChangeError.withdrawnKey }
+            let isNew = try work.store.table().former == nil
+            try carry(out: .rotate, work, retiresAt: now() + (span ?? Self.grace))
+            if let span { try work.store.postpone(until: now() + span) }
+            return try work.report(
+                isNew ? "The router has a new key." : "The router's key was changed before.",
+                next: [
+                    "start the router: apps learn the new key from its kind 10067 and its HTTP answer",
+                    "keep a copy of the new key file, and make a new backup: earlier ones need the former key",
+                ]
+            )
+        }
+    }
+
+    /// Brings the former key back, or forgets a change that did not come that far.
+    package func undo() throws -> KeyReport {
+        try working { work in
+            try carry(out: .undo, work, retiresAt: now() + Self.grace)
+            let isWithdrawn = try work.isWithdrawn
+            return try work.report(
+                isWithdrawn
+                    ? "The router has its former key again; devices are registered to the other one still."
+                    : "The router has the key that it had.",
+                next: ["start the router"]
+            )
+        }
+    }
+
+    /// Gives up the former key. Before its date only if `early`. Devices that are registered to it stay, unless
+    /// `removesDevices`.
+    package func retire(early: Bool = false, removesDevices: Bool = false) throws -> KeyReport {
+        try working { work in
+            let table = try work.store.table()
+            guard table.next == nil else { throw KeyChangeError.unfinished }
+            guard let former = table.former else { return try work.report("There is no former key to retire.") }
+            if let date = former.retiresAt, date > now(), !early {
+                throw KeyChangeError.tooEarly(UTCTime(date).words)
+            }
+            try work.store.reseal(by: work.key()) { _ in try reached(.reseal) }
+            let removed = removesDevices ? try work.store.removeDevices(of: former) : 0
+            try work.store.retire(by: work.key(), now: now())
+            let devices = try work.store.devices()[former.number] ?? 0
+            var next = ["start the router"]
+            if devices > 0 {
+                next.append(
+                    "\(devices) devices have not moved: they stay, without sealed pushes, until their apps register anew"
+                )
+            }
+            let done = "The former key retired." + (removed > 0 ? " \(removed) devices were removed." : "")
+            return try work.report(done, next: next)
+        }
+    }
+
+    private func carry(out goal: KeyChangeGoal, _ work: KeyWork, retiresAt: Timestamp) throws {
+        while let step = try work.progress().step(to: goal) {
+            switch step {
+            case .writeNextFile:
+                switch goal {
+                case .rotate:
+                    _ = try work.nextFile.create(random: random)
+                case .undo:
+                    guard let former = try work.store.table().former,
+                        let pair = try work.store.pair(of: former.key, by: work.key())
+                    else { throw KeyChangeError.lostKey }
+                    try work.nextFile.write(pair)
+                }
+            case .removeNextFile:
+                try work.removeNextFile()
+            case .prepare:
+                try work.store.begin(work.nextFile.read(), after: work.key(), retiresAt: retiresAt, now: now())
+            case .discard:
+                try work.store.discard()
+            case .replaceFile:
+                try work.replaceKeyFile()
+            case .commit:
+                try work.store.commit(work.key())
+            case .reseal:
+                try work.store.reseal(by: work.key()) { _ in try reached(.reseal) }
+            case .dropWithdrawn:
+                try work.store.retire(by: work.key(), now: now())
+            }
+            try reached(step)
+        }
+    }
+
+    private func working<Value>(_ body: (KeyWork) throws -> Value) throws -> Value {
+        let path = configuration.storePath
+        guard FileManager.default.fileExists(atPath: path) else { throw KeyChangeError.noRouter(store: path) }
+        let lock = try StoreLock(store: path)
+        defer { withExtendedLifetime(lock) {} }
+        if let unusable = UnusableStore(configuration) { throw unusable }
+        let work = KeyWork(
+            configuration: configuration,
+            store: RouterKeyStore(try RegistryStore(path: path), random: random)
+        )
+        // Refuses a key that is not this store's before anything changes.
+        try work.store.commit(work.key())
+        return try body(work)
+    }
+}
+
+/// The files and the registry during a change.
+private struct KeyWork {
+    let store: RouterKeyStore
+    let nextFile: IdentityFile
+    private let keyFile: IdentityFile
+
+    init(configuration: Configuration, store: RouterKeyStore) {
+        self.store = store
+        // What is renamed onto a link would take the link's place.
+        let path = URL(fileURLWithPath: configuration.keyFile).resolvingSymlinksInPath().path
+        keyFile = IdentityFile(path: path)
+        nextFile = IdentityFile(path: path + ".next")
+    }
+
+    func key() throws -> KeyPair { try keyFile.read() }
+
+    var isWithdrawn: Bool { get throws { try store.table().isWithdrawn } }
+
+    func progress() throws -> KeyChangeProgress {
+        let (key, table) = (try key(), try store.table())
+        var progress = KeyChangeProgress(keyFile: key.publicKey)
+        NewSecretFile.removeRemains(of: nextFile.path)
+        progress.nextFile = nextFile.exists ? try nextFile.read().publicKey : nil
+        progress.next = table.next?.key
+        if let former = table.former {
+            progress.former = former.key
+            progress.isWithdrawn = table.isWithdrawn
+            progress.formerHasDevices = try store.devices()[former.number] ?? 0 > 0
+        }
+        if table.next?.key != key.publicKey { progress.isResealed = try store.isResealed(by: key) }
+        return progress
+    }
+
+    func removeNextFile() throws {
+        guard unlink(nextFile.path) == 0 || errno == ENOENT else { throw fileError("cannot remove \(nextFile.path)") }
+    }
+
+    func replaceKeyFile() throws {
+        guard rename(nextFile.path, keyFile.path) == 0 else { throw fileError("cannot replace \(keyFile.path)") }
+        NewSecretFile.flushFolder(of: keyFile.path)
+    }
+
+    func report(_ done: String, next: [String] = []) throws -> KeyReport {
+        KeyReport(try store.table(), try store.devices(), key: try key().publicKey, done: done, next: next)
+    }
+
+    private func fileError(_ what: String) -> KeyChangeError {
+        .file("\(what): \(String(cString: strerror(errno)))")
+    }
+}
+
+/// Why the router's key cannot be changed now.
+package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+
+    static func noRouter(store: String) -> KeyChangeError {
+        KeyChangeError(description: "there is no router yet whose key could change: \(store) is missing")
+    }
+
+    static let withdrawnKey = KeyChangeError(
+        description: "a new key was undone and some devices are registered to it: give it up first, with carillon keys "
+            + "retire --now"
+    )
+
+    static let unfinished = KeyChangeError(
+        description:
+            "a change of the key is under way: finish it with carillon keys rotate, or end it with carillon keys undo"
+    )
+
+    static let lostKey = KeyChangeError(description: "the former key is not in the registry any more")
+
+    static func tooEarly(_ date: String) -> KeyChangeError {
+        KeyChangeError(description: "the former key retires at \(date): --now gives it up before")
+    }
+
+    static func file(_ description: String) -> KeyChangeError { KeyChangeError(description: description) }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import Nostr
+import Registry
+import RouterConfiguration
+import Units
+
+/// The keys of a router, and how many devices are registered to each.
+package struct KeyReport: OperatorAnswer {
+    package struct Key: Codable, Sendable {
+        /// `current`, `former`, `next` or `retired`.
+        package let state: String
+        package let npub: String
+        package let hex: String
+        /// In UTC; nil: it is the first key.
+        package let since: String?
+        /// In UTC; nil: no date is set.
+        package let retiresAt: String?
+        package let devices: Int
+    }
+
+    /// What a command did; nil: it only looked.
+    package let done: String?
+    package let keys: [Key]
+    /// What the operator should do.
+    package let next: [String]
+
+    init(
+        _ table: RouterKeyTable,
+        _ devices: [Int: Int],
+        key: PublicKey,
+        done: String? = nil,
+        next: [String] = []
+    ) {
+        self.done = done
+        self.next = next
+        keys =
+            table.rows.isEmpty
+            ? [Key(key, "current", devices: devices[1] ?? 0)]
+            : table.rows.reversed().map { row in
+                Key(
+                    row.key,
+                    row.state.rawValue,
+                    since: row.since == .epoch ? nil : row.since,
+                    retiresAt: row.retiresAt,
+                    devices: devices[row.number] ?? 0
+                )
+            }
+    }
+
+    /// Reads a router's keys, also while it runs. Throws `Diagnostics` for a key file that cannot be used, and an
+    /// ``OperationFailure`` for a registry that cannot be read.
+    package init(of configuration: Configuration) throws {
+        let key = try IdentityFile(path: configuration.keyFile).read().publicKey
+        guard FileManager.default.fileExists(atPath: configuration.storePath) else {
+            self.init(RouterKeyTable.unchanged, [:], key: key)
+            return
+        }
+        do {
+            let store = RouterKeyStore(try RegistryStore(reading: configuration.storePath))
+            self.init(try store.table(), try store.devices(), key: key)
+        } catch {
+            throw OperationFailure.unavailable("\(error)")
+        }
+    }
+
+    package var text: String {
+        var lines = done.map { [$0] } ?? []
+        for key in keys {
+            lines.append("\(key.state.padding(toLength: 9, withPad: " ", startingAt: 0)) \(key.npub)")
+            lines.append("          \(key.hex)")
+            var facts = ["\(key.devices) devices"]
+            if let since = key.since { facts.append("since \(since)") }
+            if let date = key.retiresAt {
+                facts.append((key.state == "retired" ? "retired at " : "retires at ") + date)
+            }
+            lines.append("          \(facts.joined(separator: ", "))")
+        }
+        if !next.isEmpty { lines.append("Next:") }
+        return (lines + next.map { "  - \($0)" }).joined(separator: "\n")
+    }
+}
+
+extension KeyReport.Key {
+    fileprivate init(
+        _ key: PublicKey,
+        _ state: String,
+        since: Timestamp? = nil,
+        retiresAt: Timestamp? = nil,
+        devices: Int
+    ) {
+        self.init(
+            state: state,
+            npub: NIP19.npub(key),
+            hex: key.hex,
+            since: since.map { UTCTime($0).stamp },
+            retiresAt: retiresAt.map { UTCTime($0).stamp },
+            devices: devices
+        )
+    }
+}

@@ -72,12 +72,24 @@ package struct OutboxChanges: Sendable, Equatable {
         package var attempts: Int
         /// How the last of them failed; nil: as is known already.
         package var failure: DeliveryFailure?
+
+        package init(key: OutboxKey, due: Timestamp, attempts: Int, failure: DeliveryFailure? = nil) {
+            self.key = key
+            self.due = due
+            self.attempts = attempts
+            self.failure = failure
+        }
     }
 
     /// A delivery that an operator wants to be tried at once.
     package struct Hastening: Sendable, Equatable {
         package var key: OutboxKey
         package var due: Timestamp
+
+        package init(key: OutboxKey, due: Timestamp) {
+            self.key = key
+            self.due = due
+        }
     }
 
     /// A removed delivery that failed for good, and is kept for a while.
@@ -87,6 +99,13 @@ package struct OutboxChanges: Sendable, Equatable {
         package var failedAt: Timestamp
         /// Attempts that were made.
         package var attempts: Int
+
+        package init(key: OutboxKey, failure: DeliveryFailure, failedAt: Timestamp, attempts: Int) {
+            self.key = key
+            self.failure = failure
+            self.failedAt = failedAt
+            self.attempts = attempts
+        }
     }
 
     /// Deliveries that have a final outcome.

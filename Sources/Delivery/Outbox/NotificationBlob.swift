@@ -40,7 +40,7 @@ extension Notification {
     }
 
     /// Reads ``blob``. The bytes may be anything; throws unless they are one whole notification.
-    package init(blob: UnsafeRawBufferPointer) throws(NotificationBlobError) {
+    package init(blob: UnsafeRawBufferPointer) throws(BlobError) {
         var reader = BlobReader(blob)
         let version = try reader.byte()
         guard (Notification.firstBlobVersion...Notification.blobVersion).contains(version) else {
@@ -112,7 +112,7 @@ extension BlobWriter {
 }
 
 extension BlobReader {
-    fileprivate mutating func actions() throws(NotificationBlobError) -> [NotificationAction] {
+    fileprivate mutating func actions() throws(BlobError) -> [NotificationAction] {
         var actions: [NotificationAction] = []
         for _ in 0..<(try count()) {
             actions.append(
@@ -122,109 +122,12 @@ extension BlobReader {
         return actions
     }
 
-    fileprivate mutating func blocks() throws(NotificationBlobError) -> [String: String] {
+    fileprivate mutating func blocks() throws(BlobError) -> [String: String] {
         var blocks: [String: String] = [:]
         for _ in 0..<(try count()) {
             let platform = try text()
             blocks[platform] = try text()
         }
         return blocks
-    }
-}
-
-/// Reads what ``BlobWriter`` writes, from bytes that may be anything.
-private struct BlobReader {
-    private let bytes: UnsafeRawBufferPointer
-    private(set) var offset = 0
-
-    /// `bytes` must outlive the reader.
-    init(_ bytes: UnsafeRawBufferPointer) {
-        self.bytes = bytes
-    }
-
-    var remaining: Int { bytes.count - offset }
-
-    mutating func byte() throws(NotificationBlobError) -> UInt8 {
-        guard offset < bytes.count else { throw .truncated(offset: offset) }
-        defer { offset += 1 }
-        return bytes[offset]
-    }
-
-    mutating func integer() throws(NotificationBlobError) -> UInt64 {
-        let start = offset
-        var value: UInt64 = 0
-        var shift: UInt64 = 0
-        while true {
-            let byte = try byte()
-            let bits = UInt64(byte & 0x7F)
-            guard shift < 63 || (shift == 63 && bits <= 1) else { throw .invalidValue(field: "integer", offset: start) }
-            value |= bits << shift
-            if byte < 0x80 { return value }
-            shift += 7
-        }
-    }
-
-    /// A count of items of at least one byte each, so never more than the bytes left.
-    mutating func count() throws(NotificationBlobError) -> Int {
-        let start = offset
-        let value = try integer()
-        guard value <= UInt64(remaining) else { throw .truncated(offset: start) }
-        return Int(value)
-    }
-
-    mutating func text() throws(NotificationBlobError) -> String {
-        let length = try count()
-        guard length > 0 else { return "" }
-        let slice = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length])
-        guard let text = String(validating: slice, as: UTF8.self) else { throw .invalidUTF8(offset: offset) }
-        offset += length
-        return text
-    }
-}
-
-/// Writes integers as LEB128 and texts as their length and UTF-8 bytes.
-private struct BlobWriter {
-    private(set) var bytes: [UInt8] = []
-
-    init(capacity: Int) {
-        bytes.reserveCapacity(capacity)
-    }
-
-    mutating func write(byte: UInt8) {
-        bytes.append(byte)
-    }
-
-    mutating func write(_ value: UInt64) {
-        var rest = value
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(truncatingIfNeeded: rest))
-    }
-
-    mutating func write(_ text: String) {
-        write(UInt64(text.utf8.count))
-        bytes.append(contentsOf: text.utf8)
-    }
-}
-
-/// Why bytes are no notification.
-package enum NotificationBlobError: Error, Equatable, CustomStringConvertible {
-    case unknownVersion(UInt8)
-    case truncated(offset: Int)
-    case invalidValue(field: String, offset: Int)
-    case invalidUTF8(offset: Int)
-    case trailingBytes(Int)
-
-    package var description: String {
-        switch self {
-        case .unknownVersion(let version):
-            "notification of format \(version); expected \(Notification.blobVersion): written by a newer Carillon?"
-        case .truncated(let offset): "notification ends at byte \(offset), in the middle of a field"
-        case .invalidValue(let field, let offset): "notification has no valid \(field) at byte \(offset)"
-        case .invalidUTF8(let offset): "notification has text that is not UTF-8 at byte \(offset)"
-        case .trailingBytes(let count): "notification is followed by \(count) unexpected bytes"
-        }
     }
 }

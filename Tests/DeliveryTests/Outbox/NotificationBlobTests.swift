@@ -39,7 +39,7 @@ struct NotificationBlobTests {
     )
 
     private func decode(_ bytes: [UInt8]) throws -> Notification {
-        try bytes.withUnsafeBytes { bytes throws(NotificationBlobError) in try Notification(blob: bytes) }
+        try bytes.withUnsafeBytes { bytes throws(BlobError) in try Notification(blob: bytes) }
     }
 
     @Test func everyFieldComesBack() throws {
@@ -74,7 +74,7 @@ struct NotificationBlobTests {
     @Test func everyTruncationIsRefused() {
         let blob = full.blob
         for length in 0..<blob.count {
-            #expect(throws: NotificationBlobError.self, "\(length) bytes") { try decode(Array(blob.prefix(length))) }
+            #expect(throws: BlobError.self, "\(length) bytes") { try decode(Array(blob.prefix(length))) }
         }
     }
 
@@ -109,23 +109,23 @@ struct NotificationBlobTests {
     @Test func otherVersionsAndTrailingBytesAreRefusedByName() {
         var newer = full.blob
         newer[0] = Notification.blobVersion + 1
-        #expect(throws: NotificationBlobError.unknownVersion(newer[0])) { try decode(newer) }
-        #expect(throws: NotificationBlobError.trailingBytes(1)) { try decode(full.blob + [0]) }
-        #expect(throws: NotificationBlobError.truncated(offset: 0)) { try decode([]) }
+        #expect(throws: BlobError.unknownVersion(newer[0])) { try decode(newer) }
+        #expect(throws: BlobError.trailingBytes(1)) { try decode(full.blob + [0]) }
+        #expect(throws: BlobError.truncated(offset: 0)) { try decode([]) }
     }
 
     @Test func lengthsThatPromiseTooMuchAllocateNothing() {
         let header: [UInt8] = [Notification.blobVersion, 0, 1, 1, 0]
         let endless = [UInt8](repeating: 0xFF, count: 9) + [0x01]
-        #expect(throws: NotificationBlobError.truncated(offset: 5)) { try decode(header + endless) }
+        #expect(throws: BlobError.truncated(offset: 5)) { try decode(header + endless) }
         let overlong = [UInt8](repeating: 0xFF, count: 10) + [0x01]
-        #expect(throws: NotificationBlobError.invalidValue(field: "integer", offset: 5)) {
+        #expect(throws: BlobError.invalidValue(field: "integer", offset: 5)) {
             try decode(header + overlong)
         }
     }
 
     @Test func textThatIsNotUTF8IsRefused() {
         let header: [UInt8] = [Notification.blobVersion, 0, 1, 1, 0]
-        #expect(throws: NotificationBlobError.invalidUTF8(offset: 6)) { try decode(header + [2, 0xC3, 0x28]) }
+        #expect(throws: BlobError.invalidUTF8(offset: 6)) { try decode(header + [2, 0xC3, 0x28]) }
     }
 }

@@ -259,8 +259,22 @@ let cluster: [[Target]] = [
     module(
         "NATS",
         uses: ["Cipher", nio, nioPosix, nioTLS, nioSSL, logging],
-        tests: ["CommandTestSupport"]
-    )
+        tests: ["CommandTestSupport", "NATSTestSupport"]
+    ),
+    // Members, leases, the log of each partition, and handing events over.
+    module(
+        "Cluster",
+        uses: ["Cipher", "Delivery", "NATS", "Notifications", collections, logging],
+        tests: ["NATSTestSupport", "Storage", grdb, heap]
+    ),
+    // Real servers on this machine.
+    [
+        .target(
+            name: "NATSTestSupport",
+            dependencies: ["NATS", nioPosix, logging],
+            path: "Tests/NATSTestSupport"
+        )
+    ],
 ]
 
 // MARK: From an event to a delivery

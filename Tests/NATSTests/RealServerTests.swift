@@ -1,5 +1,6 @@
 import CommandTestSupport
 import NATS
+import NATSTestSupport
 import NIOSSL
 import Synchronization
 import Testing

@@ -110,8 +110,34 @@ package struct JetStream: Sendable {
         }
     }
 
+    /// Whether JetStream is there for this account. Throws ``NATSError/noResponders`` where it is not.
+    package func probe() async throws(NATSError) {
+        struct Account: Decodable {
+            let streams: Int
+        }
+        let _: Account = try await ask("INFO", Nothing())
+    }
+
     package func describe(_ stream: String) async throws(NATSError) -> StreamDescription {
         try await ask("STREAM.INFO.\(stream)", Nothing())
+    }
+
+    /// The subjects that match `filter` and have messages, sorted. The server tells of 100,000 at most.
+    func subjects(of filter: String, in stream: String) async throws(NATSError) -> [String] {
+        struct Question: Encodable {
+            let filter: String
+
+            enum CodingKeys: String, CodingKey { case filter = "subjects_filter" }
+        }
+        struct Answer: Decodable {
+            struct State: Decodable {
+                let subjects: [String: UInt64]?
+            }
+
+            let state: State
+        }
+        let answer: Answer = try await ask("STREAM.INFO.\(stream)", Question(filter: filter))
+        return answer.state.subjects?.keys.sorted() ?? []
     }
 
     package func delete(stream: String) async throws(NATSError) {

@@ -46,6 +46,12 @@ package struct KeyValueBucket: Sendable {
         try await stream.last(of: subject(key), in: streamName).map(entry)
     }
 
+    /// The keys that the bucket has, deleted ones included.
+    package func keys() async throws(NATSError) -> [String] {
+        let prefix = subject("")
+        return try await stream.subjects(of: subject(">"), in: streamName).map { String($0.dropFirst(prefix.count)) }
+    }
+
     /// Puts a value. With `revision`, only if that is the present one of the key, a deletion's included; 0: only if
     /// there never was one. Returns the new revision.
     @discardableResult

@@ -1,0 +1,327 @@
+import Units
+
+/// The members of a cluster and who works on which partition, as one member sees it. Pure: time comes in, and its owner
+/// carries the actions out.
+///
+/// Another member counts as living while its record changes, by this member's own monotonic clock; wall clocks play no
+/// part. A lease is renewed by a conditional write each second. Whoever finds one unchanged for ``Times/stillness`` may
+/// write itself in, on the condition that it is still unchanged. A holder trusts its lease only for ``Times/validity``
+/// from the moment at which it *sent* a renewal that succeeded. That is shorter, so that it stops before another can
+/// begin. Leases keep pushes from going out twice; against lost or doubled state the log has its own fence.
+package struct LeaseTable: Sendable {
+    package struct Times: Sendable {
+        /// How often a member writes its record and its leases.
+        package var renewal: Duration = .seconds(1)
+        /// How long a holder trusts a lease, from when it sent the last renewal.
+        package var validity: Duration = .seconds(2)
+        /// After so long without a change a member is gone, and a lease may be taken.
+        package var stillness: Duration = .seconds(3)
+        /// How long the members must have been the same before a partition moves, and how long a new member looks
+        /// around before it takes any.
+        package var settling: Duration = .seconds(2)
+
+        package init() {}
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// Write this member's record, without condition.
+        case announce(MemberRecord)
+        /// Write the lease of a partition if its revision is still `over`; 0: if there never was one.
+        case write(partition: Int, LeaseRecord, over: UInt64)
+        /// Read the lease of a partition as the leader has it.
+        case read(partition: Int)
+        /// The partition is this member's: it may open the log.
+        case acquired(partition: Int)
+        /// Finish what is under way, and then call ``LeaseTable/release(_:now:)``.
+        case drain(partition: Int)
+        /// The partition is no longer this member's. Nothing may be sent for it.
+        case lost(partition: Int)
+        /// The member has handed over everything that it had.
+        case left
+    }
+
+    /// How a conditional write ended.
+    package enum WriteResult: Hashable, Sendable {
+        case stored(revision: UInt64)
+        /// The entry has changed.
+        case conflict
+        /// It may have been written, or not.
+        case unknown
+    }
+
+    private struct Sighting {
+        var revision: UInt64
+        var since: Deadline
+    }
+
+    private struct Lease {
+        enum Phase {
+            case none
+            /// Written, to take it.
+            case taking
+            case held
+            /// Held, and finishing what is under way.
+            case draining
+            /// Written, to give it up.
+            case freeing
+        }
+
+        var phase = Phase.none
+        var record: LeaseRecord?
+        var sighting: Sighting?
+        /// The writes that may still succeed: when each was sent, by its beat.
+        var sent: [UInt64: Deadline] = [:]
+        /// The beat of the write that is under way.
+        var underWay: UInt64?
+        var isReading = false
+        var validUntil = Deadline.distantPast
+        var writeAt = Deadline.distantPast
+
+        var isOurs: Bool { phase == .held || phase == .draining || phase == .freeing }
+    }
+
+    private let times: Times
+    private let partitions: Int
+    private var me: MemberRecord
+    private var beat: UInt64 = 0
+    private var members: [MemberName: (record: MemberRecord, sighting: Sighting)] = [:]
+    private var leases: [Lease]
+    /// Since when the bucket has been read as a whole.
+    private var currentSince: Deadline?
+    private var announceAt = Deadline.distantPast
+    /// The living members at the last look, and since when they are the same.
+    private var living: Set<MemberName> = []
+    private var livingSince = Deadline.distantPast
+    private var hasLeft = false
+    /// Another process runs under this member's name. Leases keep the two apart, but neither gets its share.
+    package private(set) var hasDouble = false
+
+    package init(_ me: MemberRecord, partitions: Int, times: Times = Times()) {
+        self.me = me
+        self.partitions = partitions
+        self.times = times
+        leases = Array(repeating: Lease(), count: partitions)
+    }
+
+    // MARK: What is known
+
+    /// Whether something may be sent for a partition now. To be asked immediately before each send.
+    package func maySend(for partition: Int, at now: Deadline) -> Bool {
+        let lease = leases[partition]
+        return (lease.phase == .held || lease.phase == .draining) && now < lease.validUntil
+    }
+
+    package func holds(_ partition: Int) -> Bool { leases[partition].isOurs }
+
+    /// How long ``maySend(for:at:)`` stays true without a further renewal.
+    package func validity(of partition: Int) -> Deadline { leases[partition].validUntil }
+
+    package var heldPartitions: [Int] { leases.indices.filter { leases[$0].isOurs } }
+
+    /// Who holds each partition, as far as it is known; nil: nobody.
+    package var holders: [MemberName?] {
+        leases.map { lease in lease.record.flatMap { $0.isFree ? nil : $0.holder } }
+    }
+
+    /// The members that live, this one included, by name.
+    package func livingMembers(at now: Deadline) -> [MemberRecord] {
+        ([me] + members.values.filter { isAlive($0.sighting, now) }.map(\.record)).sorted { $0.name < $1.name }
+    }
+
+    /// The newest format that all living members read.
+    package func wire(at now: Deadline) -> Int { livingMembers(at: now).map(\.wire).min() ?? me.wire }
+
+    private func isAlive(_ sighting: Sighting, _ now: Deadline) -> Bool { now - sighting.since < times.stillness }
+
+    // MARK: What happens in the bucket
+
+    /// A member's record was written; nil: deleted.
+    package mutating func observed(member name: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
+        guard name != me.name else {
+            if let record, currentSince != nil, record.incarnation != me.incarnation { hasDouble = true }
+            return
+        }
+        guard let record else {
+            members[name] = nil
+            return
+        }
+        guard revision > members[name]?.sighting.revision ?? 0 else { return }
+        members[name] = (record, Sighting(revision: revision, since: now))
+    }
+
+    /// A lease was written, or was read as the leader has it. Nil: it was deleted, or there never was one.
+    package mutating func observed(
+        partition: Int,
+        _ record: LeaseRecord?,
+        revision: UInt64,
+        now: Deadline
+    ) -> [Action] {
+        guard leases.indices.contains(partition) else { return [] }
+        leases[partition].isReading = false
+        guard revision > leases[partition].sighting?.revision ?? 0 else { return [] }
+        leases[partition].sighting = Sighting(revision: revision, since: now)
+        leases[partition].record = record
+        if let record, record.holder == me.name, record.incarnation == me.incarnation {
+            return succeeded(partition, record, now)
+        }
+        return lose(partition)
+    }
+
+    /// All entries that the bucket had have been observed.
+    package mutating func becameCurrent(now: Deadline) {
+        if currentSince == nil { currentSince = now }
+    }
+
+    /// A write of a lease ended.
+    package mutating func wrote(
+        partition: Int,
+        _ record: LeaseRecord,
+        _ result: WriteResult,
+        now: Deadline
+    ) -> [Action] {
+        if leases[partition].underWay == record.beat { leases[partition].underWay = nil }
+        switch result {
+        case .stored(let revision):
+            guard revision > leases[partition].sighting?.revision ?? 0 else { return [] }
+            leases[partition].sighting = Sighting(revision: revision, since: now)
+            leases[partition].record = record
+            return succeeded(partition, record, now)
+        case .conflict:
+            // An earlier write of ours may be what changed it.
+            leases[partition].sent[record.beat] = nil
+            fallthrough
+        case .unknown:
+            if leases[partition].phase == .taking { leases[partition].phase = .none }
+            leases[partition].isReading = true
+            return [.read(partition: partition)]
+        }
+    }
+
+    /// A lease could not be read. The next tick goes on.
+    package mutating func readFailed(partition: Int) { leases[partition].isReading = false }
+
+    /// This incarnation's write is what the bucket has.
+    private mutating func succeeded(_ partition: Int, _ record: LeaseRecord, _ now: Deadline) -> [Action] {
+        let sentAt = leases[partition].sent[record.beat]
+        leases[partition].sent = leases[partition].sent.filter { $0.key > record.beat }
+        if record.isFree {
+            let wasOurs = leases[partition].isOurs
+            leases[partition].phase = .none
+            leases[partition].validUntil = .distantPast
+            return (wasOurs ? [.lost(partition: partition)] : []) + leftIfDone()
+        }
+        guard let sentAt else { return [] }
+        leases[partition].validUntil = max(leases[partition].validUntil, sentAt + times.validity)
+        guard !leases[partition].isOurs else { return [] }
+        guard now < leases[partition].validUntil, !me.isLeaving else {
+            leases[partition].phase = .none
+            return []
+        }
+        leases[partition].phase = .held
+        return [.acquired(partition: partition)]
+    }
+
+    private mutating func lose(_ partition: Int) -> [Action] {
+        let wasOurs = leases[partition].isOurs
+        leases[partition].phase = .none
+        leases[partition].validUntil = .distantPast
+        leases[partition].sent = [:]
+        return (wasOurs ? [.lost(partition: partition)] : []) + leftIfDone()
+    }
+
+    // MARK: What this member wants
+
+    /// Gives up a partition whose work is finished. Nothing is sent for it from now on.
+    package mutating func release(_ partition: Int, now: Deadline) -> [Action] {
+        guard leases[partition].isOurs else { return [] }
+        leases[partition].phase = .freeing
+        leases[partition].validUntil = .distantPast
+        leases[partition].writeAt = now
+        return tick(partition, now)
+    }
+
+    /// Gives up a partition at once, since its log belongs to somebody else.
+    package mutating func abandon(_ partition: Int) -> [Action] { lose(partition) }
+
+    /// Hands everything over.
+    package mutating func leave(now: Deadline) -> [Action] {
+        guard !me.isLeaving else { return [] }
+        me.isLeaving = true
+        announceAt = now
+        var actions = tick(now: now)
+        for partition in leases.indices where leases[partition].phase == .held {
+            leases[partition].phase = .draining
+            actions.append(.drain(partition: partition))
+        }
+        return actions + leftIfDone()
+    }
+
+    private mutating func leftIfDone() -> [Action] {
+        guard me.isLeaving, !hasLeft, !leases.contains(where: \.isOurs) else { return [] }
+        hasLeft = true
+        return [.left]
+    }
+
+    /// What is due. To be called a few times a second.
+    package mutating func tick(now: Deadline) -> [Action] {
+        var actions: [Action] = []
+        if now >= announceAt {
+            announceAt = now + times.renewal
+            me.beat += 1
+            actions.append(.announce(me))
+        }
+        for partition in leases.indices { actions += tick(partition, now) }
+        guard let currentSince, !me.isLeaving else { return actions }
+        let candidates = Set(livingMembers(at: now).lazy.filter { !$0.isLeaving }.map(\.name))
+        if candidates != living { (living, livingSince) = (candidates, now) }
+        let hasSettled = now - livingSince >= times.settling
+        var isMoving = leases.contains { $0.phase == .draining || $0.phase == .freeing }
+        for partition in leases.indices {
+            let isMine = Placement.owner(of: partition, among: candidates) == me.name
+            if isMine, leases[partition].phase == .none {
+                // A new member looks around first.
+                if now - currentSince >= times.settling { actions += take(partition, now) }
+            } else if !isMine, hasSettled, !isMoving, leases[partition].phase == .held {
+                isMoving = true
+                leases[partition].phase = .draining
+                actions.append(.drain(partition: partition))
+            }
+        }
+        return actions
+    }
+
+    private mutating func take(_ partition: Int, _ now: Deadline) -> [Action] {
+        let lease = leases[partition]
+        guard lease.underWay == nil, !lease.isReading, now >= lease.writeAt else { return [] }
+        if let record = lease.record, !record.isFree, let sighting = lease.sighting {
+            // What this incarnation lost it may take again at once: nobody else has it.
+            let isOwn = record.holder == me.name && record.incarnation == me.incarnation
+            guard isOwn || !isAlive(sighting, now) else { return [] }
+        }
+        leases[partition].phase = .taking
+        return [write(partition, isFree: false, now)]
+    }
+
+    private mutating func tick(_ partition: Int, _ now: Deadline) -> [Action] {
+        let lease = leases[partition]
+        switch lease.phase {
+        case .none, .taking: return []
+        case .held, .draining:
+            guard now < lease.validUntil else { return lose(partition) }
+            guard now >= lease.writeAt, lease.underWay == nil, !lease.isReading else { return [] }
+            return [write(partition, isFree: false, now)]
+        case .freeing:
+            guard now >= lease.writeAt, lease.underWay == nil, !lease.isReading else { return [] }
+            return [write(partition, isFree: true, now)]
+        }
+    }
+
+    private mutating func write(_ partition: Int, isFree: Bool, _ now: Deadline) -> Action {
+        beat += 1
+        leases[partition].underWay = beat
+        leases[partition].sent[beat] = now
+        leases[partition].writeAt = now + times.renewal
+        let record = LeaseRecord(holder: me.name, incarnation: me.incarnation, isFree: isFree, beat: beat)
+        return .write(partition: partition, record, over: leases[partition].sighting?.revision ?? 0)
+    }
+}

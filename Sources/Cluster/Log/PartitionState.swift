@@ -1,0 +1,246 @@
+import Delivery
+import DequeModule
+import Notifications
+import Units
+
+/// Everything that waits in a partition, as its log made it: what the outbox of one machine would hold. The same
+/// records lead to the same state on every member.
+package struct PartitionState: Equatable, Sendable {
+    /// How much is remembered. Members that differ in this only remember different amounts.
+    package struct Limits: Hashable, Sendable {
+        package var causes = 16_384
+        package var deadLetters = 1_000
+
+        package init() {}
+    }
+
+    /// A delivery that has no final outcome.
+    package struct Waiting: Equatable, Sendable {
+        package var delivery: Delivery
+        package var attempts = 0
+        /// Nil: it waits for its first attempt.
+        package var due: Timestamp?
+        package var failure: DeliveryFailure?
+    }
+
+    /// A delivery that failed for good, and is kept for a while.
+    package struct DeadLetter: Equatable, Sendable {
+        package var delivery: Delivery
+        package var failure: DeliveryFailure
+        package var failedAt: Timestamp
+        package var attempts: Int
+    }
+
+    /// The last record that is part of it.
+    package internal(set) var identity = LogRecord.Identity.none
+    /// Epochs up to that record that did nothing, in a row.
+    package internal(set) var idleEpochs: UInt64 = 0
+    /// The number of the next delivery.
+    package internal(set) var nextDelivery: Int64 = 1
+    package internal(set) var waiting: [Int64: Waiting] = [:]
+    package internal(set) var paces: [DeviceID: PaceRow] = [:]
+    /// Contents are there or not; none is ``HeldRow/Content/asBefore``.
+    package internal(set) var held: [HeldKey: HeldRow] = [:]
+    package internal(set) var deadLetters: [Int64: DeadLetter] = [:]
+    private(set) var nextLetter: Int64 = 1
+    private var causeOrder: Deque<[UInt8]> = []
+    private var causes: Set<[UInt8]> = []
+    private let limits: Limits
+
+    package init(limits: Limits = Limits()) { self.limits = limits }
+
+    /// Whether an event was accepted, as far back as that is remembered.
+    package func isKnown(_ cause: [UInt8]) -> Bool { causes.contains(cause) }
+
+    // MARK: Records
+
+    /// Takes up the next record. Throws for one that does not follow, and then is as before.
+    package mutating func apply(_ record: LogRecord) throws(PartitionLogError) {
+        switch record.body {
+        case .beginning(let beginning):
+            guard beginning.previousEpoch == identity.epoch, beginning.previousIndex == identity.index,
+                record.identity.epoch > identity.epoch, record.identity.index == 0
+            else { throw .gap }
+            idleEpochs = beginning.idleEpochs
+        case .transactions(let transactions, let firstDelivery):
+            let isNext =
+                record.identity.epoch == identity.epoch && record.identity.author == identity.author
+                && record.identity.index == identity.index + 1
+            guard isNext, firstDelivery == nextDelivery else { throw .gap }
+            for transaction in transactions { apply(transaction) }
+            idleEpochs = 0
+        }
+        identity = record.identity
+    }
+
+    private mutating func apply(_ transaction: LogTransaction) {
+        for cause in transaction.causes where causes.insert(cause).inserted {
+            causeOrder.append(cause)
+            if causeOrder.count > limits.causes { causes.remove(causeOrder.removeFirst()) }
+        }
+        apply(transaction.pace)
+        for delivery in transaction.deliveries {
+            waiting[nextDelivery] = Waiting(delivery: delivery)
+            nextDelivery += 1
+        }
+        apply(transaction.changes)
+    }
+
+    private mutating func apply(_ pace: PaceChanges) {
+        for device in pace.forgotten {
+            paces[device] = nil
+            for slot in 0..<UInt8(HeldKey.slots) { held[HeldKey(device: device, slot: slot)] = nil }
+        }
+        forgetLetters(of: pace.forgotten)
+        for row in pace.rows { paces[row.device] = row }
+        for var row in pace.held {
+            if row.content == .asBefore { row.content = held[row.key]?.content ?? .none }
+            held[row.key] = row
+        }
+        for key in pace.released { held[key] = nil }
+    }
+
+    private mutating func apply(_ changes: OutboxChanges) {
+        for change in changes.reschedulings {
+            guard var entry = waiting[change.key.sequence] else { continue }
+            entry.due = change.due
+            entry.attempts = change.attempts
+            entry.failure = change.failure ?? entry.failure
+            waiting[change.key.sequence] = entry
+        }
+        for change in changes.hastenings {
+            guard let due = waiting[change.key.sequence]?.due, due > change.due else { continue }
+            waiting[change.key.sequence]?.due = change.due
+        }
+        for burial in changes.burials { bury(burial) }
+        forgetLetters(of: changes.forgotten)
+        for end in changes.ends { apply(end) }
+        for key in changes.removals { waiting[key.sequence] = nil }
+    }
+
+    private mutating func bury(_ burial: OutboxChanges.Burial) {
+        guard limits.deadLetters > 0, let entry = waiting[burial.key.sequence] else { return }
+        deadLetters[nextLetter] = DeadLetter(
+            delivery: entry.delivery,
+            failure: burial.failure,
+            failedAt: burial.failedAt,
+            attempts: burial.attempts
+        )
+        nextLetter += 1
+        guard deadLetters.count > limits.deadLetters else { return }
+        deadLetters.keys.min().map { deadLetters[$0] = nil }
+    }
+
+    private mutating func forgetLetters(of devices: [DeviceID]) {
+        guard !devices.isEmpty, !deadLetters.isEmpty else { return }
+        let forgotten = Set(devices)
+        deadLetters = deadLetters.filter { !forgotten.contains($0.value.delivery.device) }
+    }
+
+    /// What the end of a delivery means for its device's pace.
+    private mutating func apply(_ end: PushEnd) {
+        guard var row = paces[end.device], row.underWay == end.delivery else { return }
+        if end.counts {
+            row.pushedAt = end.moment
+            row.aside = 0
+        } else {
+            if end.standsAside {
+                guard row.aside < PaceRow.mostAside else { return }
+                row.aside += 1
+            }
+            let day = min(row.releasedAt, end.moment).milliseconds / 86_400_000
+            if row.pushes > 0, Int64(row.dayOfPushes) == day { row.pushes -= 1 }
+        }
+        row.underWay = nil
+        paces[end.device] = row
+    }
+}
+
+// MARK: Snapshots
+
+extension PartitionState {
+    private static let snapshotVersion: UInt8 = 1
+
+    /// The whole state, which starts with its format's version, 1.
+    package var snapshot: [UInt8] {
+        var writer = BlobWriter(capacity: 256 + 320 * waiting.count + 33 * causeOrder.count)
+        writer.write(byte: Self.snapshotVersion)
+        writer.write(identity)
+        writer.write(idleEpochs)
+        writer.write(signed: nextDelivery)
+        writer.write(signed: nextLetter)
+        writer.write(waiting.sorted { $0.key < $1.key }) { writer, entry in
+            writer.write(signed: entry.key)
+            writer.write(entry.value.delivery)
+            writer.write(signed: Int64(entry.value.attempts))
+            writer.write(entry.value.due) { $0.write($1) }
+            writer.write(entry.value.failure) { $0.write($1) }
+        }
+        writer.write(paces.values.sorted { $0.device < $1.device }) { $0.write($1) }
+        writer.write(held.values.sorted { $0.key.rawValue < $1.key.rawValue }) { $0.write($1) }
+        writer.write(Array(causeOrder)) { $0.write(fixed: $1) }
+        writer.write(deadLetters.sorted { $0.key < $1.key }) { writer, entry in
+            writer.write(signed: entry.key)
+            writer.write(entry.value.delivery)
+            writer.write(entry.value.failure)
+            writer.write(entry.value.failedAt)
+            writer.write(signed: Int64(entry.value.attempts))
+        }
+        return writer.bytes
+    }
+
+    /// Reads ``snapshot``. The bytes may be anything.
+    package init(snapshot: [UInt8], limits: Limits = Limits()) throws(BlobError) {
+        self = try BlobReader.reading(snapshot) { reader throws(BlobError) in
+            let version = try reader.byte()
+            guard version == Self.snapshotVersion else { throw .unknownVersion(version) }
+            var state = PartitionState(limits: limits)
+            state.identity = try reader.identity()
+            state.idleEpochs = try reader.integer()
+            state.nextDelivery = try reader.number()
+            state.nextLetter = try reader.number()
+            for (number, entry) in try reader.list({ reader throws(BlobError) in try reader.waiting() }) {
+                state.waiting[number] = entry
+            }
+            for row in try reader.list({ reader throws(BlobError) in try reader.paceRow() }) {
+                state.paces[row.device] = row
+            }
+            for row in try reader.list({ reader throws(BlobError) in try reader.heldRow() }) {
+                state.held[row.key] = row
+            }
+            for cause in try reader.list({ reader throws(BlobError) in try reader.fixed(32) })
+            where state.causes.insert(cause).inserted {
+                state.causeOrder.append(cause)
+            }
+            for (number, letter) in try reader.list({ reader throws(BlobError) in try reader.deadLetter() }) {
+                state.deadLetters[number] = letter
+            }
+            try reader.end()
+            return state
+        }
+    }
+}
+
+extension BlobReader {
+    fileprivate mutating func waiting() throws(BlobError) -> (Int64, PartitionState.Waiting) {
+        let number = try number()
+        let entry = PartitionState.Waiting(
+            delivery: try delivery(),
+            attempts: try attempts(),
+            due: try optional { reader throws(BlobError) in try reader.moment() },
+            failure: try optional { reader throws(BlobError) in try reader.failure() }
+        )
+        return (number, entry)
+    }
+
+    fileprivate mutating func deadLetter() throws(BlobError) -> (Int64, PartitionState.DeadLetter) {
+        let number = try number()
+        let letter = PartitionState.DeadLetter(
+            delivery: try delivery(),
+            failure: try failure(),
+            failedAt: try moment(),
+            attempts: try attempts()
+        )
+        return (number, letter)
+    }
+}

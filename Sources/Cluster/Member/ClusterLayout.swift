@@ -1,0 +1,215 @@
+import Cipher
+import Foundation
+import NATS
+import Units
+
+/// How the cluster's things are called in NATS. Two clusters may share servers under different prefixes.
+package struct ClusterLayout: Hashable, Sendable {
+    package static let standardPrefix = "carillon"
+
+    package let prefix: MemberName
+
+    package init(prefix: MemberName) { self.prefix = prefix }
+
+    var logStream: String { "\(prefix)_LOG" }
+    var snapshotStream: String { "\(prefix)_SNAP" }
+    var leaseBucket: String { "\(prefix)_LEASE" }
+    var headBucket: String { "\(prefix)_HEAD" }
+
+    func log(_ partition: Int) -> String { "\(prefix).log.\(partition)" }
+    func part(_ partition: Int, _ name: String, _ index: Int) -> String {
+        "\(prefix).snap.\(partition).\(name).\(index)"
+    }
+    func parts(_ partition: Int) -> String { "\(prefix).snap.\(partition).>" }
+    func handOver(_ partition: Int) -> String { "\(prefix).in.\(partition)" }
+
+    static let clusterKey = "cluster"
+
+    static func leaseKey(_ partition: Int) -> String { "p.\(partition)" }
+    static func memberKey(_ name: MemberName) -> String { "member.\(name)" }
+    static func headKey(_ partition: Int) -> String { "p.\(partition)" }
+
+    /// What a key of the bucket of leases is about.
+    enum LeaseKey: Equatable {
+        case partition(Int)
+        case member(MemberName)
+
+        init?(_ key: String) {
+            if key.hasPrefix("p."), let number = Int(key.dropFirst(2)), Partitioning.partitionRange.contains(number + 1)
+            {
+                self = .partition(number)
+            } else if key.hasPrefix("member."), let name = MemberName(String(key.dropFirst(7))) {
+                self = .member(name)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    /// What there is of the cluster; nil: nothing.
+    package func find(
+        in stream: JetStream
+    ) async throws(NATSError) -> (partitioning: Partitioning?, members: [MemberName])? {
+        let bucket = KeyValueBucket(leaseBucket, in: stream)
+        do throws(NATSError) {
+            let keys = try await bucket.keys()
+            guard let value = try await bucket.entry(Self.clusterKey)?.value else { return nil }
+            let members = keys.compactMap { key -> MemberName? in
+                if case .member(let name)? = LeaseKey(key) { name } else { nil }
+            }
+            return (ClusterRecord(bucketValue: value)?.partitioning, members.sorted())
+        } catch {
+            if case .refused(JetStream.Code.streamNotFound, _) = error { return nil }
+            throw error
+        }
+    }
+
+    /// Makes streams and buckets, where they are missing or different.
+    package func ensure(in stream: JetStream, replicas: Int) async throws(NATSError) {
+        var log = StreamConfiguration(name: logStream, subjects: ["\(prefix).log.*"])
+        log.replicas = replicas
+        // A repetition of an append is known for longer than any outage that a lease survives.
+        log.duplicateWindow = 600_000_000_000
+        try await stream.ensure(log)
+        var snapshots = StreamConfiguration(name: snapshotStream, subjects: ["\(prefix).snap.*.*.*"])
+        snapshots.replicas = replicas
+        snapshots.allowDirect = true
+        try await stream.ensure(snapshots)
+        try await KeyValueBucket(leaseBucket, in: stream).ensure(replicas: replicas)
+        try await KeyValueBucket(headBucket, in: stream).ensure(replicas: replicas)
+    }
+}
+
+/// What the members of a cluster must agree on. The first one writes it, and it never changes.
+package struct ClusterRecord: Hashable, Sendable, Codable {
+    package var version = 1
+    package var partitions: Int
+    /// Of ``Partitioning``, in hexadecimal digits.
+    package var hashKey: String
+
+    /// Nil: it is of a later version, or its numbers are impossible.
+    package var partitioning: Partitioning? {
+        guard version == 1, let key = Hex.decode(hashKey) else { return nil }
+        return Partitioning(partitions: partitions, key: key)
+    }
+
+    /// The record of the cluster; writes one for `partitions` if there is none.
+    static func find(
+        in bucket: KeyValueBucket,
+        partitions: Int,
+        random: inout some RandomNumberGenerator
+    ) async throws -> Partitioning {
+        let key = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        let own = ClusterRecord(partitions: partitions, hashKey: Hex.encode(key))
+        if try await bucket.entry(ClusterLayout.clusterKey) == nil {
+            do throws(NATSError) {
+                try await bucket.put(ClusterLayout.clusterKey, own.bucketValue, over: 0)
+            } catch {
+                // Another member may have been first.
+                guard case .refused(JetStream.Code.wrongLastSequence, _) = error else { throw error }
+            }
+        }
+        guard let value = try await bucket.entry(ClusterLayout.clusterKey)?.value,
+            let partitioning = ClusterRecord(bucketValue: value)?.partitioning
+        else { throw ClusterError.unreadableRecord }
+        guard partitioning.partitions == partitions else {
+            throw ClusterError.otherPartitions(partitioning.partitions, configured: partitions)
+        }
+        return partitioning
+    }
+}
+
+/// Why a member cannot join.
+package enum ClusterError: Error, Hashable, CustomStringConvertible {
+    case unreadableRecord
+    case otherPartitions(Int, configured: Int)
+
+    package var description: String {
+        switch self {
+        case .unreadableRecord:
+            "the cluster's record cannot be read: a newer Carillon wrote it, or something else uses the prefix"
+        case .otherPartitions(let found, let configured):
+            "the cluster has \(found) partitions, and the configuration says \(configured); the number never changes"
+        }
+    }
+}
+
+/// The logs, snapshots and heads of partitions in JetStream.
+struct JetStreamLogs: Sendable {
+    /// Records that are read before they are taken up.
+    private static let recordsAtOnce = 64
+
+    private let layout: ClusterLayout
+    private let stream: JetStream
+    private let heads: KeyValueBucket
+    /// Called with what the servers refuse and nobody expected, such as a full disk.
+    private let refused: @Sendable (NATSError) -> Void
+
+    init(_ layout: ClusterLayout, _ stream: JetStream, refused: @escaping @Sendable (NATSError) -> Void) {
+        self.layout = layout
+        self.stream = stream
+        self.refused = refused
+        heads = KeyValueBucket(layout.headBucket, in: stream)
+    }
+
+    func answer(_ question: LogQuestion, _ partition: Int) async -> LogAnswer {
+        do throws(NATSError) {
+            switch question {
+            case .head: return try await head(partition)
+            case .part(let name, let index):
+                let subject = layout.part(partition, name, index)
+                return .part(try await stream.last(of: subject, in: layout.snapshotStream)?.payload)
+            case .records(let after): return try await records(partition, after)
+            case .append(let bytes, let messageID, let expected):
+                let expectation = JetStream.Expectation(lastOfSubject: expected, messageID: messageID)
+                let subject = layout.log(partition)
+                return .stored(sequence: try await stream.append(subject, bytes, expecting: expectation).seq)
+            case .storePart(let name, let index, let bytes):
+                return .stored(sequence: try await stream.append(layout.part(partition, name, index), bytes).seq)
+            case .storeHead(let head, let over):
+                let key = ClusterLayout.headKey(partition)
+                return .stored(sequence: try await heads.put(key, head.bucketValue, over: over))
+            case .purge(let log, let snapshots):
+                // Before sequence 0 would mean everything.
+                if log > 1 { try await stream.purge(layout.logStream, subject: layout.log(partition), before: log) }
+                if snapshots > 1 {
+                    let subject = layout.parts(partition)
+                    try await stream.purge(layout.snapshotStream, subject: subject, before: snapshots)
+                }
+                return .done
+            }
+        } catch {
+            switch error {
+            case .refused(code: JetStream.Code.wrongLastSequence, _): return .conflict
+            case .refused(code: JetStream.Code.appendUnderWay, _): return .unavailable
+            case .refused, .tooLong, .invalidSubject, .invalidHeader:
+                refused(error)
+                return .unavailable
+            default: return .unavailable
+            }
+        }
+    }
+
+    private func head(_ partition: Int) async throws(NATSError) -> LogAnswer {
+        guard let entry = try await heads.entry(ClusterLayout.headKey(partition)) else {
+            return .head(nil, revision: 0)
+        }
+        guard let value = entry.value else { return .head(nil, revision: entry.revision) }
+        guard let head = SnapshotHead(bucketValue: value) else { return .unreadable }
+        return .head(head, revision: entry.revision)
+    }
+
+    private func records(_ partition: Int, _ after: UInt64) async throws(NATSError) -> LogAnswer {
+        var records: [LogAnswer.Record] = []
+        var from = after + 1
+        while records.count < Self.recordsAtOnce {
+            let subject = layout.log(partition)
+            guard let message = try await stream.next(of: subject, from: from, in: layout.logStream) else {
+                return .records(records, isLast: true)
+            }
+            records.append(LogAnswer.Record(sequence: message.sequence, bytes: message.payload))
+            from = message.sequence + 1
+        }
+        return .records(records, isLast: false)
+    }
+}

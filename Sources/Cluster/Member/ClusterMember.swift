@@ -1,0 +1,421 @@
+import DequeModule
+import Glibc
+import Logging
+import NATS
+import Synchronization
+import Units
+
+/// What runs on the partitions that a member owns. All functions are called one at a time, and must return soon.
+package protocol PartitionWork: Sendable {
+    /// The partition is this member's. Everything in `state` that waits goes on here.
+    func opened(_ partition: Int, _ state: PartitionState)
+    /// What events that another member hands over lead to; empty if they are known already. Nil: there is no capacity,
+    /// ask again later.
+    func transaction(for items: [[UInt8]], in partition: Int) -> LogTransaction?
+    /// These are kept; their deliveries may be sent as long as ``ClusterMember/maySend(for:)`` says so.
+    func committed(_ partition: Int, _ commits: [PartitionLog.Commit])
+    /// The partition moves: finish what is under way, and call ``ClusterMember/drained(_:)``.
+    func drain(_ partition: Int)
+    /// The partition is no longer this member's. Send nothing more for it.
+    func closed(_ partition: Int, _ error: PartitionLogError)
+}
+
+/// One member of a cluster over NATS: the shell around ``MemberState``.
+package final class ClusterMember: Sendable {
+    package struct Settings: Sendable {
+        package var name: MemberName
+        package var layout: ClusterLayout
+        package var partitions = 32
+        package var replicas = 3
+        /// A hash of the member's configuration.
+        package var configuration = ""
+        package var times = LeaseTable.Times()
+        package var log = PartitionLog.Settings()
+        package var handOver = HandOverQueue.Limits()
+
+        package init(name: MemberName, layout: ClusterLayout) {
+            self.name = name
+            self.layout = layout
+        }
+    }
+
+    private struct Shell {
+        var machine: MemberState
+        var receivers: [Int: HandOverReceiver<String>] = [:]
+        var subscriptions: [Int: NATSClient.Subscription] = [:]
+        var queues: [HandOverQueue]
+        var kept: [UInt64: @Sendable () -> Void] = [:]
+        var lastToken: UInt64 = 0
+        /// Actions in order; whoever finds nobody carrying carries them.
+        var actions: Deque<MemberState.Action> = []
+        var isCarrying = false
+        var watch: KeyValueWatch?
+        var task: Task<Void, Never>?
+        var whenLeft: [CheckedContinuation<Void, Never>] = []
+        var hasLeft = false
+    }
+
+    package let partitioning: Partitioning
+    private let client: NATSClient
+    private let settings: Settings
+    private let logs: JetStreamLogs
+    private let leases: KeyValueBucket
+    private let work: any PartitionWork
+    private let log: Logger
+    private let now: @Sendable () -> Deadline
+    private let shell: Mutex<Shell>
+
+    /// Makes streams and buckets where they are missing, and agrees with the other members. Nothing is taken over
+    /// before ``start()``. `now` must not stop while the machine sleeps.
+    package init(
+        _ settings: Settings,
+        client: NATSClient,
+        work: any PartitionWork,
+        random: inout some RandomNumberGenerator,
+        log: Logger,
+        now: @escaping @Sendable () -> Deadline = ClusterMember.bootTime
+    ) async throws {
+        self.settings = settings
+        self.client = client
+        self.work = work
+        self.log = log
+        self.now = now
+        // The lease goes on being renewed while one renewal is late.
+        let stream = JetStream(client, patience: .seconds(1))
+        try await settings.layout.ensure(in: JetStream(client), replicas: settings.replicas)
+        leases = KeyValueBucket(settings.layout.leaseBucket, in: stream)
+        logs = JetStreamLogs(settings.layout, stream) { error in
+            log.warning("NATS refuses to keep something", metadata: ["error": "\(error)"])
+        }
+        partitioning = try await ClusterRecord.find(in: leases, partitions: settings.partitions, random: &random)
+        let incarnation = UInt64.random(in: 1 ... .max, using: &random)
+        let record = MemberRecord(
+            name: settings.name,
+            incarnation: incarnation,
+            configuration: settings.configuration
+        )
+        shell = Mutex(
+            Shell(
+                machine: MemberState(
+                    record,
+                    partitions: settings.partitions,
+                    times: settings.times,
+                    settings: settings.log
+                ),
+                queues: (0..<settings.partitions).map { _ in
+                    HandOverQueue(sender: incarnation, limits: settings.handOver)
+                }
+            )
+        )
+    }
+
+    /// The time since the machine started, sleep included: a lease does not live longer because its holder slept.
+    @Sendable package static func bootTime() -> Deadline {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Deadline(milliseconds: Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+
+    /// Joins. `pause` waits until the next look at what is due, which should come several times a second.
+    package func start(
+        pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .milliseconds(100)) }
+    ) {
+        let watch = KeyValueWatch(leases) { [weak self] in self?.observed($0) }
+        let task = Task { [weak self] in
+            while !Task.isCancelled, let self {
+                await watch.tick()
+                self.tick()
+                await pause()
+            }
+        }
+        shell.withLock { ($0.watch, $0.task) = (watch, task) }
+    }
+
+    /// Hands all partitions over, and returns when others may take them. Without servers that is never; ``stop()`` ends
+    /// it.
+    package func leave() async {
+        await withCheckedContinuation { continuation in
+            let hasLeft = shell.withLock { shell in
+                if !shell.hasLeft { shell.whenLeft.append(continuation) }
+                return shell.hasLeft
+            }
+            if hasLeft { continuation.resume() }
+            change { $0.leave(now: $1) }
+        }
+        stop()
+    }
+
+    /// Stops without a word, as a crash does. Others take over when the leases have not changed for a while.
+    package func stop() {
+        let (watch, task, continuations) = shell.withLock { shell in
+            defer {
+                shell.subscriptions = [:]
+                shell.whenLeft = []
+                shell.hasLeft = true
+                (shell.watch, shell.task) = (nil, nil)
+            }
+            return (shell.watch, shell.task, shell.whenLeft)
+        }
+        watch?.end()
+        task?.cancel()
+        for continuation in continuations { continuation.resume() }
+    }
+
+    // MARK: What is known
+
+    /// Whether something may be sent for a partition at this moment. To be asked immediately before each send.
+    package func maySend(for partition: Int) -> Bool {
+        let now = now()
+        return shell.withLock { $0.machine.maySend(for: partition, at: now) }
+    }
+
+    package var openPartitions: [Int] { shell.withLock(\.machine.openPartitions) }
+    package var holders: [MemberName?] { shell.withLock(\.machine.holders) }
+
+    package var livingMembers: [MemberRecord] {
+        let now = now()
+        return shell.withLock { $0.machine.livingMembers(at: now) }
+    }
+
+    package func state(of partition: Int) -> PartitionState? { shell.withLock { $0.machine.state(of: partition) } }
+
+    // MARK: What an owner wants
+
+    /// Keeps a transaction. Returns its number, which ``PartitionWork/committed(_:_:)`` names when it is kept.
+    @discardableResult
+    package func commit(_ transaction: LogTransaction, to partition: Int) throws(PartitionLogError) -> UInt64 {
+        let now = now()
+        let number = try shell.withLock { shell throws(PartitionLogError) in
+            let (number, actions) = try shell.machine.commit(transaction, to: partition, now: now)
+            shell.actions += actions
+            return number
+        }
+        carry()
+        return number
+    }
+
+    /// What was under way when the partition was to be drained is finished.
+    package func drained(_ partition: Int) { change { $0.drained(partition, now: $1) } }
+
+    // MARK: Handing over
+
+    /// Whether whoever reads events for a partition should wait.
+    package func isFull(_ partition: Int) -> Bool { shell.withLock { $0.queues[partition].isFull } }
+
+    /// Hands an event to the owner of a partition, wherever it is. Calls `kept` once when everything that it leads to
+    /// is kept; the reader's mark may move past it then.
+    package func handOver(_ item: [UInt8], to partition: Int, kept: @escaping @Sendable () -> Void) {
+        let actions = shell.withLock { shell in
+            shell.lastToken += 1
+            shell.kept[shell.lastToken] = kept
+            return shell.queues[partition].add(item, token: shell.lastToken)
+        }
+        hand(actions, partition)
+    }
+
+    private func hand(_ actions: [HandOverQueue.Action], _ partition: Int) {
+        for action in actions {
+            switch action {
+            case .send(let batch):
+                let subject = settings.layout.handOver(partition)
+                client.request(subject, batch.bytes, within: .seconds(3)) { [weak self] result in
+                    let answer = (try? result.get()).flatMap { HandOverAnswer($0.payload) }
+                    let ended: HandOverQueue.Result =
+                        switch answer {
+                        case .kept: .kept
+                        case .later: .later
+                        case nil: .unanswered
+                        }
+                    self?.ended(batch.id.number, ended, partition)
+                }
+            case .kept(let tokens):
+                let callbacks = shell.withLock { shell in tokens.compactMap { shell.kept.removeValue(forKey: $0) } }
+                for callback in callbacks { callback() }
+            }
+        }
+    }
+
+    private func ended(_ number: UInt64, _ result: HandOverQueue.Result, _ partition: Int) {
+        let now = now()
+        hand(shell.withLock { $0.queues[partition].ended(number, result, now: now) }, partition)
+    }
+
+    /// A batch came for a partition that this member owns.
+    private func receive(_ message: NATSMessage, _ partition: Int) {
+        guard let replyTo = message.replyTo else { return }
+        guard let batch = try? HandOverBatch(message.payload) else {
+            return log.warning("A batch of events is not understood", metadata: ["partition": "\(partition)"])
+        }
+        let isNew = shell.withLock { $0.receivers[partition]?.receive(batch.id, reply: replyTo) ?? false }
+        guard isNew else { return }
+        guard let transaction = work.transaction(for: batch.items, in: partition) else {
+            return answer(.later, shell.withLock { $0.receivers[partition]?.refused(batch.id) ?? [] })
+        }
+        do throws(PartitionLogError) {
+            if !transaction.isEmpty { try commit(transaction, to: partition) }
+        } catch {
+            // Nobody answers for a partition that is closed; another owner will.
+            _ = shell.withLock { $0.receivers[partition]?.refused(batch.id) }
+            return
+        }
+        let replies = shell.withLock { shell in
+            // What is known already may be on its way to the log.
+            guard let last = shell.machine.lastCommitted(in: partition) else { return [String]() }
+            return shell.receivers[partition]?.worked(batch.id, awaiting: last) ?? []
+        }
+        answer(.kept, replies)
+    }
+
+    private func answer(_ answer: HandOverAnswer, _ replies: [String]) {
+        // Whoever does not hear it asks again.
+        for reply in replies { try? client.publish(reply, answer.bytes) }
+    }
+
+    // MARK: The machine
+
+    private func tick() {
+        change { $0.tick(now: $1) }
+        let now = now()
+        let due = shell.withLock { shell in
+            shell.queues.indices.map { ($0, shell.queues[$0].tick(now: now)) }
+        }
+        for (partition, actions) in due { hand(actions, partition) }
+    }
+
+    private func observed(_ change: KeyValueWatch.Change) {
+        switch change {
+        case .isCurrent:
+            self.change { machine, now in
+                machine.leasesBecameCurrent(now: now)
+                return []
+            }
+        case .entry(let entry):
+            switch ClusterLayout.LeaseKey(entry.key) {
+            case .member(let name):
+                self.change { machine, now in
+                    let record = entry.value.flatMap { MemberRecord(bucketValue: $0) }
+                    machine.observed(member: name, record, revision: entry.revision, now: now)
+                    return []
+                }
+            case .partition(let partition): observed(partition, entry)
+            case nil: break
+            }
+        }
+    }
+
+    private func observed(_ partition: Int, _ entry: KeyValueBucket.Entry) {
+        let record = entry.value.flatMap { LeaseRecord(bucketValue: $0) }
+        change { $0.observed(partition: partition, record, revision: entry.revision, now: $1) }
+    }
+
+    private func change(_ body: (inout MemberState, Deadline) -> [MemberState.Action]) {
+        let now = now()
+        shell.withLock { $0.actions += body(&$0.machine, now) }
+        carry()
+    }
+
+    /// Carries out what is to be done, in order; whoever comes while another one does only adds to it.
+    private func carry() {
+        while true {
+            let action = shell.withLock { shell -> MemberState.Action? in
+                guard !shell.isCarrying, let action = shell.actions.popFirst() else { return nil }
+                shell.isCarrying = true
+                return action
+            }
+            guard let action else { return }
+            carry(action)
+            shell.withLock { $0.isCarrying = false }
+        }
+    }
+
+    private func carry(_ action: MemberState.Action) {
+        switch action {
+        case .announce(let record):
+            Task { [leases] in
+                // The next one follows in a second.
+                _ = try? await leases.put(ClusterLayout.memberKey(record.name), record.bucketValue)
+            }
+        case .writeLease(let partition, let record, let over):
+            Task { await self.write(record, partition, over) }
+        case .readLease(let partition):
+            Task { await self.read(partition) }
+        case .ask(let partition, let question, let opening, let ticket):
+            Task { [logs] in
+                let answer = await logs.answer(question, partition)
+                self.change {
+                    $0.answered(partition: partition, opening: opening, ticket: ticket, answer, now: $1)
+                }
+            }
+        case .opened(let partition): opened(partition)
+        case .committed(let partition, let commits):
+            work.committed(partition, commits)
+            guard let last = commits.last else { return }
+            answer(.kept, shell.withLock { $0.receivers[partition]?.kept(through: last.number) ?? [] })
+        case .drain(let partition):
+            shell.withLock { $0.subscriptions[partition] = nil }
+            work.drain(partition)
+        case .closed(let partition, let error):
+            shell.withLock { shell in
+                shell.subscriptions[partition] = nil
+                shell.receivers[partition] = nil
+            }
+            switch error {
+            case .damaged, .newerFormat:
+                log.error("A partition cannot be opened", metadata: ["partition": "\(partition)", "why": "\(error)"])
+            default:
+                log.info("A partition is closed", metadata: ["partition": "\(partition)", "why": "\(error)"])
+            }
+            work.closed(partition, error)
+        case .left:
+            let continuations = shell.withLock { shell in
+                defer { shell.whenLeft = [] }
+                shell.hasLeft = true
+                return shell.whenLeft
+            }
+            for continuation in continuations { continuation.resume() }
+        }
+    }
+
+    private func opened(_ partition: Int) {
+        guard let state = state(of: partition) else { return }
+        log.info(
+            "A partition is open",
+            metadata: ["partition": "\(partition)", "epoch": "\(state.identity.epoch)"]
+        )
+        shell.withLock { $0.receivers[partition] = HandOverReceiver() }
+        work.opened(partition, state)
+        do throws(NATSError) {
+            let subscription = try client.subscribe(settings.layout.handOver(partition)) { [weak self] in
+                self?.receive($0, partition)
+            }
+            shell.withLock { shell in
+                guard shell.machine.isOpen(partition), !shell.hasLeft else { return }
+                shell.subscriptions[partition] = subscription
+            }
+        } catch {
+            log.error("A partition takes no events", metadata: ["partition": "\(partition)", "error": "\(error)"])
+        }
+    }
+
+    private func write(_ record: LeaseRecord, _ partition: Int, _ over: UInt64) async {
+        var result = LeaseTable.WriteResult.unknown
+        do throws(NATSError) {
+            let key = ClusterLayout.leaseKey(partition)
+            result = .stored(revision: try await leases.put(key, record.bucketValue, over: over))
+        } catch {
+            // Otherwise it may have been written.
+            if case .refused(JetStream.Code.wrongLastSequence, _) = error { result = .conflict }
+        }
+        change { [result] in $0.wroteLease(partition: partition, record, result, now: $1) }
+    }
+
+    private func read(_ partition: Int) async {
+        guard let entry = try? await leases.entry(ClusterLayout.leaseKey(partition)) else {
+            return change { machine, _ in
+                machine.leaseReadFailed(partition: partition)
+                return []
+            }
+        }
+        observed(partition, entry)
+    }
+}

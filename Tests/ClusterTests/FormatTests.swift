@@ -1,0 +1,136 @@
+import Cipher
+import Cluster
+import Delivery
+import Testing
+
+/// The binary forms of a log's records, of snapshots and of batches. What is written once must be readable for ever, so
+/// the bytes themselves are tested.
+struct FormatTests {
+    private let identity = LogRecord.Identity(epoch: 300, author: 0x0102_0304_0506_0708, index: 5)
+
+    private var beginning: LogRecord {
+        get throws {
+            let name = try #require(MemberName("a-1"))
+            return LogRecord(
+                LogRecord.Identity(epoch: 2, author: 0xFFFF_0000_0000_0001, index: 0),
+                .beginning(.init(previousEpoch: 1, previousIndex: 200, member: name, idleEpochs: 3))
+            )
+        }
+    }
+
+    @Test func aBeginningHasTheseBytes() throws {
+        let record = try beginning
+        #expect(Hex.encode(record.bytes) == "0102ffff0000000000010000" + "01c80103612d3103")
+        #expect(try LogRecord(record.bytes) == record)
+    }
+
+    @Test func transactionsHaveTheseBytes() throws {
+        let record = LogRecord(identity, .transactions([.sample(1)], firstDelivery: 41))
+        let cause = String(repeating: "01", count: 32)
+        // The notification is a blob of its own, which has its own tests.
+        let blob = Delivery.sample(1).notification.blob
+        let delivery =
+            "026431" + "01" + "03696f73" + "0764656661756c74" + "e807" + Hex.encode([UInt8(blob.count)] + blob)
+        let expected =
+            "01ac02010203040506070805" + "01" + "01" + "29" + "00000000" + "01" + delivery + "01" + cause
+            + "000000000000"
+        #expect(Hex.encode(record.bytes) == expected)
+        #expect(try LogRecord(record.bytes) == record)
+    }
+
+    @Test func everyFieldComesBack() throws {
+        let record = LogRecord(identity, .transactions([.full, LogTransaction(), .sample(3)], firstDelivery: 1))
+        #expect(try LogRecord(record.bytes) == record)
+        // A change of the form is a new version, and the old one stays readable. Another program made this hash.
+        #expect(Hex.encode(SHA256.hash(record.bytes)).prefix(16) == "ada2d15c7ab47c75")
+    }
+
+    @Test func aSnapshotComesBack() throws {
+        var state = PartitionState()
+        try state.apply(beginningOfAll())
+        let identity = LogRecord.Identity(epoch: 1, author: 9, index: 1)
+        try state.apply(LogRecord(identity, .transactions([.full], firstDelivery: 1)))
+        #expect(try PartitionState(snapshot: state.snapshot) == state)
+        #expect(!state.waiting.isEmpty && !state.deadLetters.isEmpty && !state.held.isEmpty && !state.paces.isEmpty)
+        #expect(Hex.encode(SHA256.hash(state.snapshot)).prefix(16) == "5b5c37e66ba059df")
+    }
+
+    private func beginningOfAll() throws -> LogRecord {
+        let name = try #require(MemberName("a"))
+        return LogRecord(
+            LogRecord.Identity(epoch: 1, author: 9, index: 0),
+            .beginning(.init(previousEpoch: 0, previousIndex: 0, member: name, idleEpochs: 0))
+        )
+    }
+
+    @Test func aBatchHasTheseBytes() throws {
+        let batch = HandOverBatch(HandOverBatch.ID(sender: 0x0102_0304_0506_0708, number: 130), [[1, 2], []])
+        #expect(Hex.encode(batch.bytes) == "0101020304050607088201" + "02" + "020102" + "00")
+        #expect(try HandOverBatch(batch.bytes) == batch)
+        #expect(HandOverAnswer.kept.bytes == [1, 0] && HandOverAnswer([1, 1]) == .later)
+        #expect(HandOverAnswer([1, 2]) == nil && HandOverAnswer([2, 0]) == nil && HandOverAnswer([]) == nil)
+    }
+
+    // MARK: Hostile bytes
+
+    @Test func nothingShorterIsWhole() throws {
+        let record = LogRecord(identity, .transactions([.full], firstDelivery: 1)).bytes
+        for length in 0..<record.count {
+            #expect(throws: BlobError.self) { try LogRecord(Array(record.prefix(length))) }
+        }
+        let beginning = try beginning.bytes
+        for length in 0..<beginning.count {
+            #expect(throws: BlobError.self) { try LogRecord(Array(beginning.prefix(length))) }
+        }
+        let batch = HandOverBatch(HandOverBatch.ID(sender: 1, number: 1), [[1]]).bytes
+        for length in 0..<batch.count {
+            #expect(throws: BlobError.self) { try HandOverBatch(Array(batch.prefix(length))) }
+        }
+        #expect(throws: BlobError.trailingBytes(1)) { try LogRecord(record + [0]) }
+        #expect(throws: BlobError.trailingBytes(1)) { try HandOverBatch(batch + [0]) }
+    }
+
+    @Test func otherVersionsAreNamed() throws {
+        let record = try beginning.bytes
+        #expect(throws: BlobError.unknownVersion(2)) { try LogRecord([2] + record.dropFirst()) }
+        #expect(throws: BlobError.unknownVersion(7)) { try PartitionState(snapshot: [7]) }
+        #expect(throws: BlobError.unknownVersion(0)) { try HandOverBatch([0]) }
+    }
+
+    /// A count is checked against the bytes that are there before anything is made of it.
+    @Test func countsAreNotBelieved() throws {
+        let head = Array(LogRecord(identity, .transactions([], firstDelivery: 1)).bytes.dropLast(2))
+        let endless: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]
+        #expect(throws: BlobError.truncated(offset: head.count)) { try LogRecord(head + endless) }
+        let batch = HandOverBatch(HandOverBatch.ID(sender: 1, number: 1), []).bytes.dropLast()
+        #expect(throws: BlobError.truncated(offset: batch.count)) { try HandOverBatch(batch + endless) }
+    }
+
+    /// Any change of a byte is read as something, or refused; nothing traps.
+    @Test func changedBytesDoNotTrap() throws {
+        var state = PartitionState()
+        try state.apply(beginningOfAll())
+        try state.apply(
+            LogRecord(LogRecord.Identity(epoch: 1, author: 9, index: 1), .transactions([.full], firstDelivery: 1))
+        )
+        let record = LogRecord(identity, .transactions([.full, .full], firstDelivery: 1)).bytes
+        let snapshot = state.snapshot
+        var random = SeededGenerator(seed: 1)
+        var refused = 0
+        for _ in 0..<4_000 {
+            var (bytes, other) = (record, snapshot)
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+                other[Int.random(in: 0..<other.count, using: &random)] = .random(in: 0...255, using: &random)
+            }
+            if let read = try? LogRecord(bytes) {
+                var copy = state
+                try? copy.apply(read)
+            } else {
+                refused += 1
+            }
+            if (try? PartitionState(snapshot: other)) == nil { refused += 1 }
+        }
+        #expect(refused > 1_000)
+    }
+}

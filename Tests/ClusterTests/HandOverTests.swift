@@ -1,0 +1,63 @@
+import Cluster
+import Testing
+import TimeTestSupport
+import Units
+
+/// Events on their way to the owner of their partition.
+struct HandOverTests {
+    private static func sent(_ actions: [HandOverQueue.Action]) -> [HandOverBatch] {
+        actions.compactMap { if case .send(let batch) = $0 { batch } else { nil } }
+    }
+
+    @Test func whatComesMeanwhileIsTheNextBatch() {
+        var queue = HandOverQueue(sender: 7)
+        let first = Self.sent(queue.add([1], token: 1))
+        #expect(first.map(\.items) == [[[1]]] && first[0].id == HandOverBatch.ID(sender: 7, number: 1))
+        #expect(queue.add([2], token: 2).isEmpty && queue.add([3], token: 3).isEmpty)
+        let actions = queue.ended(1, .kept, now: 0)
+        #expect(actions.first == .kept([1]) && Self.sent(actions).map(\.items) == [[[2], [3]]])
+        #expect(queue.ended(1, .kept, now: 0).isEmpty)
+        #expect(queue.ended(2, .kept, now: 0) == [.kept([2, 3])] && queue.isEmpty)
+    }
+
+    @Test func aBatchIsRepeatedUnderItsNumberUntilItIsKept() {
+        var queue = HandOverQueue(sender: 7)
+        let batch = Self.sent(queue.add([1], token: 1))[0]
+        #expect(queue.ended(1, .unanswered, now: 0).isEmpty)
+        #expect(queue.tick(now: 49).isEmpty && queue.tick(now: 50) == [.send(batch)])
+        #expect(queue.ended(1, .later, now: 50).isEmpty)
+        #expect(queue.nextDeadline == 150)
+        #expect(queue.tick(now: 150) == [.send(batch)])
+        #expect(queue.ended(1, .kept, now: 160) == [.kept([1])])
+    }
+
+    @Test func sourcesWaitAtTheLimit() {
+        var limits = HandOverQueue.Limits()
+        (limits.waitingBytes, limits.batchBytes) = (10, 4)
+        var queue = HandOverQueue(sender: 7, limits: limits)
+        for token in 1...5 { _ = queue.add([0, 0], token: UInt64(token)) }
+        #expect(queue.isFull)
+        let actions = queue.ended(1, .kept, now: 0)
+        #expect(!queue.isFull && Self.sent(actions).map(\.items.count) == [2])
+    }
+
+    @Test func anAnswerWaitsForTheAppend() {
+        var receiver = HandOverReceiver<String>()
+        let (one, two) = (HandOverBatch.ID(sender: 1, number: 1), HandOverBatch.ID(sender: 1, number: 2))
+        #expect(receiver.receive(one, reply: "a") && !receiver.receive(one, reply: "b"))
+        #expect(receiver.worked(one, awaiting: 5).isEmpty)
+        #expect(receiver.kept(through: 4).isEmpty)
+        #expect(receiver.kept(through: 5) == ["a", "b"])
+        // What leads to nothing new is answered at once, if everything before is kept.
+        #expect(receiver.receive(two, reply: "c") && receiver.worked(two, awaiting: 5) == ["c"])
+        #expect(receiver.receive(two, reply: "d") && receiver.refused(two) == ["d"])
+    }
+
+    @Test func aMarkStaysBeforeTheOldestThatIsNotKept() {
+        var mark = ReadingMark()
+        for place in 1...3 { mark.began(UInt64(place), value: Int64(place) * 10) }
+        #expect(!mark.ended(2) && mark.value == nil)
+        #expect(mark.ended(1) && mark.value == 20)
+        #expect(mark.ended(3) && mark.value == 30)
+    }
+}

@@ -1,0 +1,166 @@
+import Cluster
+import Testing
+import TimeTestSupport
+import Units
+
+/// Leases, with time as numbers: each member renews each second, trusts its lease for two, and waits for three.
+struct LeaseTableTests {
+    private let a = MemberRecord(name: .known("a"), incarnation: 1)
+    private let b = MemberRecord(name: .known("b"), incarnation: 2)
+    private var table: LeaseTable
+    private var revision: UInt64 = 100
+
+    init() {
+        table = LeaseTable(a, partitions: 1)
+        table.becameCurrent(now: 0)
+    }
+
+    private static func writes(_ actions: [LeaseTable.Action]) -> [(record: LeaseRecord, over: UInt64)] {
+        actions.compactMap { if case .write(_, let record, let over) = $0 { (record, over) } else { nil } }
+    }
+
+    /// What the table does now, with each write successful at once.
+    private mutating func tick(_ now: Deadline) -> [LeaseTable.Action] {
+        var actions = table.tick(now: now)
+        for (record, _) in Self.writes(actions) {
+            revision += 1
+            actions += table.wrote(partition: 0, record, .stored(revision: revision), now: now)
+        }
+        return actions
+    }
+
+    private mutating func take() {
+        _ = tick(0)
+        #expect(tick(2_000).contains(.acquired(partition: 0)))
+    }
+
+    @Test mutating func aFreePartitionIsTakenAfterALookAround() {
+        #expect(Self.writes(tick(0)).isEmpty)
+        #expect(Self.writes(tick(1_900)).isEmpty)
+        let actions = tick(2_000)
+        #expect(Self.writes(actions).map(\.over) == [0])
+        #expect(actions.contains(.acquired(partition: 0)))
+        #expect(table.maySend(for: 0, at: 3_999) && !table.maySend(for: 0, at: 4_000))
+    }
+
+    @Test mutating func aRenewalCountsFromWhenItWasSent() {
+        take()
+        let renewal = Self.writes(table.tick(now: 3_000))[0]
+        #expect(renewal.over == revision)
+        _ = table.wrote(partition: 0, renewal.record, .stored(revision: revision + 1), now: 3_900)
+        #expect(table.maySend(for: 0, at: 4_999) && !table.maySend(for: 0, at: 5_000))
+    }
+
+    @Test mutating func withoutAnAnswerThePartitionIsGivenUp() {
+        take()
+        let renewal = Self.writes(table.tick(now: 3_000))[0]
+        #expect(table.wrote(partition: 0, renewal.record, .unknown, now: 3_900) == [.read(partition: 0)])
+        #expect(!table.tick(now: 3_999).contains(.lost(partition: 0)))
+        #expect(table.tick(now: 4_000).contains(.lost(partition: 0)))
+        #expect(!table.holds(0))
+    }
+
+    @Test mutating func aRenewalWithoutAnAnswerMayHaveSucceeded() {
+        take()
+        let renewal = Self.writes(table.tick(now: 3_000))[0]
+        _ = table.wrote(partition: 0, renewal.record, .unknown, now: 3_900)
+        #expect(table.observed(partition: 0, renewal.record, revision: revision + 1, now: 3_950).isEmpty)
+        #expect(table.maySend(for: 0, at: 4_900))
+        #expect(Self.writes(table.tick(now: 4_000)).map(\.over) == [revision + 1])
+    }
+
+    @Test mutating func anothersLeaseIsTakenOnlyOnceItStoodStill() {
+        let lease = LeaseRecord(holder: b.name, incarnation: 2, isFree: false, beat: 1)
+        // The member lives at first, and then no longer.
+        for second in 0..<4 {
+            let now = Deadline(milliseconds: Int64(second) * 1_000)
+            table.observed(member: b.name, b, revision: UInt64(second) + 1, now: now)
+            _ = table.observed(partition: 0, lease, revision: UInt64(second) + 50, now: now)
+            #expect(Self.writes(table.tick(now: now)).isEmpty)
+        }
+        #expect(Self.writes(table.tick(now: 5_999)).isEmpty)
+        #expect(Self.writes(table.tick(now: 6_000)).map(\.over) == [53])
+    }
+
+    @Test mutating func aFreeLeaseIsTakenAtOnce() {
+        var lease = LeaseRecord(holder: b.name, incarnation: 2, isFree: false, beat: 1)
+        _ = table.observed(partition: 0, lease, revision: 50, now: 2_500)
+        #expect(Self.writes(table.tick(now: 2_500)).isEmpty)
+        lease.isFree = true
+        _ = table.observed(partition: 0, lease, revision: 51, now: 2_600)
+        #expect(Self.writes(table.tick(now: 2_600)).map(\.over) == [51])
+    }
+
+    @Test mutating func whoeverLosesTheRaceDoesNothing() {
+        _ = table.tick(now: 0)
+        let attempt = Self.writes(table.tick(now: 2_000))[0].record
+        #expect(table.wrote(partition: 0, attempt, .conflict, now: 2_010) == [.read(partition: 0)])
+        let winner = LeaseRecord(holder: b.name, incarnation: 2, isFree: false, beat: 1)
+        #expect(table.observed(partition: 0, winner, revision: 60, now: 2_020).isEmpty)
+        #expect(!table.holds(0) && Self.writes(table.tick(now: 3_100)).isEmpty)
+    }
+
+    @Test mutating func whatAnotherTookIsLost() {
+        take()
+        let other = LeaseRecord(holder: b.name, incarnation: 2, isFree: false, beat: 1)
+        #expect(table.observed(partition: 0, other, revision: 999, now: 2_500) == [.lost(partition: 0)])
+        #expect(!table.maySend(for: 0, at: 2_500))
+    }
+
+    /// One process may be restarted under the name of another that still runs: the name alone is no lease.
+    @Test mutating func aNamesakeIsAnotherMember() {
+        let former = LeaseRecord(holder: a.name, incarnation: 7, isFree: false, beat: 3)
+        _ = table.observed(partition: 0, former, revision: 50, now: 2_000)
+        #expect(Self.writes(table.tick(now: 2_000)).isEmpty)
+        #expect(Self.writes(table.tick(now: 5_000)).map(\.over) == [50])
+        #expect(!table.hasDouble)
+        var namesake = a
+        namesake.incarnation = 7
+        table.observed(member: a.name, namesake, revision: 70, now: 2_000)
+        #expect(table.hasDouble)
+    }
+
+    @Test mutating func leavingHandsEverythingOver() {
+        take()
+        let actions = table.leave(now: 3_000)
+        #expect(actions.contains(.drain(partition: 0)))
+        #expect(actions.contains { if case .announce(let record) = $0 { record.isLeaving } else { false } })
+        // It is renewed until it is drained.
+        revision += 1
+        for (record, _) in Self.writes(actions) {
+            _ = table.wrote(partition: 0, record, .stored(revision: revision), now: 3_000)
+        }
+        #expect(table.maySend(for: 0, at: 3_500))
+        let release = Self.writes(table.release(0, now: 3_600))
+        #expect(release.map(\.record.isFree) == [true] && !table.maySend(for: 0, at: 3_600))
+        let end = table.wrote(partition: 0, release[0].record, .stored(revision: revision + 1), now: 3_700)
+        #expect(end == [.lost(partition: 0), .left])
+        #expect(Self.writes(tick(9_000)).isEmpty)
+    }
+
+    /// The share of a member that joins moves one partition after the other, and only when nobody comes or goes.
+    @Test func aPartitionMovesToWhoeverRanksFirst() {
+        var table = LeaseTable(a, partitions: 32)
+        table.becameCurrent(now: 0)
+        var (revision, draining): (UInt64, [[Int]]) = (100, [])
+        for second in 0..<12 {
+            let now = Deadline(milliseconds: Int64(second) * 1_000)
+            if second >= 4 { table.observed(member: b.name, b, revision: UInt64(second), now: now) }
+            var drains: [Int] = []
+            for action in table.tick(now: now) {
+                switch action {
+                case .write(let partition, let record, _):
+                    revision += 1
+                    _ = table.wrote(partition: partition, record, .stored(revision: revision), now: now)
+                case .drain(let partition): drains.append(partition)
+                default: break
+                }
+            }
+            draining.append(drains)
+        }
+        #expect(table.heldPartitions.count == 32)
+        // The first one has not finished, so no second one begins.
+        #expect(draining.flatMap(\.self).count == 1 && draining.firstIndex { !$0.isEmpty } == 6)
+        #expect(Placement.owner(of: draining[6][0], among: [a.name, b.name]) == b.name)
+    }
+}

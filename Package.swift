@@ -425,7 +425,7 @@ let router: [[Target]] = [
                 "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits", "RelayServer", "RelayPool",
                 "RemoteSigning", "AccountWatch", "Registry", "EventTrace", "Pipeline", "Rules", "WebIngress",
                 "BrowserPages", "Console", "Delivery", "CarillonPluginPython", "PluginHost", "PluginIsolation",
-                "HTTPLanes", "Telemetry", "YAMLReading", "Logs", logging,
+                "HTTPLanes", "Telemetry", "YAMLReading", "Logs", logging, "Cluster", "NATS",
             ],
             path: "Sources/Configuration"
         ),
@@ -436,7 +436,8 @@ let router: [[Target]] = [
                 "RelayServer", "RelayPool", "Registry", "EventTrace", "Pipeline", "Rules", "Sealing",
                 "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost",
                 "PluginIsolation", "HTTPLanes", "Streams", "Telemetry", "YAMLReading", "Schnorr", "Storage",
-                "CPrivileges", "CBuild", logging, nio, nioPosix, nioHTTP1, "ASCII", "Logs", "RemoteSigning",
+                "CPrivileges", "CBuild", logging, nio, nioPosix, nioHTTP1, nioSSL, "ASCII", "Logs", "RemoteSigning",
+                "Cluster", "NATS",
             ]
         ),
     ],
@@ -449,7 +450,10 @@ let router: [[Target]] = [
             "PluginHost", "PluginIsolation", "PluginServices", "HTTPLanes", "Streams", "Telemetry", "YAMLReading",
             "Schnorr", "Storage", "Logs", "BrowserPages", lifecycle, logging, nio, nioPosix,
         ],
-        tests: ["CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb]
+        tests: [
+            "CarillonPluginPython", "Cluster", "CommandTestSupport", "NATS", "PlatformTestSupport", "WebPushEncryption",
+            grdb,
+        ]
     ),
     [
         // What `carillon setup` asks and writes. The rules files are copies, which contrib/update-templates makes.

@@ -29,8 +29,7 @@ struct Carillon: AsyncParsableCommand {
         subcommands: [
             SetupCommand.self, Serve.self, Status.self, Reload.self, Check.self, Explain.self, Devices.self,
             Users.self, Relays.self, Queue.self, Stats.self, Tokens.self, Keys.self, Backup.self, Store.self,
-            Plugin.self,
-            Push.self, Rules.self, LogsCommand.self,
+            Plugin.self, Push.self, Rules.self, LogsCommand.self, ClusterCommand.self,
         ]
     )
 

@@ -133,7 +133,9 @@ struct Serve: AsyncParsableCommand {
 
     /// The file's, or that of the environment where there is no file.
     private func configuration() throws -> Configuration {
-        guard config.isAbsent else { return try config.read(withoutCredentials: false) }
+        guard config.isAbsent else {
+            return try Terminal.printingMistakes { try config.read(withoutCredentials: false).refusingCluster() }
+        }
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let found = try Terminal.printingMistakes { () throws in
             let configuration = try Configuration.sealedIngressAlone(
@@ -153,7 +155,7 @@ struct Serve: AsyncParsableCommand {
         _ configuration: Configuration
     ) -> (@Sendable () throws(Diagnostics) -> Configuration)? {
         guard let file = configuration.file else { return nil }
-        return { () throws(Diagnostics) in try Configuration(file: file) }
+        return { () throws(Diagnostics) in try Configuration(file: file).refusingCluster() }
     }
 
     /// Whoever presses ^C again does not want to wait for what is under way; it goes out at the next start.

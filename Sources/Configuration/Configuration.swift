@@ -48,6 +48,8 @@ package struct Configuration: Sendable {
     package var subscribePage: SubscribePage?
     /// What operators and their tools ask the running router; nil: no port.
     package var api: API?
+    /// Nil: one router alone.
+    package var cluster: Cluster?
     /// How long stopping may take in all, from a second to an hour. What is not through by then is kept for the next
     /// start.
     package var shutdownTime: Duration = .seconds(10)

@@ -31,7 +31,7 @@ struct ConfigurationReader {
                 "identity", "store", "relay", "relays", "hints", "registration", "context", "trace", "tracing", "rules",
                 "plugins", "dead_letters",
                 "http", "defaults", "bounds", "filters", "apps", "sealed_ingress", "api", "shutdown_seconds",
-                "access", "log", "subscribe",
+                "access", "log", "subscribe", "cluster",
             ])
             .flatMap(configuration)
         try file.throwMistakes()
@@ -76,6 +76,7 @@ struct ConfigurationReader {
         configuration.sealedIngress = top["sealed_ingress"].map { sealedIngress($0, apps: configuration.apps) }
         configuration.subscribePage = top["subscribe"].flatMap { subscribePage($0, apps: configuration.apps) }
         configuration.api = top["api"].map(api)
+        configuration.cluster = top["cluster"].flatMap(cluster)
         configuration.shutdownTime =
             top["shutdown_seconds"]?.integer(in: 1...3_600).map { .seconds($0) } ?? configuration.shutdownTime
         return keyFile == nil || store == nil ? nil : configuration

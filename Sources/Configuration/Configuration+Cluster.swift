@@ -1,0 +1,183 @@
+import Cluster
+import NATS
+import YAMLReading
+
+extension Configuration {
+    /// The cluster that the router is to be a member of.
+    package struct Cluster: Sendable {
+        /// Who the router is to the servers. Files are read when they are used.
+        package enum Credentials: Sendable, Hashable {
+            case none
+            /// As `nsc` writes them.
+            case file(String)
+            case key(seedFile: String)
+            case token(file: String)
+            case password(user: String, file: String)
+
+            /// The file that holds the secret.
+            package var file: String? {
+                switch self {
+                case .none: nil
+                case .file(let file), .key(let file), .token(let file), .password(_, let file): file
+                }
+            }
+        }
+
+        package struct TLS: Sendable, Hashable {
+            /// Roots in place of the system's, as PEM.
+            package var caFile: String?
+            /// A certificate of the router's own, as PEM, and its key.
+            package var certificateFile: String?
+            package var keyFile: String?
+            /// TLS begins before the server greets.
+            package var isFirst = false
+        }
+
+        package static let replicaChoices = [1, 3, 5]
+
+        package var servers: [NATSServer] = []
+        /// How this member is called.
+        package var name: MemberName
+        package var prefix: MemberName
+        package var partitions = 32
+        package var replicas = 3
+        package var credentials = Credentials.none
+        package var tls: TLS?
+        /// Where the servers' monitoring is, in HTTP.
+        package var monitoring: [String] = []
+        /// Whether the operator takes the loss of what was acknowledged when all servers lose power.
+        package var acceptsLossOnPowerCut = false
+        /// Where the block stands.
+        package var place: (line: Int, column: Int)
+
+        package var layout: ClusterLayout { ClusterLayout(prefix: prefix) }
+    }
+}
+
+extension Configuration {
+    /// The same, for a router that serves. Throws where it has a cluster's block: serving alone what several are to
+    /// serve would send everything twice.
+    package func refusingCluster() throws(Diagnostics) -> Configuration {
+        guard let cluster else { return self }
+        throw Diagnostics([
+            Diagnostic(
+                file: file ?? "the configuration",
+                line: cluster.place.line,
+                column: cluster.place.column,
+                message: Self.clusterRefusal
+            )
+        ])
+    }
+
+    /// Why a router does not start with the block.
+    package static let clusterRefusal =
+        "cluster: this version cannot join a cluster, it only checks the servers (carillon cluster check). Remove the "
+        + "block, and let one router serve alone"
+}
+
+/// Reads the block on the cluster.
+extension ConfigurationReader {
+    private typealias Cluster = Configuration.Cluster
+
+    func cluster(_ value: YAMLValue) -> Configuration.Cluster? {
+        guard
+            let mapping = value.mapping(keys: [
+                "nats", "name", "prefix", "partitions", "replicas", "credentials", "tls", "monitoring",
+                "accept_loss_on_power_cut",
+            ])
+        else { return nil }
+        let nats = mapping.require("nats", "the servers, as in [nats://10.0.0.1:4222, nats://10.0.0.2:4222]")
+        let nameValue = mapping.require("name", "what this member is called, which no other member is")
+        let name = nameValue.flatMap(memberName)
+        var prefix = MemberName(ClusterLayout.standardPrefix)
+        if let value = mapping["prefix"] { prefix = memberName(value) }
+        guard let nats, let name, let prefix else { return nil }
+        var cluster = Cluster(name: name, prefix: prefix, place: value.place)
+        cluster.servers = servers(nats)
+        cluster.partitions = mapping["partitions"]?.integer(in: Partitioning.partitionRange) ?? cluster.partitions
+        if let replicas = mapping["replicas"], let number = replicas.integer(in: 1...5) {
+            if !Cluster.replicaChoices.contains(number) { replicas.mistake("expected 1, 3 or 5: a majority decides") }
+            cluster.replicas = number
+        }
+        cluster.credentials = mapping["credentials"].flatMap(credentials) ?? .none
+        cluster.tls = mapping["tls"].flatMap(tls)
+        for value in mapping["monitoring"]?.oneOrMore() ?? [] {
+            guard let text = value.string() else { continue }
+            if ["http://", "https://"].contains(where: { text.hasPrefix($0) && text.count > $0.count }) {
+                cluster.monitoring.append(text.hasSuffix("/") ? String(text.dropLast()) : text)
+            } else {
+                value.mistake("expected the URL of a server's monitoring, as in http://10.0.0.1:8222")
+            }
+        }
+        cluster.acceptsLossOnPowerCut = mapping["accept_loss_on_power_cut"]?.bool() ?? false
+        return cluster
+    }
+
+    private func memberName(_ value: YAMLValue) -> MemberName? {
+        guard let text = value.string() else { return nil }
+        guard let name = MemberName(text) else {
+            value.mistake("expected \(MemberName.form)")
+            return nil
+        }
+        return name
+    }
+
+    private func servers(_ value: YAMLValue) -> [NATSServer] {
+        let values = value.oneOrMore()
+        if values.isEmpty { value.mistake("expected a server, or a list of them") }
+        return values.reduce(into: []) { servers, value in
+            guard let text = value.string() else { return }
+            guard let server = NATSServer(text) else {
+                // Not what was written: it may hold a password.
+                return value.mistake(
+                    "expected a server, as in nats://10.0.0.1:4222 or tls://nats.example.com, without credentials; "
+                        + "these belong under cluster.credentials"
+                )
+            }
+            if servers.contains(server) { return value.mistake("\(server) is named twice") }
+            servers.append(server)
+        }
+    }
+
+    private func credentials(_ value: YAMLValue) -> Configuration.Cluster.Credentials? {
+        guard
+            let mapping = value.mapping(keys: ["creds_file", "nkey_file", "token_file", "user", "password_file"])
+        else { return nil }
+        let file = mapping["creds_file"]?.string().map { Cluster.Credentials.file(path($0)) }
+        let key = mapping["nkey_file"]?.string().map { Cluster.Credentials.key(seedFile: path($0)) }
+        let token = mapping["token_file"]?.string().map { Cluster.Credentials.token(file: path($0)) }
+        var password: Cluster.Credentials?
+        switch (mapping["user"], mapping["password_file"]) {
+        case (nil, nil): break
+        case (let user?, let file?):
+            if let user = user.string(), let file = file.string() {
+                password = .password(user: user, file: path(file))
+            }
+        case (let user?, nil): user.mistake("a user needs a password_file")
+        case (nil, let file?): file.mistake("a password needs a user")
+        }
+        let found = [file, key, token, password].compactMap(\.self)
+        if found.count > 1 {
+            value.mistake("expected one of creds_file, nkey_file, token_file, and user with password_file")
+        }
+        if found.isEmpty, mapping["user"] == nil, mapping["password_file"] == nil {
+            value.mistake("expected creds_file, nkey_file, token_file, or user and password_file")
+        }
+        return found.first
+    }
+
+    private func tls(_ value: YAMLValue) -> Configuration.Cluster.TLS? {
+        guard let mapping = value.mapping(keys: ["ca_file", "certificate_file", "key_file", "first"]) else {
+            return nil
+        }
+        var tls = Configuration.Cluster.TLS()
+        tls.caFile = mapping["ca_file"]?.string().map(path)
+        tls.certificateFile = mapping["certificate_file"]?.string().map(path)
+        tls.keyFile = mapping["key_file"]?.string().map(path)
+        tls.isFirst = mapping["first"]?.bool() ?? false
+        if (tls.certificateFile == nil) != (tls.keyFile == nil) {
+            value.mistake("certificate_file and key_file belong together")
+        }
+        return tls
+    }
+}

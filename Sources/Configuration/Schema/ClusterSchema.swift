@@ -1,0 +1,73 @@
+import Cluster
+import Rules
+
+/// The schema of the block on the cluster.
+enum ClusterSchema {
+    static var schema: JSONTree {
+        SchemaParts.mapping(
+            "Several routers as one, over NATS JetStream. Not there yet: carillon cluster check looks at the servers, and serve refuses the block.",
+            required: ["nats", "name"],
+            [
+                (
+                    "nats",
+                    SchemaParts.oneOrMore("The servers, nats://HOST:4222, or tls://HOST:4222 to insist on TLS.")
+                ),
+                ("name", SchemaParts.text("What this member is called, which no other member is: \(MemberName.form).")),
+                (
+                    "prefix",
+                    SchemaParts.text(
+                        "What the names of streams, buckets and subjects begin with. \(ClusterLayout.standardPrefix) when left out."
+                    )
+                ),
+                (
+                    "partitions",
+                    SchemaParts.integer(
+                        "Into how many parts accounts are divided. Never changes. 32 when left out.",
+                        Partitioning.partitionRange
+                    )
+                ),
+                (
+                    "replicas",
+                    SchemaParts.integer("How many servers keep each message: 1, 3 or 5. 3 when left out.", 1...5)
+                ),
+                (
+                    "credentials",
+                    SchemaParts.mapping(
+                        "Who the router is to the servers: one of these.",
+                        [
+                            ("creds_file", SchemaParts.text("A credentials file, as nsc writes it.")),
+                            ("nkey_file", SchemaParts.text("A file with the seed of an nkey.")),
+                            ("token_file", SchemaParts.text("A file with a token.")),
+                            ("user", SchemaParts.text("A user, with password_file.")),
+                            ("password_file", SchemaParts.text("A file with the user's password.")),
+                        ]
+                    )
+                ),
+                (
+                    "tls",
+                    SchemaParts.mapping(
+                        "How connections to the servers are secured.",
+                        [
+                            ("ca_file", SchemaParts.text("Roots in place of the system's, as PEM.")),
+                            ("certificate_file", SchemaParts.text("The router's own certificate, as PEM.")),
+                            ("key_file", SchemaParts.text("The key of that certificate, as PEM.")),
+                            ("first", SchemaParts.flag("TLS begins before the server greets (handshake_first).")),
+                        ]
+                    )
+                ),
+                (
+                    "monitoring",
+                    SchemaParts.oneOrMore(
+                        "The servers' monitoring, http://HOST:8222: shows whether they flush before they acknowledge."
+                    )
+                ),
+                (
+                    "accept_loss_on_power_cut",
+                    SchemaParts.flag(
+                        "Take servers without sync_interval: always, which may lose what they acknowledged when all lose power."
+                    )
+                ),
+            ]
+        )
+    }
+}

@@ -1,0 +1,228 @@
+import Cluster
+import Foundation
+import HTTPLanes
+import Logging
+import NATS
+import NIOCore
+import NIOPosix
+import RouterConfiguration
+import Units
+
+/// What `carillon cluster check` found.
+package struct ClusterReport: OperatorAnswer {
+    package struct Server: Codable, Sendable {
+        /// As the configuration has it.
+        package var address: String
+        package var name: String?
+        package var version: String?
+        /// Whether it flushes to disk before it acknowledges; nil: not known.
+        package var flushesFirst: Bool?
+        /// Why it cannot be used; nil: it can.
+        package var problem: String?
+    }
+
+    package var servers: [Server] = []
+    /// What is as it should be, or good to know.
+    package var findings: [String] = []
+    /// What stands against the cluster.
+    package var problems: [String] = []
+
+    package var isUsable: Bool { problems.isEmpty }
+
+    package var text: String {
+        let servers = servers.map { server in
+            let name = server.name.map { " \($0)" } ?? ""
+            let version = server.version.map { ", version \($0)" } ?? ""
+            let flush =
+                switch server.flushesFirst {
+                case true?: ", flushes before it acknowledges"
+                case false?: ", acknowledges before it flushes"
+                case nil: ""
+                }
+            return "server\(name) at \(server.address): " + (server.problem ?? "reached\(version)\(flush)")
+        }
+        return
+            (servers + findings + problems.map { "problem: \($0)" }
+            + [isUsable ? "the servers can carry a cluster" : "the servers cannot carry a cluster"])
+            .joined(separator: "\n")
+    }
+}
+
+/// Looks at the servers of a cluster without changing anything there.
+package struct ClusterCheck {
+    private static let oldestVersion = (major: 2, minor: 12)
+
+    private let cluster: Configuration.Cluster
+
+    package init(_ cluster: Configuration.Cluster) { self.cluster = cluster }
+
+    /// Throws an ``OperationFailure`` where files with credentials or certificates are of no use, and what stands
+    /// against opening sockets.
+    package func run() async throws -> ClusterReport {
+        let settings = try cluster.settings()
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let result: Result<ClusterReport, any Error>
+        do {
+            result = .success(try await run(settings, group))
+        } catch {
+            result = .failure(error)
+        }
+        try await group.shutdownGracefully()
+        return try result.get()
+    }
+
+    private func run(_ settings: NATSSettings, _ group: MultiThreadedEventLoopGroup) async throws -> ClusterReport {
+        var report = ClusterReport()
+        var client: NATSClient?
+        for server in settings.servers {
+            var found = ClusterReport.Server(address: "\(server)")
+            do {
+                let probe = try await ServerProbe(server, settings, on: group.next())
+                (found.name, found.version) = (probe.info.name, probe.info.version)
+                if !probe.info.isAtLeast(Self.oldestVersion.major, Self.oldestVersion.minor) {
+                    let needed = "\(Self.oldestVersion.major).\(Self.oldestVersion.minor)"
+                    found.problem = "version \(probe.info.version) is too old; \(needed) or newer is needed"
+                }
+                if client == nil, found.problem == nil { client = probe.client } else { probe.client.close() }
+            } catch let failure as OperationFailure {
+                found.problem = failure.description
+            }
+            report.servers.append(found)
+        }
+        await addFlushing(&report, group)
+        judge(&report)
+        if let client {
+            await lookAround(client, &report)
+            client.close()
+        }
+        return report
+    }
+
+    private func judge(_ report: inout ClusterReport) {
+        let usable = report.servers.filter { $0.problem == nil }
+        if usable.isEmpty { report.problems.append("no server can be used") }
+        for server in report.servers where server.version != nil && server.problem != nil {
+            report.problems.append("the server at \(server.address) must be updated")
+        }
+        if usable.count < report.servers.count, !usable.isEmpty {
+            report.findings.append("\(usable.count) of \(report.servers.count) servers can be used")
+        }
+        if report.servers.count < cluster.replicas {
+            report.findings.append(
+                "cluster.nats names \(report.servers.count) servers for \(cluster.replicas) replicas; others may be known "
+                    + "to these"
+            )
+        }
+        if cluster.replicas == 1 {
+            report.findings.append("replicas: 1: what the one server has is gone when its disk is")
+        }
+        guard !usable.isEmpty else { return }
+        let (late, unknown) = (usable.filter { $0.flushesFirst == false }, usable.filter { $0.flushesFirst == nil })
+        guard !late.isEmpty || !unknown.isEmpty else {
+            return report.findings.append("what the servers acknowledge survives a power cut")
+        }
+        let names = (late + unknown).map { $0.name ?? $0.address }.joined(separator: ", ")
+        let what =
+            late.isEmpty
+            ? "whether \(names) flush before they acknowledge is not known: cluster.monitoring does not show it"
+            : "\(names): sync_interval is not 'always', so a power cut at all servers loses what was acknowledged since the last flush"
+        if cluster.acceptsLossOnPowerCut {
+            report.findings.append("\(what); cluster.accept_loss_on_power_cut takes that")
+        } else {
+            report.problems.append(
+                "\(what). Set jetstream { sync_interval: always } on each server and name their monitoring, or say "
+                    + "cluster.accept_loss_on_power_cut: true"
+            )
+        }
+    }
+
+    // MARK: What the servers flush
+
+    /// What a server's monitoring says at /varz.
+    private struct Varz: Decodable {
+        struct JetStream: Decodable {
+            struct Config: Decodable {
+                let syncAlways: Bool?
+
+                enum CodingKeys: String, CodingKey { case syncAlways = "sync_always" }
+            }
+
+            let config: Config?
+        }
+
+        let name: String?
+        let jetstream: JetStream?
+
+        enum CodingKeys: String, CodingKey {
+            case name = "server_name"
+            case jetstream
+        }
+    }
+
+    private func addFlushing(_ report: inout ClusterReport, _ group: MultiThreadedEventLoopGroup) async {
+        guard !cluster.monitoring.isEmpty else { return }
+        let log = Logger(label: "carillon.cluster-check") { _ in SwiftLogNoOpLogHandler() }
+        var configuration = HTTPLanes.Configuration()
+        configuration.caFile = cluster.tls?.caFile
+        guard let lanes = try? HTTPLanes(configuration: configuration, group: group, logger: log) else {
+            return report.findings.append("the roots in cluster.tls.ca_file are of no use for cluster.monitoring")
+        }
+        for url in cluster.monitoring {
+            let request = HTTPRequest(
+                method: "GET",
+                url: url + "/varz",
+                timeout: .seconds(5),
+                maxResponseBytes: .mebibytes(1)
+            )
+            let result = await withCheckedContinuation { continuation in
+                lanes.send(request) { continuation.resume(returning: $0) }
+            }
+            guard case .success(let response) = result, response.status == 200,
+                let varz = try? JSONDecoder().decode(Varz.self, from: Data(response.body)), let name = varz.name
+            else {
+                report.findings.append("the monitoring at \(url) does not answer as nats-server does")
+                continue
+            }
+            for index in report.servers.indices where report.servers[index].name == name {
+                report.servers[index].flushesFirst = varz.jetstream?.config?.syncAlways ?? false
+            }
+        }
+        await lanes.shutdown()
+    }
+
+    // MARK: What is there already
+
+    private func lookAround(_ client: NATSClient, _ report: inout ClusterReport) async {
+        let stream = JetStream(client)
+        do throws(NATSError) {
+            try await stream.probe()
+        } catch {
+            switch error {
+            case .noResponders: report.problems.append("JetStream is not on, or not for this account")
+            case .refused(_, let words): report.problems.append("JetStream refuses this account: \(words)")
+            default: report.problems.append("JetStream: \(error); are enough servers up for a leader?")
+            }
+            return
+        }
+        do throws(NATSError) {
+            guard let found = try await cluster.layout.find(in: stream) else {
+                return report.findings.append("there is no cluster '\(cluster.prefix)' yet; its first member makes it")
+            }
+            if let partitioning = found.partitioning {
+                report.findings.append(
+                    "the cluster '\(cluster.prefix)' has \(partitioning.partitions) partitions; members that wrote "
+                        + "themselves in: \(found.members.map(\.rawValue).joined(separator: ", "))"
+                )
+                if partitioning.partitions != cluster.partitions {
+                    report.problems.append(
+                        "\(ClusterError.otherPartitions(partitioning.partitions, configured: cluster.partitions))"
+                    )
+                }
+            } else {
+                report.problems.append("\(ClusterError.unreadableRecord)")
+            }
+        } catch {
+            report.problems.append("the cluster's bucket cannot be read: \(error)")
+        }
+    }
+}

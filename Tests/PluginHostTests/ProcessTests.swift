@@ -2,6 +2,7 @@ import CostTestSupport
 import Foundation
 import Glibc
 import HTTPLanes
+import Logging
 import Notifications
 import PluginHost
 import PluginIsolation
@@ -79,6 +80,25 @@ struct ProcessTests {
         let second = try make(host, doing: "inline")
         #expect(await outcome(second).kind == .delivered)
         #expect(host.processReports.first?.deaths == 0)
+    }
+
+    /// The new process has made it by then, and does not work yet.
+    @Test func whatIsDestroyedDuringARestartDoesNotLiveOn() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("slow.c", to: "plugin.so")
+        let log = LogBook()
+        let host = workshop.load(isolation: .forTests, log: log)
+        @Sendable func count(_ line: String) -> Int { log.lines.count { $0.metadata["line"]?.description == line } }
+        let quick = try make(host, doing: "quick")
+        let slow = try make(host, doing: "slow")
+        let process = try #require(host.processReports.first?.process)
+        kill(process, SIGKILL)
+        #expect(await eventually { count("making the slow one") == 2 })
+        #expect(host.processReports.first?.process == nil)
+        #expect(await host.retire(quick, within: .seconds(10)))
+        #expect(await eventually { count("destroyed the quick one") == 1 })
+        #expect(count("made the quick one") == 2 && count("destroyed the slow one") == 0)
+        #expect(await host.retire(slow, within: .seconds(10)))
     }
 
     @Test func pluginsMayShareAProcess() async throws {

@@ -112,11 +112,12 @@ final class Load: @unchecked Sendable {
             }
             answer()
             let pause = min(next, shared.withLock { $0.answers.first?.due } ?? next) - Self.now()
-            if pause > 0 { usleep(UInt32(pause)) }
+            // A request may come meanwhile: its answer is due later than this.
+            if pause > 0 { usleep(UInt32(min(pause, Self.answerTime / 2))) }
         }
         while shared.withLock({ !$0.started.isEmpty }) {
             answer()
-            usleep(500)
+            usleep(100)
         }
     }
 

@@ -14,8 +14,14 @@ enum Main {
         if arguments.count == 5, arguments[3] == "decide", let seconds = Double(arguments[4]) {
             return try Decisions(program: arguments[1], plugin: arguments[2]).run(seconds: seconds)
         }
+        if arguments.count > 3, arguments[2] == "memory" {
+            return try Memory(program: arguments[1], libraries: Array(arguments[3...])).run()
+        }
         guard arguments.count == 6, let rate = Double(arguments[4]), let seconds = Double(arguments[5]) else {
-            print("isolation-bench PROGRAM PLUGIN router|process RATE SECONDS, or PROGRAM PLUGIN decide SECONDS")
+            print(
+                "isolation-bench PROGRAM PLUGIN router|process RATE SECONDS, PROGRAM PLUGIN decide SECONDS, or "
+                    + "PROGRAM memory LIBRARY…"
+            )
             exit(64)
         }
         let load = Load()

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,29 @@ def test_a_process_that_is_killed_is_started_again_and_pushes_go_on(console, sto
     metrics = console.ask("/metrics")[1]
     assert 'carillon_plugin_process_deaths_total{plugin="libCarillonAPNs.so"} 1\n' in metrics
     assert console.json("/readyz")[0] == 200
+
+
+def test_a_process_inherits_nothing(console, stopped_router, monkeypatch):
+    monkeypatch.setenv("CARILLON_TEST_SECRET", "hidden")
+    console.start()
+    [process] = processes(console)
+    own, routers = (Path(f"/proc/{number}") for number in (process["process"], stopped_router.process.pid))
+    try:
+        environment = (own / "environ").read_bytes()
+    except PermissionError:
+        pytest.skip("only root may look into a process that is not dumpable")
+    names = {each.partition(b"=")[0] for each in environment.split(b"\0") if each}
+    assert b"SWIFT_BACKTRACE" in names and names <= {b"SWIFT_BACKTRACE", b"LANG", b"TZ", b"LD_LIBRARY_PATH"}
+    assert b"CARILLON_TEST_SECRET" in (routers / "environ").read_bytes()
+
+    def opened(process) -> dict[str, str]:
+        return {each.name: os.readlink(each) for each in (process / "fd").iterdir()}
+
+    links = opened(own)
+    assert [links[number] for number in "01"] == ["/dev/null"] * 2
+    assert not {link for link in links.values() if link.startswith("/")} - {"/dev/null"}
+    sockets = {link for link in links.values() if link.startswith("socket:")}
+    assert {links["3"], links["4"]} == sockets and not sockets & set(opened(routers).values())
 
 
 def test_one_that_dies_again_and_again_is_not_ready(console, stopped_router):

@@ -168,14 +168,16 @@ extension ConfigurationReader {
     private static let placeholders = ["{nevent}", "{note}", "{npub}", "{id}"]
 
     func subscribePage(_ value: YAMLValue, apps: [String: Configuration.App]) -> SubscribePage? {
-        guard let mapping = value.mapping(keys: ["app", "ntfy", "client"]) else { return nil }
+        guard let mapping = value.mapping(keys: ["app", "topic_server", "client"]) else { return nil }
         var page = SubscribePage(app: mapping["app"]?.string() ?? Configuration.App.defaultName)
         if apps[page.app]?.platforms.isEmpty ?? true {
             (mapping["app"] ?? value).mistake(
                 "expected the name of an app with a platform's block; '\(page.app)' has none"
             )
         }
-        page.ntfy = mapping["ntfy"].flatMap { webAddress($0, "an ntfy server, as in https://ntfy.sh") } ?? page.ntfy
+        page.topicServer =
+            mapping["topic_server"].flatMap { webAddress($0, "an ntfy server, as in https://ntfy.sh") }
+            ?? page.topicServer
         page.client = mapping["client"].flatMap { client in
             let expected =
                 "a client's address with {nevent}, {note}, {npub} or {id}, as in https://app.example.com/{nevent}"

@@ -84,7 +84,7 @@ struct SubscribePageTests {
         let body = try #require(answer.body)
         let settings = try JSONDecoder().decode([String: String].self, from: Data(body))
         #expect(
-            settings == ["app": "web", "ntfy": "https://ntfy.sh", "client": "https://app.example.com/{nevent}"]
+            settings == ["app": "web", "topic_server": "https://ntfy.sh", "client": "https://app.example.com/{nevent}"]
         )
         #expect(answer["content-type"] == "application/json")
     }

@@ -19,14 +19,15 @@ import YAMLReading
 
     @Test func whatIsLeftOutHasItsDefault() throws {
         #expect(try read("subscribe: {}").subscribePage == SubscribePage(app: "default"))
-        #expect(SubscribePage(app: "default").ntfy == "https://ntfy.sh")
+        #expect(SubscribePage(app: "default").topicServer == "https://ntfy.sh")
     }
 
     @Test func everythingCanBeSaid() throws {
         let page = try read(
-            "subscribe: { app: phones, ntfy: \"http://ntfy.example\", client: \"https://app.example/{nevent}\" }"
+            "subscribe: { app: phones, topic_server: \"http://ntfy.example\", "
+                + "client: \"https://app.example/{nevent}\" }"
         ).subscribePage
-        #expect(page?.app == "phones" && page?.ntfy == "http://ntfy.example")
+        #expect(page?.app == "phones" && page?.topicServer == "http://ntfy.example")
         #expect(page?.client == "https://app.example/{nevent}")
     }
 
@@ -39,8 +40,8 @@ import YAMLReading
     @Test(arguments: [
         ("{ app: none }", "subscribe.app: expected the name of an app with a platform's block; 'none' has none"),
         ("{ app: empty }", "subscribe.app: expected the name of an app with a platform's block; 'empty' has none"),
-        ("{ ntfy: ntfy.sh }", "subscribe.ntfy: expected an ntfy server, as in https://ntfy.sh"),
-        ("{ ntfy: \"https:///x\" }", "subscribe.ntfy: expected an ntfy server, as in https://ntfy.sh"),
+        ("{ topic_server: ntfy.sh }", "subscribe.topic_server: expected an ntfy server, as in https://ntfy.sh"),
+        ("{ topic_server: \"https:///x\" }", "subscribe.topic_server: expected an ntfy server, as in https://ntfy.sh"),
         (
             "{ client: \"https://app.example/\" }",
             "subscribe.client: expected a client's address with {nevent}, {note}, {npub} or {id}"

@@ -127,9 +127,9 @@ extension ConfigurationSchema {
             [
                 ("app", SchemaParts.text("The app that people register for; default when left out.")),
                 (
-                    "ntfy",
+                    "topic_server",
                     SchemaParts.text(
-                        "The ntfy server that the page proposes; https://ntfy.sh when left out.",
+                        "The ntfy server that the page proposes for topics; https://ntfy.sh when left out.",
                         pattern: "^https?://[^/]"
                     )
                 ),

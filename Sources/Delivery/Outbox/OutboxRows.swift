@@ -127,7 +127,7 @@ enum OutboxRows {
         private var bytes: [UInt8] = []
         private var notification: Notification?
 
-        mutating func notification(of blob: UnsafeRawBufferPointer) throws(NotificationBlobError) -> Notification {
+        mutating func notification(of blob: UnsafeRawBufferPointer) throws(BlobError) -> Notification {
             if let notification, bytes.elementsEqual(blob) { return notification }
             let read = try Notification(blob: blob)
             (bytes, notification) = (Array(blob), read)

@@ -9,8 +9,8 @@ package struct SubscribePage: Sendable, Equatable {
 
     /// The app of our configuration that people register for.
     package var app: String
-    /// The ntfy server that the page proposes.
-    package var ntfy = "https://ntfy.sh"
+    /// The server that the page proposes for topics of ntfy.
+    package var topicServer = "https://ntfy.sh"
     /// Where a tap leads, such as `https://app.example.com/{nevent}`; nil: what a notification says.
     package var client: String?
 
@@ -26,7 +26,7 @@ package struct SubscribePage: Sendable, Equatable {
             let bytes = Array(UnsafeBufferPointer(start: file.bytes, count: file.count))
             files.append(StaticSite.File(name: name, bytes: bytes, policy: Self.policy(for: name, socketURL)))
         }
-        let settings = try Self.json(["app": app, "ntfy": ntfy, "client": client ?? ""])
+        let settings = try Self.json(["app": app, "topic_server": topicServer, "client": client ?? ""])
         files.append(StaticSite.File(name: "settings.json", bytes: settings, policy: Self.nothing))
         return StaticSite(folder: Self.folder, files: files)
     }

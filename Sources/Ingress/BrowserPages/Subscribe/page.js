@@ -13,7 +13,7 @@ const find = id => document.getElementById(id)
 
 let state = {}
 let router = null
-let options = { app: "default", ntfy: "", client: "" }
+let options = { app: "default", topic_server: "", client: "" }
 let person = null
 let hasSigner = null
 /** The way whose code is shown. */
@@ -202,7 +202,7 @@ function writeWay() {
   find("client").value = client
   if (!find("template").value) find("template").value = state.template ?? options.client
   show("own-client", isOpenedHere && client === "own")
-  if (!find("ntfy-server").value) find("ntfy-server").value = known?.push_endpoint?.replace(/\/[^/]*$/, "") ?? options.ntfy
+  if (!find("ntfy-server").value) find("ntfy-server").value = known?.push_endpoint?.replace(/\/[^/]*$/, "") ?? options.topic_server
   if (!isEdited) {
     find("quiet").checked = Boolean(wishes?.quiet)
     find("quiet-start").value = wishes?.quiet?.start ?? "22:00"

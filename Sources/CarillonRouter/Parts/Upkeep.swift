@@ -3,6 +3,7 @@ import EventTrace
 import Logging
 import Nostr
 import Operations
+import Registry
 import RouterConfiguration
 import Rules
 import Synchronization

@@ -91,26 +91,39 @@ extension ConfigurationReader {
         let name = nameValue.flatMap(memberName)
         var prefix = MemberName(ClusterLayout.standardPrefix)
         if let value = mapping["prefix"] { prefix = memberName(value) }
-        guard let nats, let name, let prefix else { return nil }
+        // Everything is read before the block is given up, so that all mistakes are named at once.
+        let servers = nats.map(servers) ?? []
+        let credentials = mapping["credentials"].flatMap(credentials) ?? .none
+        let tls = mapping["tls"].flatMap(tls)
+        let partitions = mapping["partitions"]?.integer(in: Partitioning.partitionRange)
+        let replicas = mapping["replicas"].flatMap(replicas)
+        let monitoring = (mapping["monitoring"]?.oneOrMore() ?? []).compactMap(monitoring)
+        let acceptsLoss = mapping["accept_loss_on_power_cut"]?.bool()
+        guard let name, let prefix else { return nil }
         var cluster = Cluster(name: name, prefix: prefix, place: value.place)
-        cluster.servers = servers(nats)
-        cluster.partitions = mapping["partitions"]?.integer(in: Partitioning.partitionRange) ?? cluster.partitions
-        if let replicas = mapping["replicas"], let number = replicas.integer(in: 1...5) {
-            if !Cluster.replicaChoices.contains(number) { replicas.mistake("expected 1, 3 or 5: a majority decides") }
-            cluster.replicas = number
-        }
-        cluster.credentials = mapping["credentials"].flatMap(credentials) ?? .none
-        cluster.tls = mapping["tls"].flatMap(tls)
-        for value in mapping["monitoring"]?.oneOrMore() ?? [] {
-            guard let text = value.string() else { continue }
-            if ["http://", "https://"].contains(where: { text.hasPrefix($0) && text.count > $0.count }) {
-                cluster.monitoring.append(text.hasSuffix("/") ? String(text.dropLast()) : text)
-            } else {
-                value.mistake("expected the URL of a server's monitoring, as in http://10.0.0.1:8222")
-            }
-        }
-        cluster.acceptsLossOnPowerCut = mapping["accept_loss_on_power_cut"]?.bool() ?? false
+        cluster.servers = servers
+        cluster.partitions = partitions ?? cluster.partitions
+        cluster.replicas = replicas ?? cluster.replicas
+        cluster.credentials = credentials
+        cluster.tls = tls
+        cluster.monitoring = monitoring
+        cluster.acceptsLossOnPowerCut = acceptsLoss ?? false
         return cluster
+    }
+
+    private func replicas(_ value: YAMLValue) -> Int? {
+        guard let number = value.integer(in: 1...5) else { return nil }
+        if !Cluster.replicaChoices.contains(number) { value.mistake("expected 1, 3 or 5: a majority decides") }
+        return number
+    }
+
+    private func monitoring(_ value: YAMLValue) -> String? {
+        guard let text = value.string() else { return nil }
+        guard ["http://", "https://"].contains(where: { text.hasPrefix($0) && text.count > $0.count }) else {
+            value.mistake("expected the URL of a server's monitoring, as in http://10.0.0.1:8222")
+            return nil
+        }
+        return text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
     private func memberName(_ value: YAMLValue) -> MemberName? {

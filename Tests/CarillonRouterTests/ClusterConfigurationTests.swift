@@ -58,7 +58,7 @@ import YAMLReading
     }
 
     @Test(arguments: [
-        ("nats: a", "missing 'name'"), ("name: a", "missing 'nats'"), ("nats: [], name: a", "expected a server"),
+        ("nats: a", "'name' is missing"), ("name: a", "'nats' is missing"), ("nats: [], name: a", "expected a server"),
         ("nats: a, name: a b", "1 to 64 letters"), ("nats: a, name: a, prefix: a.b", "1 to 64 letters"),
         ("nats: \"nats://u:secret@a\", name: a", "without credentials"), ("nats: [a, a], name: a", "named twice"),
         ("nats: a, name: a, partitions: 0", "1 to 256"), ("nats: a, name: a, replicas: 2", "1, 3 or 5"),

@@ -57,7 +57,14 @@ package struct ConfigurationCheck {
         }
         let lost = LostOutbox.warning(configuration).map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
         let cluster = configuration.cluster.map {
-            [Diagnostic(file: path, line: $0.place.line, column: $0.place.column, message: Configuration.clusterRefusal)]
+            [
+                Diagnostic(
+                    file: path,
+                    line: $0.place.line,
+                    column: $0.place.column,
+                    message: Configuration.clusterRefusal
+                )
+            ]
         }
         let found = exposed + lost + (cluster ?? [])
         guard !configuration.filters.isEmpty else { return found }

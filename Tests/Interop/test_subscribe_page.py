@@ -50,7 +50,7 @@ def browse(router, path: str) -> dict[str, bytes]:
         if kind == "text/html":
             links = re.findall(r'(?:src|href)="([^"#]+)"', text)
         elif kind == "text/javascript":
-            links = re.findall(r'^import .*"([^"]+)"', text, flags=re.M)
+            links = re.findall(r'^import .*?"([^"\n]+)"', text, flags=re.M)
             links += re.findall(r'createScriptURL\("([^"]+)"\)', text)
         waiting += [urllib.parse.urljoin(path, link) for link in links]
     return found

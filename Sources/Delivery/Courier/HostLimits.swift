@@ -6,7 +6,8 @@ import Units
 ///
 /// A host that asked for a pause, or could not be reached, gets one attempt at a time until it answers properly. While
 /// it cannot be reached there is a growing pause between these attempts: a host that refuses at once gets no more of
-/// them than one that lets us wait.
+/// them than one that lets us wait. Devices that were sent away meanwhile take turns, so that one whose pushes always
+/// fail does not use up every attempt.
 ///
 /// ``newDevices`` stands for devices whose token no push service has accepted yet, at push services that users do not
 /// choose. One is tried at a time, and one more with each that is accepted until none waits: made-up tokens harm the
@@ -37,6 +38,14 @@ struct HostLimits: Sendable {
         var troubledAt = Timestamp.distantPast
         var breaks: Pause.Length
         var doubts: Pause.Length
+        /// Devices that were sent away while the host was probed: the next attempt is the first one's.
+        private var line: Deque<Int> = []
+        /// How long the first in line may take to come.
+        private var turnEnds = Timestamp.distantPast
+
+        init(pause: Pause, breaks: Pause.Length, doubts: Pause.Length) {
+            (self.pause, self.breaks, self.doubts) = (pause, breaks, doubts)
+        }
 
         var isIdle: Bool { inFlight == 0 && called == 0 && waiting.isEmpty }
 
@@ -50,6 +59,17 @@ struct HostLimits: Sendable {
             isProbed = false
             stragglers = 0
             doubts.reset()
+            line.removeAll()
+        }
+
+        /// Notes that the pause has another end.
+        mutating func setTurn() { turnEnds = pause.end + HostLimits.turnLength }
+
+        mutating func follow(clockSetBackBy step: Duration) {
+            pause.follow(clockSetBackBy: step)
+            promisedUntil -= step
+            troubledAt -= step
+            turnEnds -= step
         }
 
         mutating func admit(
@@ -59,8 +79,13 @@ struct HostLimits: Sendable {
             longestWait: Duration,
             now: Timestamp
         ) -> Admission {
-            if let end = pause.end(at: now) { return .paused(end) }
+            if let end = pause.end(at: now) {
+                lineUp(device)
+                return .paused(end)
+            }
             if inFlight < limit {
+                if isProbed, let end = otherTurn(than: device, now: now) { return .paused(end) }
+                if line.first == device { line.removeFirst() }
                 inFlight += 1
                 return .send
             }
@@ -73,12 +98,34 @@ struct HostLimits: Sendable {
             promisedUntil = max(promisedUntil, now + .seconds(1)) + .milliseconds(max(1, 1000 / limit))
             return .later(min(promisedUntil, now + longestWait))
         }
+
+        private mutating func lineUp(_ device: Int) {
+            guard line.count < HostLimits.longestLine, !line.contains(device) else { return }
+            line.append(device)
+        }
+
+        /// Until when it is the turn of another device; nil: it is `device`'s. Who does not come in time loses the turn.
+        private mutating func otherTurn(than device: Int, now: Timestamp) -> Timestamp? {
+            while let first = line.first, first != device {
+                guard now >= turnEnds else {
+                    lineUp(device)
+                    return turnEnds
+                }
+                line.removeFirst()
+                turnEnds = now + HostLimits.turnLength
+            }
+            return nil
+        }
     }
 
     /// Shared by all new devices in place of a host. No host has such a name.
     static let newDevices = "(new devices)"
     /// How soon a new device that finds no place looks again.
     private static let newDevicesPause: Duration = .seconds(1)
+    /// How long a paused host waits for the device whose turn it is.
+    private static let turnLength: Duration = .seconds(1)
+    /// Devices in line for a host; more than that come as it happens.
+    private static let longestLine = 64
 
     private var hosts: [String: Host] = [:]
     private var sweepAt = 256
@@ -177,6 +224,7 @@ struct HostLimits: Sendable {
         case (nil, _): host.pause.begin(lasting: retryAfter, now: now)
         case (_?, _): host.pause.prolong(lasting: retryAfter, now: now)
         }
+        host.setTurn()
         host.probe()
         host.troubledAt = now
         hosts[name] = host
@@ -188,6 +236,7 @@ struct HostLimits: Sendable {
         guard var host = hosts[name] else { return }
         if host.isProbed, host.stragglers == 0, host.pause.end(at: now) == nil {
             host.pause.begin(lasting: host.doubts.next(), now: now)
+            host.setTurn()
         }
         host.probe()
         host.troubledAt = now
@@ -208,15 +257,14 @@ struct HostLimits: Sendable {
 
     /// Lets every host be tried again now; one that was in trouble gets one attempt at a time still.
     mutating func unpause(now: Timestamp) {
-        for name in hosts.keys { hosts[name]?.pause.begin(lasting: .zero, now: now) }
+        for name in hosts.keys {
+            hosts[name]?.pause.begin(lasting: .zero, now: now)
+            hosts[name]?.setTurn()
+        }
     }
 
     mutating func follow(clockSetBackBy step: Duration) {
-        for name in hosts.keys {
-            hosts[name]?.pause.follow(clockSetBackBy: step)
-            hosts[name]?.promisedUntil -= step
-            hosts[name]?.troubledAt -= step
-        }
+        for name in hosts.keys { hosts[name]?.follow(clockSetBackBy: step) }
     }
 
     private var newHost: Host { Host(pause: Pause(longest: longestWait), breaks: breaks, doubts: doubts) }

@@ -190,4 +190,31 @@ struct CourierHostTests {
         }
         #expect(driver.reports.count == 100)
     }
+
+    /// The first device's push always fails in a way that looks like a host in trouble.
+    @Test(arguments: [2, 3, 40])
+    func aDeviceWhosePushesAlwaysFailDoesNotKeepOthersFromItsHost(devices: Int) {
+        var driver = QueuesDriver()
+        driver.resolve = { _ in .found(host: "host") }
+        let failed = Outcome(.retry, reason: "failed")
+        driver.accept(.sample(1, device: 1))
+        for _ in 1...3 {
+            while driver.numbersUnderWay.isEmpty, let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
+            driver.end(1, failed)
+        }
+        driver.accept((2...devices).map { .sample($0, device: Int64($0)) })
+        var attempts = 0
+        var reached: Set<Int> = []
+        while reached.count < devices - 1, attempts < 2 * devices {
+            guard let number = driver.numbersUnderWay.first else {
+                guard let wakeAt = driver.wakeAt else { break }
+                driver.advance(to: max(wakeAt, driver.now + .milliseconds(1)))
+                continue
+            }
+            attempts += 1
+            if number > 1 { reached.insert(number) }
+            driver.end(number, failed)
+        }
+        #expect(reached == Set(2...devices))
+    }
 }

@@ -118,7 +118,7 @@ BENCHES: dict[str, Callable[[bool], list[Row]]] = {
 def table(rows: list[Row]) -> str:
     lines = ["| what | measured | ratio | aim | |", "|---|---|---|---|---|"]
     for row in rows:
-        words = "reached" if row.reached >= 1 else f"missed by {max(row.reached, 1 / row.reached):.2f}"
+        words = "reached" if row.reached >= 1 else f"missed, {max(row.reached, 1 / row.reached):.1f} times off"
         lines.append(f"| {row.what} | {row.figure} | {row.ratio:.2f} | {row.aim_words} | {words} |")
     return "\n".join(lines)
 

@@ -1,5 +1,5 @@
 -- As of commit f9d07073: delivery: dead letters, queue operations, daily figures.
--- Made by make_fixtures.py.
+-- Made from registry-13.sql and the SQL of migration 14.
 BEGIN TRANSACTION;
 CREATE TABLE access_rules (
     kind TEXT NOT NULL,

@@ -72,7 +72,8 @@ let package = Package(
             "Registry",
             uses: ["ASCII", "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "Units"],
             sources: [
-                "Preferences", "Registration", "Secrets/AddressCodec.swift", "Secrets/SealingKey+Registration.swift",
+                "Keys/RouterKeys.swift", "Preferences", "Registration", "Secrets/AddressCodec.swift",
+                "Secrets/SealingKey+Registration.swift",
             ]
         ),
         parser(

@@ -117,8 +117,8 @@ enum RequestForm {
         return all < 0x80
     }
 
-    /// Whether the text consists of `letters`, digits and the marks of tokens (RFC 9110 section 5.6.2). Without a branch
-    /// for each byte.
+    /// Whether the text consists of `letters`, digits and the marks of tokens (RFC 9110 section 5.6.2). Without a
+    /// branch for each byte.
     private static func isToken(_ text: UnsafeBufferPointer<UInt8>, letters: UInt64) -> Bool {
         var flaws: UInt64 = 0
         for byte in text {

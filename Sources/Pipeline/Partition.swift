@@ -84,7 +84,8 @@ struct Partition {
         }
     }
 
-    /// Lets an event wait for what its plans lack; false when they lack nothing that is worth it, or nobody can be asked.
+    /// Lets an event wait for what its plans lack; false when they lack nothing that is worth it, or nobody can be
+    /// asked.
     private mutating func awaitContext(
         of plans: [Plan],
         _ addressed: AddressedEvent,

@@ -4,8 +4,8 @@ import Notifications
 import Rules
 import Units
 
-/// Renders an event by one rule, for one recipient or for all to whom it says the same: once for each mode and language that its devices ask for, and once
-/// for platforms where it shows nothing.
+/// Renders an event by one rule, for one recipient or for all to whom it says the same: once for each mode and language
+/// that its devices ask for, and once for platforms where it shows nothing.
 final class Renderer {
     private struct Form: Hashable {
         let mode: Mode

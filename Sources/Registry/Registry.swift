@@ -35,8 +35,8 @@ package final class Registry: Sendable {
 
     /// Opens the registry in `store`.
     ///
-    /// `identity` is the router's own: registrations are addressed and encrypted to it, and it opens what secrets at rest
-    /// are sealed with. `zones` are the time zones that quiet hours may name, `platforms` what the loaded
+    /// `identity` is the router's own: registrations are addressed and encrypted to it, and it opens what secrets at
+    /// rest are sealed with. `zones` are the time zones that quiet hours may name, `platforms` what the loaded
     /// transports say about theirs. `check` and `checkSignal` judge new registrations.
     ///
     /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
@@ -170,8 +170,8 @@ package final class Registry: Sendable {
     /// subscription, else the key that signed it. Nil when it is no longer registered.
     package func sealingKey(of device: DeviceID) throws -> SealingKey? { try secrets.sealingKey(of: device) }
 
-    /// How a notification to `device` is sealed: to ``sealingKey(of:)``, from the key of the router that it is registered
-    /// to. Nil when it is no longer registered, or the router no longer has that key.
+    /// How a notification to `device` is sealed: to ``sealingKey(of:)``, from the key of the router that it is
+    /// registered to. Nil when it is no longer registered, or the router no longer has that key.
     package func sealing(of device: DeviceID) throws -> DeviceSealing? { try secrets.sealing(of: device) }
 
     /// How many devices are registered to each of the router's keys, by its number.
@@ -180,15 +180,15 @@ package final class Registry: Sendable {
     /// The registration of `device` as a whole; nil when it is no longer registered.
     package func content(of device: DeviceID) throws -> RegistrationContent? { try secrets.content(of: device) }
 
-    /// The language that a device's app registered, such as `de`; empty where it is not known. Mostly without the disk while
-    /// pushes go to the device.
+    /// The language that a device's app registered, such as `de`; empty where it is not known. Mostly without the disk
+    /// while pushes go to the device.
     package func language(of device: DeviceID) throws -> String { try secrets.language(of: device) }
 
     /// The pace and filters that a device prefers; nil when it is no longer registered.
     package func preferences(of device: DeviceID) throws -> DevicePreferences? { try secrets.preferences(of: device) }
 
-    /// Changes what a device of an account prefers, until its app registers it anew. Returns false where the account has
-    /// no such device. Throws a ``RegistrationRejection`` for what no registration may say.
+    /// Changes what a device of an account prefers, until its app registers it anew. Returns false where the account
+    /// has no such device. Throws a ``RegistrationRejection`` for what no registration may say.
     package func change(_ device: DeviceID, of account: PublicKey, by change: PreferenceChange) throws -> Bool {
         try writer.change { rows, changes in try editor.apply(change, to: device, of: account, rows, &changes) }
     }

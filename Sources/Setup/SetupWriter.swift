@@ -18,8 +18,8 @@ package struct SetupWriter {
         }.map(\.path)
     }
 
-    /// Makes the folders, keys and secrets where new ones are wanted and missing, and writes the files. Returns the paths of what
-    /// is new or was replaced.
+    /// Makes the folders, keys and secrets where new ones are wanted and missing, and writes the files. Returns the
+    /// paths of what is new or was replaced.
     ///
     /// Throws what cannot be written and why. Then no file has another text than before, unless the disk failed while
     /// the files got their names.

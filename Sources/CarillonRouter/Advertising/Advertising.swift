@@ -22,7 +22,8 @@ final class Advertising: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// `succession` says which key comes after `identity`. `relays` are to have it; without a `publisher` it is kept and served, and published nowhere.
+    /// `succession` says which key comes after `identity`. `relays` are to have it; without a `publisher` it is kept
+    /// and served, and published nowhere.
     init(
         identity: KeyPair,
         succession: Succession? = nil,

@@ -2,8 +2,8 @@ import Logging
 import Synchronization
 import Units
 
-/// Ends rules of access when their time is over: sleeps until the first of them ends, and decides anew whenever the rules
-/// change.
+/// Ends rules of access when their time is over: sleeps until the first of them ends, and decides anew whenever the
+/// rules change.
 final class AccessDeadline: Sendable {
     private struct State {
         var task: Task<Void, Never>?

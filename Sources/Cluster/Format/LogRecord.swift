@@ -32,8 +32,8 @@ package struct LogRecord: Equatable, Sendable {
         /// Before the first record.
         package static let none = Identity(epoch: 0, author: 0, index: 0)
 
-        /// The same in every append of the record, so that JetStream knows a repetition. It knows ids by stream, and all
-        /// partitions share one.
+        /// The same in every append of the record, so that JetStream knows a repetition. It knows ids by stream, and
+        /// all partitions share one.
         package func messageID(in partition: Int) -> String {
             "\(partition)-\(epoch)-\(String(author, radix: 16))-\(index)"
         }

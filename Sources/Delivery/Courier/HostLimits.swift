@@ -104,7 +104,8 @@ struct HostLimits: Sendable {
             line.append(device)
         }
 
-        /// Until when it is the turn of another device; nil: it is `device`'s. Who does not come in time loses the turn.
+        /// Until when it is the turn of another device; nil: it is `device`'s. Who does not come in time loses the
+        /// turn.
         private mutating func otherTurn(than device: Int, now: Timestamp) -> Timestamp? {
             while let first = line.first, first != device {
                 guard now >= turnEnds else {

@@ -25,11 +25,11 @@ package final class RelayPool: Sendable {
 
     /// Connects to nothing yet.
     ///
-    /// `identity` answers challenges (NIP-42); registrations are read for it and for `formerKeys`. `http` fetches information documents (NIP-11) and must outlive the pool,
-    /// as must `group`. `mark` returns, in seconds since 1970, up to when everything that a relay had was dealt with
-    /// before; it is called on event loops and must not block. `conduct` is where relays' behaviour is noted; nil: in a
-    /// book of the pool's own. `jitter` is from 0 to 1. Throws if the
-    /// roots or a block of addresses of the configuration cannot be used.
+    /// `identity` answers challenges (NIP-42); registrations are read for it and for `formerKeys`. `http` fetches
+    /// information documents (NIP-11) and must outlive the pool, as must `group`. `mark` returns, in seconds since
+    /// 1970, up to when everything that a relay had was dealt with before; it is called on event loops and must not
+    /// block. `conduct` is where relays' behaviour is noted; nil: in a book of the pool's own. `jitter` is from 0 to 1.
+    /// Throws if the roots or a block of addresses of the configuration cannot be used.
     package init(
         configuration: Configuration,
         identity: KeyPair,

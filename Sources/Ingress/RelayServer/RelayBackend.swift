@@ -5,7 +5,8 @@ package protocol RelayBackend: Sendable {
     /// Takes events, each the bytes of one JSON object as it came. Calls `completion` once, on any thread, with an
     /// answer for each event in order, when what was accepted is kept. Returns at once; while answers are outstanding
     /// the caller reads no more than its limits allow. Whoever sent the events has proven to be `authenticated`
-    /// (NIP-42); that says nothing about who signed them. `client` is the address that they came from, where it is known.
+    /// (NIP-42); that says nothing about who signed them. `client` is the address that they came from, where it is
+    /// known.
     func submit(
         _ events: [[UInt8]],
         authenticated: Set<PublicKey>,

@@ -1,8 +1,8 @@
 import Foundation
 import Rules
 
-/// The JSON Schema of an answer, found by decoding the type from a decoder that notes what it is asked for. So the API's
-/// description cannot tell of other members than the answers have.
+/// The JSON Schema of an answer, found by decoding the type from a decoder that notes what it is asked for. So the
+/// API's description cannot tell of other members than the answers have.
 enum AnswerSchema {
     static func of<Answer: Decodable>(_ type: Answer.Type) -> JSONTree {
         // Nothing else can be wrong with a type of ours than that it decodes itself by hand; tests look at all of them.

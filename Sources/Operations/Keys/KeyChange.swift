@@ -28,9 +28,9 @@ package struct KeyChange {
         self.reached = reached
     }
 
-    /// Gives the router a new key beside the one it has, or finishes what was begun. With `span`, the former key retires
-    /// so long from now, also where the change is done already. Throws a ``KeyChangeError``, `Diagnostics` for a key file
-    /// and the errors of the store and its lock, as the other changes do.
+    /// Gives the router a new key beside the one it has, or finishes what was begun. With `span`, the former key
+    /// retires so long from now, also where the change is done already. Throws a ``KeyChangeError``, `Diagnostics` for
+    /// a key file and the errors of the store and its lock, as the other changes do.
     package func rotate(retireAfter span: Duration? = nil) throws -> KeyReport {
         try working { work in
             guard try !work.isWithdrawn else { throw KeyChangeError.withdrawnKey }

@@ -27,8 +27,8 @@ package enum KeyChangeStep: Hashable, Sendable {
     case dropWithdrawn
 }
 
-/// How far a change of the router's key has come, as files and registry show it. Whatever stopped a change, the next step
-/// follows from this alone.
+/// How far a change of the router's key has come, as files and registry show it. Whatever stopped a change, the next
+/// step follows from this alone.
 struct KeyChangeProgress: Hashable {
     /// The key in the key file.
     var keyFile: PublicKey

@@ -144,8 +144,8 @@ package struct AccessList: Sendable {
     /// The rules about a key.
     package func rules(about key: PublicKey) -> [AccessRule] { rules.filter { $0.subject == .key(key) } }
 
-    /// Why a registration is refused that `author` signed for `account`; nil: it is not. `isListed`: it came from a network
-    /// that is allowed by name.
+    /// Why a registration is refused that `author` signed for `account`; nil: it is not. `isListed`: it came from a
+    /// network that is allowed by name.
     func refusal(
         ofRegistrationBy author: PublicKey,
         for account: PublicKey,

@@ -3,8 +3,8 @@ import GRDB
 import Nostr
 import Notifications
 
-/// Opens everything that is sealed under an earlier root, and seals it under the newest one: some rows in a transaction,
-/// so that it can stop anywhere and go on.
+/// Opens everything that is sealed under an earlier root, and seals it under the newest one: some rows in a
+/// transaction, so that it can stop anywhere and go on.
 struct Resealing {
     static let batch = 500
 

@@ -14,8 +14,8 @@ package struct RouterKeyStore {
         self.random = random
     }
 
-    /// The keys that `identity` opens in the registry at `path`, also while a router runs on it. Without a registry these
-    /// are those of a router whose key never changed.
+    /// The keys that `identity` opens in the registry at `path`, also while a router runs on it. Without a registry
+    /// these are those of a router whose key never changed.
     package static func keys(of identity: KeyPair, at path: String) throws -> RouterKeys {
         guard FileManager.default.fileExists(atPath: path) else { return RouterKeys(identity) }
         return try RegistryStore(reading: path).claim(for: identity).keys
@@ -72,8 +72,8 @@ package struct RouterKeyStore {
         }
     }
 
-    /// Seals everything anew under the newest root and forgets the others. `progress` learns how many values were looked
-    /// at. Returns how many were sealed anew.
+    /// Seals everything anew under the newest root and forgets the others. `progress` learns how many values were
+    /// looked at. Returns how many were sealed anew.
     @discardableResult
     package func reseal(by current: KeyPair, progress: (Int) throws -> Void = { _ in }) throws -> Int {
         let ring = try store.claim(for: current).ring

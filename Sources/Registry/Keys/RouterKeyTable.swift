@@ -55,8 +55,8 @@ package struct RouterKeyTable: Sendable {
     /// Whether the last change brought a former key back: the one beside it is withdrawn.
     package var isWithdrawn: Bool { (former?.number ?? 0) > (current?.number ?? .max) }
 
-    /// Begins the change from `current` to `next`, which may be the former key. A key that is new gets a root of its own,
-    /// so that whoever has the old key opens nothing that is sealed later.
+    /// Begins the change from `current` to `next`, which may be the former key. A key that is new gets a root of its
+    /// own, so that whoever has the old key opens nothing that is sealed later.
     mutating func begin(
         _ next: KeyPair,
         after current: KeyPair,

@@ -7,8 +7,8 @@ package enum RegistrationResult: Hashable, Sendable {
     /// The slot was taken already: the same device has a new address or new preferences.
     case updated(DeviceID)
     case deregistered
-    /// A deregistration with a key of this router other than the one that the device is registered to by now: nothing is
-    /// registered with that key, and the device stays.
+    /// A deregistration with a key of this router other than the one that the device is registered to by now: nothing
+    /// is registered with that key, and the device stays.
     case moved
     /// Signed by a device key that its root identity does not list yet (kind 10050): kept, without any effect until
     /// then. No token moves, no device counts, and no tombstone falls on the root.

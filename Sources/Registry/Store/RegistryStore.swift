@@ -50,8 +50,8 @@ package final class RegistryStore: Sendable {
     /// The damage that was met since it was opened; nil while all is well.
     package var damage: StoreFault? { watch.damage }
 
-    /// Makes `identity` the owner of a registry that has none, and opens its keys. If the owner's key is being changed and
-    /// `identity` is the next one, it is the owner from now on.
+    /// Makes `identity` the owner of a registry that has none, and opens its keys. If the owner's key is being changed
+    /// and `identity` is the next one, it is the owner from now on.
     ///
     /// Throws a ``RegistryStoreError`` when another key is the owner.
     @discardableResult

@@ -2,8 +2,8 @@ import CSecp256k1
 import Foundation
 import Nostr
 
-/// What scanning and verifying events costs, as ratios in one run on one core: `swift run -c release ScanBench`. With the
-/// name of a file, what scanning its lines costs, each of which is an event.
+/// What scanning and verifying events costs, as ratios in one run on one core: `swift run -c release ScanBench`. With
+/// the name of a file, what scanning its lines costs, each of which is an event.
 @main
 struct ScanBench {
     private let mix: EventMix

@@ -203,7 +203,7 @@ struct DecisionOptions: ParsableArguments {
 
 /// Why somebody is blocked or allowed, and for how long.
 struct DecisionTerms: ParsableArguments {
-    @Option(help: "For the operator's memory; nobody else is told.")
+    @Option(help: "A note for the operator; nobody else sees it.")
     var reason = ""
 
     @Option(help: "When it ends, as in 90m, 12h or 30d; never when left out.")

@@ -217,6 +217,7 @@ struct LinkingTests {
         #expect(heard.texts == [expected])
     }
 
+    /// Unchecked: the command answers on the test's own thread, before it returns.
     private final class Said: @unchecked Sendable {
         var text = ""
     }

@@ -126,18 +126,18 @@ package struct HandOverReceiver<Reply> {
         return true
     }
 
-    /// What the batch leads to is committed, or was before: the answer goes out when `commit` is kept. Returns whom to
-    /// answer now.
+    /// What the batch leads to is committed, or was before: the answer goes out when `commit` is kept. Returns the
+    /// requests to answer now.
     package mutating func worked(_ id: HandOverBatch.ID, awaiting commit: UInt64) -> [Reply] {
         guard commit > kept else { return batches.removeValue(forKey: id)?.replies ?? [] }
         batches[id]?.commit = commit
         return []
     }
 
-    /// The batch cannot be taken now. Returns whom to tell.
+    /// The batch cannot be taken now. Returns the requests to answer.
     package mutating func refused(_ id: HandOverBatch.ID) -> [Reply] { batches.removeValue(forKey: id)?.replies ?? [] }
 
-    /// Everything up to `commit` is kept. Returns whom to answer.
+    /// Everything up to `commit` is kept. Returns the requests to answer.
     package mutating func kept(through commit: UInt64) -> [Reply] {
         kept = max(kept, commit)
         let done = batches.filter { $0.value.commit.map { $0 <= kept } ?? false }

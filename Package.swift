@@ -142,6 +142,8 @@ let vocabulary: [[Target]] = [
     module("Units"),
     // The clock of tests, and times as plain numbers in them.
     [.target(name: "TimeTestSupport", path: "Tests/TimeTestSupport")],
+    // Numbers that are the same in each run.
+    [.target(name: "RandomTestSupport", path: "Tests/RandomTestSupport")],
     module("ASCII"),
     module("Cipher", uses: ["ASCII", "COpenSSL"], tests: ["Schnorr"], resources: [.copy("Vectors")]),
     [.target(name: "Schnorr", dependencies: ["Cipher", "CSecp256k1"])],
@@ -643,7 +645,7 @@ for target in package.targets where target.type != .system && !inC.contains(targ
     if target.type == .test || target.name.hasSuffix("TestSupport") && target.name != "TimeTestSupport" {
         target.dependencies.append("TimeTestSupport")
     }
-    if target.type == .test { target.dependencies.append("CostTestSupport") }
+    if target.type == .test { target.dependencies += ["CostTestSupport", "RandomTestSupport"] }
 }
 
 if isForPackages {

@@ -1,6 +1,7 @@
 import Cipher
 import Cluster
 import Delivery
+import RandomTestSupport
 import Testing
 
 /// The binary forms of a log's records, of snapshots and of batches. What is written once must be readable for ever, so

@@ -2,6 +2,7 @@ import CostTestSupport
 import Delivery
 import Foundation
 import Notifications
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 import Units

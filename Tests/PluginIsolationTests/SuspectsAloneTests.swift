@@ -1,5 +1,6 @@
 import CostTestSupport
 import PluginIsolation
+import RandomTestSupport
 import Testing
 
 /// What was in hand at a death is tried again alone, until the culprit is found.
@@ -82,7 +83,7 @@ private struct Schedule {
         var isSetAside = false
     }
 
-    private var random: SplitMix
+    private var random: SeededGenerator
     private var deliveries: [Delivery] = []
     private let window: Int
     private let flakiness: Double
@@ -92,7 +93,7 @@ private struct Schedule {
     private(set) var flaw: String?
 
     init(seed: UInt64) {
-        random = SplitMix(state: seed)
+        random = SeededGenerator(seed: seed)
         let count = Int.random(in: 5...400, using: &random)
         window = Int.random(in: 1...64, using: &random)
         flakiness = [0, 0.0005, 0.005][Int.random(in: 0..<3, using: &random)]
@@ -173,17 +174,5 @@ private struct Schedule {
                 flaw = "\(id) ended \(delivery.ends) times"
             }
         }
-    }
-}
-
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

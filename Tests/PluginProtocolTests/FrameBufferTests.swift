@@ -1,4 +1,5 @@
 import PluginProtocol
+import RandomTestSupport
 import Testing
 
 /// Frames in what comes in over a socket, in pieces of any size.
@@ -80,7 +81,7 @@ import Testing
     }
 
     @Test func noiseIsReadOrRefused() {
-        var random = RandomBytes(seed: 1)
+        var random = SeededGenerator(seed: 1)
         for _ in 0..<10_000 {
             let noise = random.bytes(Int(random.next() % 100))
             _ = try? receive([noise[...]], taking: Set(FrameKind.allCases))

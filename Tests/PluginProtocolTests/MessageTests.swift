@@ -2,6 +2,7 @@ import CarillonABI
 import Foundation
 import PluginProtocol
 import PluginServices
+import RandomTestSupport
 import Testing
 
 /// The bodies of frames: what is written is read again, and nothing else is.
@@ -42,7 +43,7 @@ import Testing
 
     @Test(arguments: Sample.all)
     func randomBodiesAreReadOrRefused(_ sample: Sample) {
-        var random = RandomBytes(seed: UInt64(sample.kind.rawValue))
+        var random = SeededGenerator(seed: UInt64(sample.kind.rawValue))
         for round in 0..<1_000 {
             // Half are noise, half the sample with a few bytes changed.
             var body = sample.body
@@ -128,21 +129,4 @@ import Testing
         #expect(isWritten)
         #expect(writer.bytes.count == Frame.headerSize + 12 + LogMessage.textLimit)
     }
-}
-
-/// Numbers that look random and are the same in each run (SplitMix64).
-struct RandomBytes: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
-
-    mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) } }
 }

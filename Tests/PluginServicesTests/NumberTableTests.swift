@@ -1,4 +1,5 @@
 import PluginServices
+import RandomTestSupport
 import Testing
 
 /// Values by numbers.
@@ -10,28 +11,28 @@ struct NumberTableTests {
         case colliding
     }
 
-    private func number(_ numbers: Numbers, _ step: UInt64, _ random: inout SeededRandom) -> UInt64 {
+    private func number(_ numbers: Numbers, _ step: UInt64, _ random: inout SeededGenerator) -> UInt64 {
         switch numbers {
         case .inOrder: step
-        case .anywhere: random.next(.max)
+        case .anywhere: random.below(.max)
         case .colliding: step << 40
         }
     }
 
     @Test(arguments: Numbers.allCases) func itHoldsWhatADictionaryHolds(numbers: Numbers) {
-        var random = SeededRandom(seed: 7)
+        var random = SeededGenerator(seed: 7)
         var table = NumberTable<String>()
         var dictionary: [UInt64: String] = [:]
         var known: [UInt64] = []
         // More comes than goes, and then the reverse, so that the table grows and shrinks.
         for step in 0..<20_000 as Range<UInt64> {
             let number = number(numbers, step, &random)
-            if random.next(10) < (step < 8_000 ? 8 : 2) || known.isEmpty {
+            if random.below(10) < (step < 8_000 ? 8 : 2) || known.isEmpty {
                 let value = "\(step)"
                 #expect(table.insert(value, for: number) == (dictionary[number] == nil))
                 if dictionary.updateValue(dictionary[number] ?? value, forKey: number) == nil { known.append(number) }
             } else {
-                let other = known.remove(at: Int(random.next(UInt64(known.count))))
+                let other = known.remove(at: Int(random.below(UInt64(known.count))))
                 #expect(table[other] == dictionary[other])
                 #expect(table.remove(other, if: { $0.isEmpty }) == nil)
                 let change: Void? = table.update(other) { $0 += "!" }

@@ -1,4 +1,5 @@
 import PluginServices
+import RandomTestSupport
 import Testing
 
 /// Limits of what is kept, and copies of it in processes.
@@ -79,7 +80,7 @@ struct StateValuesTests {
 
     /// Two copies and the router, whose messages come in their order and late: in the end all have the same.
     @Test(arguments: 0..<100 as Range<UInt64>) func copiesComeToTheSame(seed: UInt64) {
-        var random = SeededRandom(seed: seed)
+        var random = SeededGenerator(seed: seed)
         var truth = StateValues()
         var copies = [StateCopy([]), StateCopy([])]
         var toRouter: [[(entry: StateEntry, number: UInt64)]] = [[], []]
@@ -88,7 +89,7 @@ struct StateValuesTests {
         func step(_ which: Int, _ action: UInt64) {
             switch action {
             case 0:
-                let change = entry("\(random.next(3))", random.next(3) == 0 ? "" : "\(which) \(random.next(1_000))")
+                let change = entry("\(random.below(3))", random.below(3) == 0 ? "" : "\(which) \(random.below(1_000))")
                 guard let number = copies[which].set(change) else { return }
                 toRouter[which].append((change, number))
             case 1 where !toRouter[which].isEmpty:
@@ -103,7 +104,7 @@ struct StateValuesTests {
             default: break
             }
         }
-        for _ in 0..<300 { step(Int(random.next(2)), random.next(3)) }
+        for _ in 0..<300 { step(Int(random.below(2)), random.below(3)) }
         for action: UInt64 in [1, 2] {
             for which in 0...1 { for _ in 0..<300 { step(which, action) } }
         }

@@ -1,4 +1,5 @@
 import PluginServices
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 import Units
@@ -133,20 +134,20 @@ struct TimerTableTests {
 
     /// Random schedules against a list that is searched from end to end.
     @Test(arguments: 0..<200 as Range<UInt64>) func behavesAsTheModel(seed: UInt64) {
-        var random = SeededRandom(seed: seed)
+        var random = SeededGenerator(seed: seed)
         var model = TimerModel()
         var now: Deadline = 1_000
         var underWay: [UInt64] = []
         for _ in 0..<400 {
-            let instance = random.next(3)
-            switch random.next(10) {
+            let instance = random.below(3)
+            switch random.below(10) {
             case 0..<3:
-                let (after, every) = (random.next(60), random.next(2) == 0 ? 0 : 10 + random.next(30))
+                let (after, every) = (random.below(60), random.below(2) == 0 ? 0 : 10 + random.below(30))
                 let result = table.start(of: instance, after: after, every: every, now: now, "")
                 let number = model.start(of: instance, after: after, every: every, now: now)
                 #expect(result == .started(number))
             case 3:
-                let number = random.next(model.last + 2)
+                let number = random.below(model.last + 2)
                 let expected = model.cancel(number, of: instance)
                 #expect(table.cancel(number, of: instance) == expected)
             case 4..<7:
@@ -155,13 +156,13 @@ struct TimerTableTests {
                 #expect(firing == expected)
                 if let firing { underWay.append(firing) }
             case 7 where !underWay.isEmpty:
-                let number = underWay.remove(at: Int(random.next(UInt64(underWay.count))))
+                let number = underWay.remove(at: Int(random.below(UInt64(underWay.count))))
                 table.end(number, now: now)
                 model.end(number, now: now)
-            case 8 where random.next(10) == 0:
+            case 8 where random.below(10) == 0:
                 table.removeAll(of: instance)
                 model.removeAll(of: instance)
-            default: now += .milliseconds(Int64(random.next(40)))
+            default: now += .milliseconds(Int64(random.below(40)))
             }
             #expect(table.nextDue == model.nextDue)
         }

@@ -2,6 +2,7 @@ import CarillonABI
 import Foundation
 import PluginKit
 import PluginTestSupport
+import RandomTestSupport
 import Testing
 
 @testable import CarillonLab
@@ -12,7 +13,7 @@ struct PropertyTests {
     private static let reasons: Set<String> = ["payload-too-large", "payload-empty"]
 
     @Test(arguments: 1...8 as ClosedRange<UInt64>) func whateverComesIsWellFormed(_ seed: UInt64) throws {
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let fixture = try TransportFixture()
         var sent: [String: Int] = [:]
         for number in 1...600 {

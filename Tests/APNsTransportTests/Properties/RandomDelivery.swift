@@ -1,6 +1,7 @@
 import CarillonABI
 import Foundation
 import PluginTestSupport
+import RandomTestSupport
 
 @testable import APNsTransport
 
@@ -9,7 +10,7 @@ struct RandomDelivery {
     var notification = SampleNotification()
     var device = SampleRegistration(token: TransportFixture.deviceToken)
 
-    init(_ random: inout SplitMix) throws {
+    init(_ random: inout SeededGenerator) throws {
         let modes: [carillon_mode] = [
             .CARILLON_WAKE, .CARILLON_NUDGE, .CARILLON_SEALED, .CARILLON_ALERT, .CARILLON_ALERT, .CARILLON_ALERT,
         ]
@@ -54,14 +55,14 @@ struct RandomDelivery {
         "voip", "location", "complication", "fileprovider", "pushtotalk", "widgets", "controls",
     ]
 
-    private static func json(_ object: [String: Any], _ random: inout SplitMix) throws -> String {
+    private static func json(_ object: [String: Any], _ random: inout SeededGenerator) throws -> String {
         guard !object.isEmpty else { return "" }
         let options: JSONSerialization.WritingOptions =
             random.once(in: 2) ? [.prettyPrinted] : [.withoutEscapingSlashes]
         return String(decoding: try JSONSerialization.data(withJSONObject: object, options: options), as: UTF8.self)
     }
 
-    private static func data(_ random: inout SplitMix) -> [String: Any] {
+    private static func data(_ random: inout SeededGenerator) -> [String: Any] {
         var data: [String: Any] = [:]
         if !random.once(in: 3) { data["event_id"] = HostileText.makeSecret(&random) }
         if !random.once(in: 3) { data["referenced_event_content"] = HostileText.makeSecret(&random) }
@@ -74,9 +75,9 @@ struct RandomDelivery {
     }
 
     /// What passes the checks of rules, with any text in it.
-    private static func block(_ random: inout SplitMix) -> [String: Any] {
+    private static func block(_ random: inout SeededGenerator) -> [String: Any] {
         var block: [String: Any] = [:]
-        let text = { (random: inout SplitMix) in HostileText.makeSecret(&random) }
+        let text = { (random: inout SeededGenerator) in HostileText.makeSecret(&random) }
         let kinds =
             ["", "", "", "", "background", "background", "liveactivity", "liveactivity"] + RandomDelivery.ownKinds
         let kind = kinds.randomElement(using: &random) ?? ""
@@ -97,7 +98,7 @@ struct RandomDelivery {
         return block
     }
 
-    private static func alert(_ random: inout SplitMix) -> Any {
+    private static func alert(_ random: inout SeededGenerator) -> Any {
         if random.once(in: 3) { return HostileText.makeSecret(&random) }
         let keys = ["title", "subtitle", "body", "title-loc-key", "loc-key", "launch-image"]
         return Dictionary(
@@ -107,7 +108,7 @@ struct RandomDelivery {
         )
     }
 
-    private static func addLiveActivity(to block: inout [String: Any], _ random: inout SplitMix) {
+    private static func addLiveActivity(to block: inout [String: Any], _ random: inout SeededGenerator) {
         let event = ["start", "update", "end"].randomElement(using: &random) ?? "update"
         block[random.once(in: 2) ? "event" : "events"] = event
         block["content-state"] = [HostileText.make(&random): HostileText.makeSecret(&random)]
@@ -133,7 +134,7 @@ enum HostileText {
     ]
 
     /// Mostly short, at times longer than any push may be.
-    static func make(_ random: inout SplitMix) -> String {
+    static func make(_ random: inout SeededGenerator) -> String {
         let count: Int
         switch Int.random(in: 0..<40, using: &random) {
         case 0...3: count = 0
@@ -147,28 +148,8 @@ enum HostileText {
         return (0..<count).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
     }
 
-    static func makeSecret(_ random: inout SplitMix) -> String {
+    static func makeSecret(_ random: inout SeededGenerator) -> String {
         let text = make(&random)
         return random.once(in: 3) ? "" : secret + text
     }
-}
-
-/// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators": the same numbers in every run.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    /// True once in `count` times.
-    mutating func once(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 }

@@ -2,6 +2,7 @@ import Cluster
 import Delivery
 import HeapModule
 import Notifications
+import RandomTestSupport
 import Units
 
 /// A cluster of three members in one thread, with a clock, a network and a storage that a seed rules: crashes, pauses,

@@ -1,5 +1,6 @@
 import GRDB
 import Notifications
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 import Units

@@ -1,5 +1,6 @@
 import Delivery
 import Notifications
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 import Units

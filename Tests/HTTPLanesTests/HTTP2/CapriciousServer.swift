@@ -1,4 +1,5 @@
 import CNghttp2
+import RandomTestSupport
 
 @testable import HTTPLanes
 
@@ -20,14 +21,14 @@ final class CapriciousServer {
     private(set) var complaints: [String] = []
     private(set) var lastByGoAway: Int32?
     private(set) var resets: [Int32: UInt32] = [:]
-    private var random: SeededRandom
+    private var random: SeededGenerator
     private var session: OpaquePointer?
     private var bodies: [Int32: ArraySlice<UInt8>] = [:]
     private var trailers: Set<Int32> = []
     private var unconsumed: [Int32: Int] = [:]
 
     init(seed: Int) {
-        random = SeededRandom(seed: seed)
+        random = SeededGenerator(seed: UInt64(seed))
         var callbacks: OpaquePointer?
         nghttp2_session_callbacks_new(&callbacks)
         var options: OpaquePointer?

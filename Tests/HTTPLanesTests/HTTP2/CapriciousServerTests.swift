@@ -1,5 +1,6 @@
 import CostTestSupport
 import NIOCore
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 import Units
@@ -14,7 +15,7 @@ import Units
     @Test(arguments: 0..<TestLength.rounds(10, long: 40)) func bothSidesAgreeOnWhatBecameOfEveryRequest(
         seed: Int
     ) throws {
-        var random = SeededRandom(seed: seed + 1_000)
+        var random = SeededGenerator(seed: UInt64(seed) + 1_000)
         let server = CapriciousServer(seed: seed)
         let session = try #require(HTTP2Session(streamLimit: random.once(in: 3) ? 3 : 100))
         var outcomes: [Int: HTTP2Session.Finished] = [:]
@@ -52,7 +53,7 @@ import Units
         }
     }
 
-    private func exchange(_ number: Int, now: Deadline, _ random: inout SeededRandom) throws -> Exchange {
+    private func exchange(_ number: Int, now: Deadline, _ random: inout SeededGenerator) throws -> Exchange {
         var fields: HTTPFields = [
             HTTPField("authorization", "bearer " + String(repeating: "t", count: 100)),
             HTTPField("apns-id", "\(number)"), HTTPField("apns-topic", "topic \(random.number(0...9))"),
@@ -74,7 +75,7 @@ import Units
         )
     }
 
-    private func transfer(_ session: HTTP2Session, _ server: CapriciousServer, _ random: inout SeededRandom) {
+    private func transfer(_ session: HTTP2Session, _ server: CapriciousServer, _ random: inout SeededGenerator) {
         var more = true
         while more {
             var buffer = ByteBuffer()
@@ -84,11 +85,12 @@ import Units
         }
     }
 
-    private func transfer(_ server: CapriciousServer, _ session: HTTP2Session, _ random: inout SeededRandom) -> Bool {
+    private func transfer(_ server: CapriciousServer, _ session: HTTP2Session, _ random: inout SeededGenerator) -> Bool
+    {
         pieces(server.takeOutput(), &random).allSatisfy { $0.withUnsafeBytes { session.receive($0) } }
     }
 
-    private func pieces(_ bytes: [UInt8], _ random: inout SeededRandom) -> [[UInt8]] {
+    private func pieces(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [[UInt8]] {
         var pieces: [[UInt8]] = []
         var rest = bytes[...]
         while !rest.isEmpty {

@@ -1,3 +1,4 @@
+import RandomTestSupport
 import Testing
 
 @testable import HTTPLanes
@@ -49,7 +50,7 @@ struct FrameReaderTests {
         for cut in [1, 8, 9, 10, 17, 18, 20, 21, 22, 31, 40, bytes.count - 10, bytes.count - 9, bytes.count - 1] {
             #expect(try read([Array(bytes[..<cut]), Array(bytes[cut...])]) == expected)
         }
-        var random = SeededRandom(seed: 1)
+        var random = SeededGenerator(seed: 1)
         for _ in 0..<100 {
             var pieces: [[UInt8]] = []
             var rest = bytes[...]

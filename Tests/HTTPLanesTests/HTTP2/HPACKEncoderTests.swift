@@ -1,3 +1,4 @@
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 
@@ -131,7 +132,7 @@ import TimeTestSupport
     }
 
     @Test(arguments: 0..<20) func whateverIsEncodedIsDecodedWhileTheTableChanges(seed: Int) throws {
-        var random = SeededRandom(seed: seed)
+        var random = SeededGenerator(seed: UInt64(seed))
         var encoder = HPACKEncoder()
         let names =
             (0..<90).map { "name-\($0)" } + ["authorization", "apns-id", "topic", "ttl", "accept", "cookie", "te"]

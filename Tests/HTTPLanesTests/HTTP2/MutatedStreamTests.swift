@@ -1,5 +1,6 @@
 import CostTestSupport
 import NIOCore
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 import Units
@@ -15,7 +16,7 @@ import Units
     func whateverArrivesEveryRequestEndsOnce(part: Int) throws {
         let original = try recording()
         #expect(original.count > 20)
-        var random = SeededRandom(seed: part)
+        var random = SeededGenerator(seed: UInt64(part))
         var answered = 0
         let rounds = TestLength.rounds(60, long: 500)
         for _ in 0..<rounds {
@@ -49,7 +50,7 @@ import Units
     }
 
     /// Has a new session hear `bytes`; returns how many requests were answered.
-    private func replay(_ bytes: [UInt8], _ random: inout SeededRandom) throws -> Int {
+    private func replay(_ bytes: [UInt8], _ random: inout SeededGenerator) throws -> Int {
         let answers = Answers()
         let session = try #require(HTTP2Session(streamLimit: 100))
         var next = 0
@@ -99,7 +100,7 @@ import Units
         }
     }
 
-    private func damaged(_ original: [RawFrame], _ random: inout SeededRandom) -> [UInt8] {
+    private func damaged(_ original: [RawFrame], _ random: inout SeededGenerator) -> [UInt8] {
         var frames = original
         if !random.once(in: 4) {
             for _ in 0..<random.number(1...3) { damage(&frames, &random) }
@@ -111,7 +112,7 @@ import Units
         return bytes
     }
 
-    private func damage(_ frames: inout [RawFrame], _ random: inout SeededRandom) {
+    private func damage(_ frames: inout [RawFrame], _ random: inout SeededGenerator) {
         guard !frames.isEmpty else { return }
         let index = random.number(0...frames.count - 1)
         let other = random.number(0...frames.count - 1)
@@ -130,7 +131,7 @@ import Units
         }
     }
 
-    private func invented(_ random: inout SeededRandom) -> RawFrame {
+    private func invented(_ random: inout SeededGenerator) -> RawFrame {
         let stream = UInt32(random.number(0...20))
         let number = UInt32.random(in: 0 ... .max, using: &random)
         let frames: [RawFrame] = [
@@ -144,7 +145,7 @@ import Units
         return frames[random.number(0...frames.count - 1)]
     }
 
-    private func damage(_ bytes: inout [UInt8], _ random: inout SeededRandom) {
+    private func damage(_ bytes: inout [UInt8], _ random: inout SeededGenerator) {
         guard !bytes.isEmpty else { return }
         let index = random.number(0...bytes.count - 1)
         switch random.number(0...3) {

@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import RandomTestSupport
 import Testing
 
 @testable import Nostr
@@ -18,7 +19,7 @@ import Testing
         ]
 
     @Test func mutatedEventsAreJudgedAsFoundationJudgesThem() throws {
-        var random = SplitMix64(seed: 20_261_121)
+        var random = SeededGenerator(seed: 20_261_121)
         var events = 0
         var policies = 0
         let runs = 12_000
@@ -39,7 +40,7 @@ import Testing
     }
 
     @Test func mutatedEventsThatPassSayTheSameAsFoundationReads() throws {
-        var random = SplitMix64(seed: 7)
+        var random = SeededGenerator(seed: 7)
         var compared = 0
         for run in 0..<4_000 {
             let json = mutate(EventSample.varied[run % EventSample.varied.count], &random)
@@ -60,7 +61,7 @@ import Testing
     }
 
     @Test func canonicalBytesAreTheSameFromTheScanAndFromTheEvent() throws {
-        var random = SplitMix64(seed: 11)
+        var random = SeededGenerator(seed: 11)
         var compared = 0
         for run in 0..<4_000 {
             let json = mutate(EventSample.varied[run % EventSample.varied.count], &random)
@@ -79,7 +80,7 @@ import Testing
         #expect(compared > 400)
     }
 
-    private func mutate(_ json: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
+    private func mutate(_ json: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         var json = json
         for _ in 0..<Int.random(in: 0...2, using: &random) {
             let at = Int.random(in: 0..<json.count, using: &random)

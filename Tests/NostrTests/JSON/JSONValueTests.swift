@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import RandomTestSupport
 import Testing
 
 @testable import Nostr
@@ -22,7 +23,7 @@ struct JSONValueTests {
 
     @Test func agreesWithFoundationOnWhatIsJSON() {
         let pieces = ["{", "}", "[", "]", ",", ":", "\"a\"", "\"b\"", "1", "-", "true", "null", " ", "."]
-        var generator = SplitMix64(seed: 7)
+        var generator = SeededGenerator(seed: 7)
         var valid = 0
         for _ in 0..<20_000 {
             let text = (0..<Int.random(in: 1...7, using: &generator))

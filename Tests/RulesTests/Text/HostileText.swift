@@ -1,3 +1,5 @@
+import RandomTestSupport
+
 /// Text as somebody would write it who wants to break something.
 enum HostileText {
     /// U+FDD0, which Swift takes in no literal.
@@ -17,7 +19,7 @@ enum HostileText {
         "\u{3000}", "\t", "1", "#", String(repeating: "\u{301}", count: 30), String(repeating: " ", count: 20),
     ]
 
-    static func random(using random: inout SplitMix64) -> String {
+    static func random(using random: inout SeededGenerator) -> String {
         var text = ""
         for _ in 0..<Int.random(in: 0...24, using: &random) {
             if Int.random(in: 0..<4, using: &random) == 0 {

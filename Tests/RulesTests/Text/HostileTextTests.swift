@@ -2,6 +2,7 @@ import Foundation
 import Nostr
 import Notifications
 import PlatformTestSupport
+import RandomTestSupport
 import Testing
 
 @testable import Rules
@@ -34,7 +35,7 @@ import Testing
     }
 
     @Test func nothingHarmfulGetsIntoAnyField() throws {
-        var random = SplitMix64(seed: 20_260_301)
+        var random = SeededGenerator(seed: 20_260_301)
         for number in 0..<2000 {
             var input = Fixture.input(
                 kind: 1,

@@ -3,6 +3,7 @@ import Mustache
 import Nostr
 import Notifications
 import PlatformTestSupport
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 import Units
@@ -31,7 +32,7 @@ import Units
         "{{#event.json.a}}yes{{/event.json.a}}",
     ]
 
-    private func template(using random: inout SplitMix64, depth: Int = 0) -> String {
+    private func template(using random: inout SeededGenerator, depth: Int = 0) -> String {
         var text = ""
         for _ in 0..<Int.random(in: 1...4, using: &random) {
             text += Self.literals.randomElement(using: &random) ?? ""
@@ -52,7 +53,7 @@ import Units
         return text
     }
 
-    private func input(using random: inout SplitMix64) -> RuleInput {
+    private func input(using random: inout SeededGenerator) -> RuleInput {
         let texts = [
             "", " ", "5", "1700000000", Fixture.sender.hex, "{\"a\":\"x\"}", HostileText.random(using: &random),
         ]
@@ -81,7 +82,7 @@ import Units
     }
 
     @Test func rendersAsMustacheDoes() throws {
-        var random = SplitMix64(seed: 20_261_124)
+        var random = SeededGenerator(seed: 20_261_124)
         var compared = 0
         var places: [TextPlace] = [.line, .paragraph, .identifier, .url, .wholeURL]
         for _ in 0..<10_000 {
@@ -168,7 +169,7 @@ import Units
     }
 
     @Test func isWhatAnEncoderMakesOfIt() throws {
-        var random = SplitMix64(seed: 7)
+        var random = SeededGenerator(seed: 7)
         for number in 0..<500 {
             var input = Fixture.input(kind: UInt16.random(in: 0 ... .max, using: &random))
             if number % 5 > 0 {

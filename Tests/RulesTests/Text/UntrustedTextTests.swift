@@ -1,3 +1,4 @@
+import RandomTestSupport
 import Testing
 
 @testable import Rules
@@ -102,7 +103,7 @@ import Testing
     }
 
     @Test func whatIsNeutralStaysSo() {
-        var random = SplitMix64(seed: 3)
+        var random = SeededGenerator(seed: 3)
         for _ in 0..<2000 {
             let once = paragraph(HostileText.random(using: &random))
             #expect(paragraph(once) == once)

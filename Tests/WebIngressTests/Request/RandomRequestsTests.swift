@@ -1,5 +1,6 @@
 import Foundation
 import Notifications
+import RandomTestSupport
 import Testing
 import TimeTestSupport
 
@@ -19,7 +20,7 @@ import TimeTestSupport
     ]
 
     private struct Dice {
-        var generator = SplitMix(state: 7)
+        var generator = SeededGenerator(seed: 7)
 
         mutating func line(_ fragments: [String]) -> String {
             (0..<Int.random(in: 0...8, using: &generator))
@@ -37,18 +38,6 @@ import TimeTestSupport
             case 1: return Samples.standardBody + [UInt8](repeating: 3, count: count)
             default: return [UInt8](repeating: UInt8.random(in: 0...255, using: &generator), count: count)
             }
-        }
-    }
-
-    private struct SplitMix: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var z = state
-            z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-            return z ^ z >> 31
         }
     }
 

@@ -152,18 +152,17 @@ public final class Lab: Sendable {
         return try await core.recorder.requests(of: wait)
     }
 
-    /// Empties the record. @@* Adds to the script; what was ordered earlier comes first. Adds misbehaviours to the
-    /// script. Earlier ones come first.
+    /// Empties the record.
     public func forgetReceived() {
         core.recorder.removeAll()
     }
 
-    /// Adds to the script; what was ordered earlier comes first.
+    /// Adds misbehaviours to the script. Earlier ones come first.
     public func misbehave(_ misbehaviours: Misbehaviour...) {
         misbehave(misbehaviours)
     }
 
-    /// Adds to the script; what was ordered earlier comes first.
+    /// Adds misbehaviours to the script. Earlier ones come first.
     public func misbehave(_ misbehaviours: [Misbehaviour]) {
         core.withState { $0.script.add(contentsOf: misbehaviours) }
     }

@@ -10,10 +10,9 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var teamID: String
         /// `kid` of provider tokens.
         public var keyID: String
-        /// The app's bundle id: the `apns-topic` of alerts. Other push types add a suffix. @@* Where the private key
-        /// was written; nil The file of the private key; nil if only the program has it.
+        /// The app's bundle id: the `apns-topic` of alerts. Other push types add a suffix.
         public var topic: String
-        /// Where the private key was written; nil for a key that only the program holds.
+        /// The file of the private key; nil if only the program has it.
         public var keyFile: String?
         /// `https://localhost:PORT`, where broadcast channels are managed.
         public var channelsURL: String
@@ -43,7 +42,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var url: String
         /// The key that browsers subscribe with, in base64url.
         public var applicationServerKey: String
-        /// Where the private key was written; nil for a key that only the program holds.
+        /// The file of the private key; nil if only the program has it.
         public var keyFile: String?
 
         private enum CodingKeys: String, CodingKey {
@@ -59,10 +58,9 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var url: String
         /// The endpoint that exchanges assertions for access tokens.
         public var tokenURL: String
-        /// The Firebase project of the first service account. It is part of the path of messages. @@* Where the service
-        /// account was written, with its key. The file of the service account with its key.
+        /// The Firebase project of the first service account. It is part of the path of messages.
         public var projectID: String
-        /// Where the service account was written, with its key.
+        /// The file of the service account with its key.
         public var serviceAccountFile: String
         /// All projects. The first one is the one above.
         public var projects: [Project]
@@ -71,7 +69,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public struct Project: Sendable, Hashable, Codable {
             /// The id in the path of its messages, `/v1/projects/PROJECT/messages:send`.
             public var projectID: String
-            /// Where the service account was written, with its key.
+            /// The file of the service account with its key.
             public var serviceAccountFile: String
 
             private enum CodingKeys: String, CodingKey {

@@ -79,11 +79,8 @@ public struct LabConfiguration: Sendable {
         /// Further bundle ids that all providers may send for.
         public var topics: Set<String> = []
         /// Devices declared at the start and after a reset. The last of two with the same token and environment counts.
-        /// @@* Whether a well-formed token that was not declared Whether an undeclared, well-formed token is a
-        /// registered device. @@* Whether a plausible token that was not declared Whether an undeclared, plausible
-        /// token is a registered device.
         public var devices: [APNsDevice] = []
-        /// Whether a well-formed token that was not declared is a registered device.
+        /// Whether an undeclared, well-formed token is a registered device.
         public var acceptsUndeclaredDevices = true
         /// SETTINGS_MAX_CONCURRENT_STREAMS before the first request with a valid provider token.
         public var streamsBeforeAuthorization = 1
@@ -94,9 +91,7 @@ public struct LabConfiguration: Sendable {
         public init() {}
     }
 
-    /// The settings of a UnifiedPush server. @@* What becomes of a message above 4096 bytes. What happens to messages
-    /// above 4096 bytes. @@* What becomes of a UnifiedPush message above 4096 bytes. What happens to UnifiedPush
-    /// messages above 4096 bytes.
+    /// The settings of a UnifiedPush server.
     public struct UnifiedPush: Sendable {
         /// 0 for any free port.
         public var port = 0
@@ -104,7 +99,7 @@ public struct LabConfiguration: Sendable {
         public var usesTLS = false
         /// Receivers whose messages the lab decrypts.
         public var receivers: [WebPushReceiver] = []
-        /// What becomes of a message above 4096 bytes.
+        /// What happens to messages above 4096 bytes.
         public var oversize = Oversize.refused
 
         /// Without TLS, on any free port, without receivers, refusing messages that are too long.
@@ -128,7 +123,7 @@ public struct LabConfiguration: Sendable {
         public var accounts: [FCMServiceAccount]
         /// Devices declared at the start and after a reset. The last of two with the same token counts.
         public var devices: [FCMDevice] = []
-        /// Whether a plausible token that was not declared is a registered device.
+        /// Whether an undeclared, plausible token is a registered device.
         public var acceptsUndeclaredDevices = true
         /// How long access tokens are valid, in seconds.
         public var tokenLifetime = 3_600
@@ -150,7 +145,7 @@ public struct LabConfiguration: Sendable {
         public var applications = [HMSApplication()]
         /// Devices declared at the start and after a reset. The last of two with the same token counts.
         public var devices: [HMSDevice] = []
-        /// Whether a plausible token that was not declared is a registered device.
+        /// Whether an undeclared, plausible token is a registered device.
         public var acceptsUndeclaredDevices = true
         /// How long access tokens are valid, in seconds.
         public var tokenLifetime = 3_600

@@ -28,9 +28,7 @@ final class LabCore: Sendable {
         var fcm = FCMState()
         var hms: HMSState
 
-        /// The state that a configuration declares. Throws `LabError` for an invalid key. @@* What happens to the next
-        /// request that has passed every check What happens to the next request that has passed every check; nil for
-        /// the earned answer.
+        /// The state that a configuration declares. Throws `LabError` for an invalid key.
         init(_ configuration: LabConfiguration) throws {
             script = Script(configuration.misbehaviours)
             apns = try APNsState(configuration.apns)

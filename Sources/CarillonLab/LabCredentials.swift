@@ -12,8 +12,7 @@ public struct LabCredentials: Sendable, Hashable {
     public var teamID: String
     /// The app's bundle id.
     public var topic: String
-    /// The key's environments. In others it gets 403 `BadEnvironmentKeyIdInToken`. @@* Takes a key that exists. Throws
-    /// `LabError` where it is Takes an existing key. Throws `LabError` if it is not a P-256 key in PEM.
+    /// The key's environments. In others it gets 403 `BadEnvironmentKeyIdInToken`.
     public var environments = Set(APNsEnvironment.allCases)
 
     /// Makes a new key.
@@ -26,7 +25,7 @@ public struct LabCredentials: Sendable, Hashable {
         self.topic = topic
     }
 
-    /// Takes a key that exists. Throws `LabError` if it is not a P-256 key in PEM.
+    /// Takes an existing key. Throws `LabError` if it is not a P-256 key in PEM.
     public init(keyPEM: String, keyID: String, teamID: String, topic: String) throws {
         guard let key = try? P256PrivateKey(pem: keyPEM) else {
             throw LabError.invalid("The APNs key is not a private key on P-256 in PEM (PKCS#8).")

@@ -102,8 +102,7 @@ struct OAuthRefusal: Error, Equatable {
     var error: String
     /// The message of the real endpoint.
     var words: String?
-    /// The exact error. The real endpoint does not say it. @@* What a misbehaviour orders. The refusal that a
-    /// misbehaviour orders.
+    /// The exact error. The real endpoint does not say it.
     var detail: String?
 
     static func invalidGrant(_ words: String, _ detail: String) -> OAuthRefusal {

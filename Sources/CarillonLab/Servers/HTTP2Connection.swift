@@ -195,10 +195,9 @@ struct HTTP2Decision {
     var answer: HTTPAnswer
     /// The misbehaviour.
     var conduct: Misbehaviour.Conduct?
-    /// A new SETTINGS_MAX_CONCURRENT_STREAMS, sent before the answer; nil for no change. @@* The debug data of a
-    /// GOAWAY; none where it is empty. The debug data of a GOAWAY; may be empty.
+    /// A new SETTINGS_MAX_CONCURRENT_STREAMS, sent before the answer; nil for no change.
     var streamLimit: Int?
-    /// The debug data of a GOAWAY; none where it is empty.
+    /// The debug data of a GOAWAY; may be empty.
     var farewell: [UInt8] = []
 }
 

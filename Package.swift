@@ -555,7 +555,10 @@ let pluginNames = [
 let lab: [[Target]] = [
     module(
         "CarillonLab",
-        uses: ["Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioTLS, nioSSL, nioConcurrency, logging],
+        uses: [
+            "Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioTLS, nioSSL, nioWebSocket, nioConcurrency,
+            logging,
+        ],
         tests: ["CarillonLabCLI", "FCMTransport", "HMSTransport", "PluginKit", "CarillonABI", "PluginTestSupport"]
     ),
     [

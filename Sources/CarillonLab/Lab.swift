@@ -35,16 +35,17 @@ public final class Lab: Sendable {
         do {
             let core = try LabCore(configuration)
             let tls = try LabTLS(configuration, folder: folder)
+            let addresses = NIOLockedValueBox<LabAddresses?>(nil)
+            let known: @Sendable () -> LabAddresses? = { addresses.withLockedValue { $0 } }
             let opening = LabStarter(
                 configuration: configuration,
                 core: core,
                 tls: tls,
                 folder: folder,
-                sockets: sockets
+                sockets: sockets,
+                browsers: configuration.browsers.map { _ in Browsers(core) { known()?.webPush?.url ?? "" } }
             )
             let certificate = try opening.writePushCertificate(of: credentials)
-            let addresses = NIOLockedValueBox<LabAddresses?>(nil)
-            let known: @Sendable () -> LabAddresses? = { addresses.withLockedValue { $0 } }
             let opened = LabAddresses(
                 apns: try await opening.startAPNs(.production, credentials, certificate),
                 apnsSandbox: try await opening.startSandbox(credentials, certificate),
@@ -52,6 +53,7 @@ public final class Lab: Sendable {
                 hms: try await opening.startHMS(),
                 unifiedPush: try await opening.startUnifiedPush { known()?.unifiedPush ?? "" },
                 webPush: try await opening.startWebPush { known()?.webPush?.url ?? "" },
+                browsers: try await opening.startBrowsers(),
                 ntfy: try await opening.startNtfy { known()?.ntfy?.url ?? "" },
                 gotify: try await opening.startGotify(),
                 other: try await opening.startOther(),

@@ -52,6 +52,23 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
+    /// What browsers need in order to use the lab as their push service.
+    public struct Browsers: Sendable, Hashable, Codable {
+        /// `ws://localhost:PORT/`, for Firefox's preference `dom.push.serverURL`. It takes
+        /// `dom.push.testing.allowInsecureServerURL` as well.
+        public var firefoxURL: String
+        /// The switches for Chromium's command line.
+        public var chromiumSwitches: [String]
+        /// The host of Chromium's endpoints. The router's requests to it have to be led to `webpush`.
+        public var chromiumEndpointHost: String
+
+        private enum CodingKeys: String, CodingKey {
+            case firefoxURL = "firefox_url"
+            case chromiumSwitches = "chromium_switches"
+            case chromiumEndpointHost = "chromium_endpoint_host"
+        }
+    }
+
     /// FCM and its token endpoint.
     public struct FCM: Sendable, Hashable, Codable {
         /// `https://localhost:PORT`
@@ -140,6 +157,8 @@ public struct LabAddresses: Sendable, Hashable, Codable {
     public var unifiedPush: String?
     /// Nil if it was left out.
     public var webPush: WebPush?
+    /// Nil if it was left out, as it is by default.
+    public var browsers: Browsers?
     /// Nil if it was left out.
     public var ntfy: Ntfy?
     /// Nil if it was left out.
@@ -158,6 +177,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         case hms
         case unifiedPush = "unifiedpush_url"
         case webPush = "webpush"
+        case browsers
         case ntfy
         case gotify
         case other = "other_url"

@@ -14,6 +14,8 @@ public struct LabConfiguration: Sendable {
     public var unifiedPush: UnifiedPush? = UnifiedPush()
     /// Nil to leave the service out.
     public var webPush: WebPush? = WebPush()
+    /// What browsers connect to; nil to leave it out. It needs ``webPush``.
+    public var browsers: Browsers?
     /// Nil to leave the service out.
     public var ntfy: Ntfy? = Ntfy()
     /// Nil to leave the service out.
@@ -42,6 +44,9 @@ public struct LabConfiguration: Sendable {
 
     /// Every service on any free port, except FCM, Push Kit, the one that takes everything and the control endpoint.
     public init() {}
+
+    /// All names of the servers besides localhost. Chromium's endpoints have a fixed host.
+    var serverNames: [String] { browsers == nil ? names : names + [GoogleBrowsers.endpointHost] }
 
     /// What happens to a request for a service and a device token or topic.
     public typealias Mischief = @Sendable (LabService, _ target: String) -> Misbehaviour.Conduct?
@@ -164,6 +169,19 @@ public struct LabConfiguration: Sendable {
         public var subscriptions: [WebPushSubscription] = []
 
         /// On any free port, with a new key and without subscriptions.
+        public init() {}
+    }
+
+    /// The settings of the sides of push services that browsers talk to. What ``webPush`` accepts goes on to them.
+    public struct Browsers: Sendable {
+        /// Firefox's connection; 0 for any free port.
+        public var firefoxPort = 0
+        /// Chromium's check-in and registration; 0 for any free port.
+        public var chromiumPort = 0
+        /// Chromium's connection for messages; 0 for any free port.
+        public var chromiumMessagesPort = 0
+
+        /// On any free ports.
         public init() {}
     }
 

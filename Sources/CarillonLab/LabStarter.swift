@@ -7,6 +7,8 @@ struct LabStarter {
     let tls: LabTLS
     let folder: LabFolder
     let sockets: LabSockets
+    /// Nil if the configuration has none.
+    let browsers: Browsers?
 
     /// Opens a service of HTTP/1.1. `responder` answers synchronously.
     func open(
@@ -23,16 +25,48 @@ struct LabStarter {
 
     func startWebPush(_ origin: @escaping @Sendable () -> String) async throws -> LabAddresses.WebPush? {
         guard let wanted = configuration.webPush else { return nil }
-        let responder = WebPushResponder(core: core, names: configuration.names, origin: origin)
+        let responder = WebPushResponder(
+            core: core,
+            names: configuration.serverNames,
+            browsers: browsers,
+            origin: origin
+        )
         return LabAddresses.WebPush(
             url: try await open(port: wanted.port, usesTLS: true, responder.decide),
             applicationServerKey: wanted.vapid.applicationServerKey
         )
     }
 
+    /// Starts what browsers connect to.
+    func startBrowsers() async throws -> LabAddresses.Browsers? {
+        guard let wanted = configuration.browsers, let browsers else { return nil }
+        guard configuration.webPush != nil else {
+            throw LabError.invalid("Browsers get what the lab's Web Push service accepts. It cannot be left out.")
+        }
+        let connections = sockets.connections
+        let firefox = FirefoxServer(connections: connections, browsers: browsers)
+        let messages = ChromiumServer(
+            connections: connections,
+            tls: try tls.context(protocols: []),
+            browsers: browsers
+        )
+        let firefoxURL = try await sockets.open(firefox, port: wanted.firefoxPort)
+        let google = try await open(port: wanted.chromiumPort, usesTLS: false) { .answer(browsers.answer(google: $0)) }
+        return LabAddresses.Browsers(
+            firefoxURL: firefoxURL + "/",
+            chromiumSwitches: [
+                "--gcm-checkin-url=" + google + GooglePath.checkIn,
+                "--gcm-registration-url=" + google + GooglePath.registration,
+                "--gcm-mcs-endpoint=" + (try await sockets.open(messages, port: wanted.chromiumMessagesPort)),
+                "--ignore-certificate-errors-spki-list=" + (try tls.keyHash()),
+            ],
+            chromiumEndpointHost: GoogleBrowsers.endpointHost
+        )
+    }
+
     func startControl(_ addresses: @escaping @Sendable () -> LabAddresses?) async throws -> String? {
         guard let port = configuration.controlPort else { return nil }
-        let responder = ControlResponder(core: core, addresses: addresses)
+        let responder = ControlResponder(core: core, browsers: browsers, addresses: addresses)
         let server = HTTP1Server(connections: sockets.connections, tls: nil) { request, loop in
             responder.decide(request, on: loop)
         }

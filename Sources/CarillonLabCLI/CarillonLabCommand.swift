@@ -35,6 +35,11 @@ struct CarillonLabCommand: AsyncParsableCommand {
                 curl http://127.0.0.1:8081/subscriptions -d '{"id":"alice"}'
                 curl http://127.0.0.1:8081/subscriptions -d '{"id":"bob","flavour":"mozilla"}'
                 curl -X DELETE 'http://127.0.0.1:8081/subscriptions?id=alice'
+
+              A real browser gets the pushes, with what lab.json says under "browsers":
+                carillon-lab serve --folder /tmp/lab --browsers --firefox-port 8082
+                echo 'user_pref("dom.push.serverURL", "ws://localhost:8082/");' >> PROFILE/user.js
+                echo 'user_pref("dom.push.testing.allowInsecureServerURL", true);' >> PROFILE/user.js
             """,
         subcommands: [
             ServeCommand.self, MisbehaveCommand.self, ReceivedCommand.self, DevicesCommand.self, ResetCommand.self,

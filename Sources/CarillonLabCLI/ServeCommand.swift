@@ -91,6 +91,18 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "A further name in the lab's certificate, for clients behind a proxy; repeatable.")
     var name: [String] = []
 
+    @Flag(help: "Be the push service of Firefox and Chromium: lab.json says what they need for that.")
+    var browsers = false
+
+    @Option(help: ArgumentHelp("With --browsers: Firefox's connection; 0 for any free port.", valueName: "port"))
+    var firefoxPort: UInt16 = 0
+
+    @Option(help: ArgumentHelp("With --browsers: Chromium's registration; 0 for any free port.", valueName: "port"))
+    var chromiumPort: UInt16 = 0
+
+    @Option(help: ArgumentHelp("With --browsers: Chromium's messages; 0 for any free port.", valueName: "port"))
+    var chromiumMessagesPort: UInt16 = 0
+
     @Flag(help: "Print no requests.")
     var quiet = false
 
@@ -167,6 +179,13 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.unifiedPush?.usesTLS = unifiedPushTLS
         configuration.unifiedPush?.oversize = unifiedPushCut ? .cut : .refused
         configuration.webPush?.port = Int(webPushPort)
+        if browsers {
+            var wanted = LabConfiguration.Browsers()
+            wanted.firefoxPort = Int(firefoxPort)
+            wanted.chromiumPort = Int(chromiumPort)
+            wanted.chromiumMessagesPort = Int(chromiumMessagesPort)
+            configuration.browsers = wanted
+        }
         configuration.ntfy?.port = Int(ntfyPort)
         configuration.ntfy?.allowsAnonymous = !ntfyPrivate
         configuration.gotify?.port = Int(gotifyPort)

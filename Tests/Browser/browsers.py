@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from authority import Authority
-from device_side import GoogleSide, MozillaSide
+from lab import Lab
 from programs import PATIENCE, free_port, wait_until
 
 SIGNER = """
@@ -113,8 +113,9 @@ class Browser:
     draws_buttons = True
     """Whether a notification's buttons can be clicked there."""
 
-    def __init__(self, folder: Path, is_visible: bool = False):
-        """`is_visible` for people, who need a display."""
+    def __init__(self, folder: Path, lab: Lab, is_visible: bool = False):
+        """`lab` is its push service. `is_visible` for people, who need a display."""
+        self.lab = lab
         self.folder = folder
         self.is_visible = is_visible
         self.folder.mkdir(parents=True)
@@ -123,7 +124,6 @@ class Browser:
         self.process: subprocess.Popen | None = None
         self.signer = None
         """Answers for `window.nostr`: `signer(method, parameters)`; nil: there is none."""
-        self.device: MozillaSide | GoogleSide
 
     def _start(self, *command: str):
         environment = os.environ | {"HOME": str(self.folder), "LC_ALL": "C.UTF-8"}
@@ -139,7 +139,6 @@ class Browser:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        self.device.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _answer(self, text: str) -> str:
@@ -221,12 +220,11 @@ class Firefox(Browser):
     name = "firefox"
     draws_buttons = False
 
-    def __init__(self, folder: Path, is_visible: bool = False):
-        super().__init__(folder, is_visible)
-        self.device = MozillaSide()
+    def __init__(self, folder: Path, lab: Lab, is_visible: bool = False):
+        super().__init__(folder, lab, is_visible)
         preferences: dict[str, bool | int | str] = {
             "remote.prefs.recommended": False,
-            "dom.push.serverURL": f"ws://127.0.0.1:{self.device.port}/",
+            "dom.push.serverURL": lab.addresses["browsers"]["firefox_url"],
             "dom.push.testing.allowInsecureServerURL": True,
             "permissions.default.desktop-notification": 1,
             "alerts.useSystemBackend": False,
@@ -342,15 +340,15 @@ class Firefox(Browser):
 
     def lose_subscription(self):
         """As Mozilla's service does when it has forgotten a browser."""
-        self.device.forget()
+        self.lab.forget_browsers()
 
 
 class Chromium(Browser):
     name = "chromium"
 
-    def __init__(self, folder: Path, is_visible: bool = False):
-        super().__init__(folder, is_visible)
-        self.device = GoogleSide(self.certificate)
+    def __init__(self, folder: Path, lab: Lab, is_visible: bool = False):
+        super().__init__(folder, lab, is_visible)
+        *switches, trusted = lab.addresses["browsers"]["chromium_switches"]
         key = x509.load_pem_x509_certificate(self.certificate.read_bytes()).public_key()
         digest = hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
         profile = folder / "profile"
@@ -359,10 +357,7 @@ class Chromium(Browser):
             "--no-first-run", "--remote-debugging-port=0",
             "--disable-features=SystemNotifications", f"--user-data-dir={profile}",
             *([] if is_visible else ["--hide-scrollbars"]),
-            f"--gcm-checkin-url=http://127.0.0.1:{self.device.port}/checkin",
-            f"--gcm-registration-url=http://127.0.0.1:{self.device.port}/register",
-            f"--gcm-mcs-endpoint=https://localhost:{self.device.messages_port}",
-            f"--ignore-certificate-errors-spki-list={base64.b64encode(digest).decode()}",
+            *switches, f"{trusted},{base64.b64encode(digest).decode()}",
             "about:blank",
         )  # fmt: skip
         port_file = profile / "DevToolsActivePort"

@@ -11,7 +11,6 @@ sys.path.insert(0, str(INTEROP))
 import pytest  # noqa: E402
 
 from browsers import BROWSERS, Browser, BrowserError  # noqa: E402
-from device_side import GoogleSide  # noqa: E402
 from lab import Lab  # noqa: E402
 from router import Router  # noqa: E402
 from stage import Subscriber, configure, way_to_google  # noqa: E402
@@ -23,9 +22,17 @@ pytest_configure = _interop.pytest_configure
 pytest_runtest_makereport = _interop.pytest_runtest_makereport
 alice, bob, router, socket = _interop.alice, _interop.bob, _interop.router, _interop.socket
 
+@pytest.fixture(scope="session")
+def browsers_lab(tmp_path_factory):
+    """One for all tests: a browser knows its push service from its start on."""
+    lab = Lab(tmp_path_factory.mktemp("browsers") / "lab", "--browsers")
+    yield lab
+    lab.stop()
+
+
 @pytest.fixture(scope="session", params=sorted(BROWSERS))
-def running_browser(request, tmp_path_factory):
-    browser = BROWSERS[request.param](tmp_path_factory.mktemp("browser") / request.param)
+def running_browser(request, browsers_lab, tmp_path_factory):
+    browser = BROWSERS[request.param](tmp_path_factory.mktemp("browser") / request.param, browsers_lab)
     yield browser
     browser.stop()
 
@@ -33,7 +40,6 @@ def running_browser(request, tmp_path_factory):
 @pytest.fixture
 def browser(running_browser, lab) -> Browser:
     """A page, whose browser gets what the lab accepts for it."""
-    running_browser.device.use(lab)
     running_browser.signer = None
     running_browser.screen(1280, 900, False)
     yield running_browser
@@ -43,14 +49,12 @@ def browser(running_browser, lab) -> Browser:
             "for (const r of await navigator.serviceWorker.getRegistrations())"
             " for (const n of await r.getNotifications()) n.close()"
         )
-    running_browser.device.leave()
 
 
 @pytest.fixture
-def lab(tmp_path):
-    lab = Lab(tmp_path / "lab", "--name", GoogleSide.host)
-    yield lab
-    lab.stop()
+def lab(browsers_lab):
+    browsers_lab.reset()
+    return browsers_lab
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Interop"))
 
 from browsers import BROWSERS, BrowserError  # noqa: E402
-from device_side import GoogleSide  # noqa: E402
 from lab import Lab  # noqa: E402
 from nostr import Person, Socket  # noqa: E402
 from router import Router  # noqa: E402
@@ -22,14 +21,13 @@ from stage import Subscriber, configure, way_to_google  # noqa: E402
 
 
 def show(name: str, folder: Path):
-    lab = Lab(folder / "lab", "--name", GoogleSide.host)
+    lab = Lab(folder / "lab", "--browsers")
     proxy = way_to_google(lab)
     router = Router(folder / "router", lab)
     configure(router, proxy)
     router.start()
-    browser = BROWSERS[name](folder / "browser", is_visible=True)
+    browser = BROWSERS[name](folder / "browser", lab, is_visible=True)
     try:
-        browser.device.use(lab)
         alice, bob = Person(), Person()
         subscriber = Subscriber(browser, router, alice).open()
         print(f"The page is at {subscriber.url}, in the browser that just opened. Turn on notifications there.", flush=True)

@@ -5,7 +5,6 @@ import json
 import nostr_sdk
 
 from browsers import Browser
-from device_side import GoogleSide
 from lab import Lab
 from nostr import Person
 from proxy import ConnectProxy
@@ -44,7 +43,7 @@ summary: { title: "{{count}} new notifications" }
 def way_to_google(lab: Lab) -> ConnectProxy:
     """A proxy that leads what is for Google to the lab: Chromium's endpoints are at a fixed host."""
     port = int(lab.addresses["webpush"]["url"].rsplit(":", 1)[1].strip("/"))
-    return ConnectProxy(routes={f"{GoogleSide.host}:443": ("127.0.0.1", port)})
+    return ConnectProxy(routes={f"{lab.addresses['browsers']['chromium_endpoint_host']}:443": ("127.0.0.1", port)})
 
 
 def configure(router: Router, proxy: ConnectProxy):

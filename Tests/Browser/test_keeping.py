@@ -47,7 +47,7 @@ def test_an_expired_subscription_ends_the_registration(subscriber, socket, lab, 
     """The push service says 410, and the router forgets the device. The page says so, and renews it."""
     page = subscriber.open().turn_on("alert").browser
     endpoint = page.js("return (await (await navigator.serviceWorker.ready).pushManager.getSubscription()).endpoint")
-    page.device.expire(endpoint)
+    lab.expire(endpoint)
     socket.publish(bob.note("to nobody", alice))
     lab.attempts(1, "webpush")
     assert lab.received("webpush")[0].status in [404, 410]

@@ -187,6 +187,22 @@ class Lab:
         query = f"/received?wait={wait}&timeout_ms={milliseconds}" + (f"&service={service}" if service else "")
         return [Received(json.loads(line)) for line in self._control("GET", query).split("\n") if line]
 
+    def reset(self):
+        """As after the start: without requests, misbehaviours and what was declared."""
+        self._control("POST", "/reset")
+
+    def expire(self, endpoint: str):
+        """Answers 410 from now on, as if the browser had dropped its subscription."""
+        self._control("DELETE", f"/subscriptions?id={endpoint.rsplit('/', 1)[1]}")
+
+    def browsers(self) -> dict:
+        """How many are connected, with how many subscriptions, and Firefox's codes for messages."""
+        return json.loads(self._control("GET", "/browsers"))
+
+    def forget_browsers(self):
+        """Mozilla's service forgets every Firefox, which therefore loses its subscriptions."""
+        self._control("DELETE", "/browsers")
+
     def _control(self, method: str, path: str, body: dict | None = None) -> str:
         request = urllib.request.Request(
             self.addresses["control_url"] + path,

@@ -12,6 +12,8 @@ import NIOCore
 /// - `POST /subscriptions`: an object (see ``WebPushSubscriptionRequest``); answers with the subscription in a
 ///   browser's form
 /// - `DELETE /subscriptions?id=…`: the subscription is gone from then on
+/// - `GET /browsers`: how many are there, with how many subscriptions, and Firefox's codes for messages
+/// - `DELETE /browsers`: Mozilla's service forgets them, so that they lose their subscriptions
 struct ControlResponder: Sendable {
     /// The longest a request may wait, in milliseconds.
     private static let longestWait: Int64 = 600_000
@@ -19,6 +21,8 @@ struct ControlResponder: Sendable {
     private static let services = LabService.allCases.map(\.rawValue).joined(separator: ", ")
 
     let core: LabCore
+    /// Nil: there are none.
+    let browsers: Browsers?
     let addresses: @Sendable () -> LabAddresses?
 
     func decide(_ request: LabRequest, on loop: any EventLoop) -> EventLoopFuture<HTTP1Conduct> {
@@ -64,11 +68,16 @@ struct ControlResponder: Sendable {
                 guard core.withState({ $0.subscriptions.expire(request.query["id"] ?? "") }) else {
                     return Self.problem(404, "There is no subscription of that id.")
                 }
+            case ("GET", "/browsers"):
+                let summary = try JSONEncoder().encode(try connected().summary)
+                return HTTPAnswer(status: 200, json: String(decoding: summary, as: UTF8.self))
+            case ("DELETE", "/browsers"):
+                try connected().forgetFirefox()
             default:
                 return Self.problem(
                     404,
-                    "There are GET /, /received and /misbehave, POST /misbehave, /tokens, /receivers, /subscriptions and "
-                        + "/reset, DELETE /received, /misbehave and /subscriptions."
+                    "There are GET /, /received, /browsers and /misbehave, POST /misbehave, /tokens, /receivers, /subscriptions and "
+                        + "/reset, DELETE /received, /browsers, /misbehave and /subscriptions."
                 )
             }
             return HTTPAnswer(status: 200, json: "{}")
@@ -77,6 +86,13 @@ struct ControlResponder: Sendable {
         } catch {
             return Self.problem(400, "\(error)")
         }
+    }
+
+    private func connected() throws -> Browsers {
+        guard let browsers else {
+            throw LabError.invalid("There are no browsers here. The lab serves them with --browsers.")
+        }
+        return browsers
     }
 
     private func subscribe(_ request: LabRequest) throws -> HTTPAnswer {

@@ -111,7 +111,7 @@ extension PushCertificate: CustomStringConvertible {
 struct LabTLS {
     let authorityFile: String
     let authority: CertificateAuthority
-    private let chain: [NIOSSLCertificateSource]
+    private let chain: [NIOSSLCertificate]
     private let key: NIOSSLPrivateKeySource
 
     /// Reads the given files, or makes an authority and writes its certificate to `ca.pem`.
@@ -120,12 +120,12 @@ struct LabTLS {
         authority = try CertificateAuthority(now: now)
         if let files = configuration.certificate {
             authorityFile = files.authority
-            chain = try NIOSSLCertificate.fromPEMFile(files.chain).map { .certificate($0) }
+            chain = try NIOSSLCertificate.fromPEMFile(files.chain)
             key = .privateKey(try NIOSSLPrivateKey(file: files.key, format: .pem))
         } else {
-            let server = try authority.issueServer(named: configuration.names, now: now)
+            let server = try authority.issueServer(named: configuration.serverNames, now: now)
             authorityFile = try folder.write(authority.certificatePEM, to: "ca.pem")
-            chain = try NIOSSLCertificate.fromPEMBytes(Array(server.certificatePEM.utf8)).map { .certificate($0) }
+            chain = try NIOSSLCertificate.fromPEMBytes(Array(server.certificatePEM.utf8))
             key = .privateKey(try NIOSSLPrivateKey(bytes: Array(server.keyPEM.utf8), format: .pem))
         }
     }
@@ -133,9 +133,20 @@ struct LabTLS {
     /// The machine's time in seconds since 1970: clients check certificates with it, whatever the lab's clock says.
     static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
+    /// The SHA-256 of the servers' public key (SubjectPublicKeyInfo), in base64.
+    func keyHash() throws -> String {
+        guard let leaf = chain.first else {
+            throw LabError.invalid("The servers' certificate file has no certificate.")
+        }
+        return Data(SHA256.hash(try leaf.extractPublicKey().toSPKIBytes())).base64EncodedString()
+    }
+
     /// `protocols` are ALPN names.
     func context(protocols: [String], asksForCertificates: Bool = false) throws -> NIOSSLContext {
-        var configuration = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: key)
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) },
+            privateKey: key
+        )
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = protocols
         if asksForCertificates {

@@ -13,6 +13,8 @@ struct WebPushResponder: Sendable {
     let core: LabCore
     /// Further names of the service's host.
     let names: [String]
+    /// The browsers that get what is accepted for them; nil: there are none.
+    let browsers: Browsers?
     /// `https://localhost:PORT`, available once the service listens.
     let origin: @Sendable () -> String
 
@@ -48,6 +50,7 @@ struct WebPushResponder: Sendable {
         )
         received.decrypted = outcome.decrypted
         core.recorder.add(received)
+        if received.status == 201 { browsers?.push(BrowserMessage(request, to: received.target)) }
         return HTTP1Conduct(outcome.answer, misbehaving: conduct)
     }
 

@@ -38,30 +38,17 @@ package final class ChildSession: Sendable {
         }
     }
 
-    private struct State {
-        /// Why the router ends it.
-        var reason: String?
-        /// Whether the process is gone, and what leads to it closed.
-        var isReaped = false
-        /// Since when its end is awaited.
-        var endingSince: Deadline?
-        var watch: CallWatch
-        /// Where its libraries lie.
-        var modules: [DescriptorMessage.Module] = []
-    }
-
     private static let deliveryBacklog = ByteCount.mebibytes(8)
-    /// How long a process may live on that has closed a connection, or has lost one.
-    private static let endingTime: Duration = .milliseconds(500)
 
     private let process: StartedProcess
     private let deliveries: FrameSocket
     private let questions: QuestionChannel
     private let greeting = Handover<Bool>()
     private let handlers: Handlers
+    private let watch: ProcessWatch
     private let now: @Sendable () -> Deadline
-    private let state: Mutex<State>
-    private let processors: Double?
+    /// Where its libraries lie.
+    private let places = Mutex<[DescriptorMessage.Module]>([])
     private let deliveriesEnded = DispatchSemaphore(value: 0)
     private let ending = Handover<ProcessEnd>()
     /// The streams of its plugins.
@@ -80,9 +67,7 @@ package final class ChildSession: Sendable {
     ) {
         self.process = process
         self.handlers = handlers
-        self.processors = processors
         self.now = now
-        state = Mutex(State(watch: watch))
         deliveries = FrameSocket(
             process.deliveries,
             taking: FrameKind.results,
@@ -90,6 +75,7 @@ package final class ChildSession: Sendable {
             limit: Self.deliveryBacklog
         )
         questions = QuestionChannel(process.questions)
+        self.watch = ProcessWatch(process.control, watch, processors: processors, over: questions, now: now)
     }
 
     /// Begins to handle what the process sends.
@@ -156,8 +142,8 @@ package final class ChildSession: Sendable {
 
     /// Where the process has put its libraries, so that addresses in a crash report get names.
     package var modules: [DescriptorMessage.Module] {
-        get { state.withLock(\.modules) }
-        set { state.withLock { $0.modules = newValue } }
+        get { places.withLock(\.self) }
+        set { places.withLock { $0 = newValue } }
     }
 
     // MARK: Ending
@@ -168,28 +154,13 @@ package final class ChildSession: Sendable {
     package var hasEnded: Bool { ending.isGiven }
 
     /// Ends the process at once. `reason` is the end of a sentence about it.
-    package func kill(reason: String) {
-        state.withLock { state in
-            if state.reason == nil { state.reason = reason }
-            if state.endingSince == nil { state.endingSince = now() }
-            // Its handle is closed by then, and may be that of another process.
-            if !state.isReaped { process.control.kill() }
-        }
-        questions.socket.wake()
-    }
+    package func kill(reason: String) { watch.kill(reason: reason) }
 
     /// Lets the process end by itself, as its connections close.
     package func close() {
-        beginEnd()
+        watch.awaitEnd()
         deliveries.shut()
         questions.socket.shut()
-    }
-
-    private func beginEnd() {
-        state.withLock { state in
-            if state.endingSince == nil { state.endingSince = now() }
-        }
-        questions.socket.wake()
     }
 
     /// Handles what waits on a socket. False: nothing will come any more.
@@ -199,7 +170,7 @@ package final class ChildSession: Sendable {
     ) -> Bool {
         do throws(ProtocolError) {
             if case .open = try socket.receive(handle) { return true }
-            beginEnd()
+            watch.awaitEnd()
         } catch {
             kill(reason: "was ended, because \(error)")
         }
@@ -217,7 +188,7 @@ package final class ChildSession: Sendable {
         while true {
             let (events, milliseconds) = deliveries.interest()
             polled[0].events = events
-            guard poll(&polled, 2, milliseconds ?? -1) >= 0 || errno == EINTR else { return beginEnd() }
+            guard poll(&polled, 2, milliseconds ?? -1) >= 0 || errno == EINTR else { return watch.awaitEnd() }
             if polled[1].revents != 0 { deliveries.clearWakeup() }
             deliveries.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
             let isReadable = polled[0].revents & ~Int16(POLLOUT) != 0 || events & Int16(POLLIN) == 0
@@ -234,14 +205,10 @@ package final class ChildSession: Sendable {
 
     private func handleQuestions() {
         var lines = LineReader(process.errors)
-        var meter = ProcessorMeter(limit: processors)
         var isOpen = true
         var end: ProcessEnd?
         while end == nil {
-            let isBusy = isBusy
-            let pace = state.withLock { state in
-                state.endingSince == nil ? state.watch.pace(isBusy: isBusy) : .milliseconds(20)
-            }
+            let pace = watch.pace(isBusy: isBusy)
             let (events, _) = questions.socket.interest()
             var polled = [
                 pollfd(fd: isOpen ? questions.socket.descriptor : -1, events: events, revents: 0),
@@ -255,7 +222,7 @@ package final class ChildSession: Sendable {
             if polled[0].revents & ~Int16(POLLOUT) != 0 { isOpen = receive(questions.socket, handleQuestion) }
             if polled[3].revents != 0 { lines.read(now: now(), handlers.line) }
             if polled[2].revents != 0 { end = process.control.reap() }
-            watch(&meter)
+            watch.look(isBusy: isBusy)
         }
         finish(end ?? ProcessEnd(signal: 0, status: 0), &lines)
     }
@@ -265,42 +232,13 @@ package final class ChildSession: Sendable {
         case .hello:
             _ = try HelloMessage(reading: frame)
             greeting.give(true)
-        case .pong:
-            let pong = try PongMessage(reading: frame)
-            act(on: state.withLock { $0.watch.receive(pong, now: now()) })
+        case .pong: watch.receive(try PongMessage(reading: frame))
         case .present: try handlers.question(frame, self)
         default: try questions.answer(frame)
         }
     }
 
     private var isBusy: Bool { questions.isAnyOpen || handlers.isBusy() || streams.isBusy }
-
-    private func watch(_ meter: inout ProcessorMeter) {
-        let now = now()
-        let isEndless = state.withLock { $0.endingSince.map { now - $0 >= Self.endingTime } ?? false }
-        if isEndless { return kill(reason: "closed its connection to the router") }
-        if processors != nil, let used = process.control.processorTime(), meter.isExceeded(used: used, now: now) {
-            return kill(reason: "took more processor time than it may")
-        }
-        let isBusy = isBusy
-        act(on: state.withLock { $0.watch.tick(now: now, isBusy: isBusy) })
-    }
-
-    private func act(on action: CallWatch.Action) {
-        switch action {
-        case .nothing: break
-        case .ping:
-            var writer = FrameWriter()
-            writer.frame(.ping, id: 0)
-            questions.send(writer.take())
-        case .abort(let thread, let reason):
-            state.withLock { state in
-                if state.reason == nil { state.reason = reason }
-            }
-            process.control.abort(thread: thread)
-        case .kill(let reason): kill(reason: reason)
-        }
-    }
 
     /// The process is gone: what it has sent still counts.
     private func finish(_ end: ProcessEnd, _ lines: inout LineReader) {
@@ -311,10 +249,7 @@ package final class ChildSession: Sendable {
         deliveriesEnded.wait()
         lines.read(now: now(), handlers.line)
         var end = end
-        end.reason = state.withLock { state in
-            state.isReaped = true
-            return state.reason
-        }
+        end.reason = watch.reaped()
         end.crash = crashReport()
         for descriptor in [process.errors, process.crashes, process.control.handle] { Glibc.close(descriptor) }
         greeting.give(false)

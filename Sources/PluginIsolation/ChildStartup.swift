@@ -3,28 +3,6 @@ import PluginProtocol
 import PluginServices
 import Units
 
-/// A library that a process is to load.
-package struct IsolatedLibrary: Sendable {
-    /// Absolute.
-    package let path: String
-    /// Why the file is not the one that was meant, or nil. Asked before each start of a process.
-    package let mistake: @Sendable () -> String?
-
-    package init(path: String, mistake: @escaping @Sendable () -> String? = { nil }) {
-        self.path = path
-        self.mistake = mistake
-    }
-
-    /// What operators call it.
-    var name: String { path.split(separator: "/").last.map(String.init) ?? path }
-}
-
-/// A library and what it said about itself when it was loaded first.
-struct LoadedLibrary: Sendable {
-    let library: IsolatedLibrary
-    let descriptor: DescriptorMessage
-}
-
 /// Why a library was not loaded, or an instance not made.
 package enum LoadFailure: Error, Sendable {
     /// There is no process to load it: what is wrong, as a sentence's end.
@@ -102,21 +80,6 @@ struct ChildStartup: Sendable {
         return try loaded.get()
     }
 
-    /// Has a new process load what a former one has loaded.
-    func loadAgain(_ libraries: [LoadedLibrary], in session: ChildSession) throws(LoadFailure) -> [DescriptorMessage] {
-        let paths = libraries.map(\.library.path)
-        var descriptors: [DescriptorMessage] = []
-        for loaded in libraries {
-            let isLast = descriptors.count == libraries.count - 1
-            let descriptor = try load(loaded.library, of: paths, isLast: isLast, in: session)
-            guard descriptor.isSame(as: loaded.descriptor) else {
-                throw .notStarted("\(loaded.library.path) describes itself in another way than before")
-            }
-            descriptors.append(descriptor)
-        }
-        return descriptors
-    }
-
     /// Has the process make an instance, for which `state` is kept. Returns the status, what the instance needs, and
     /// what is wrong.
     func create(
@@ -158,13 +121,5 @@ struct ChildStartup: Sendable {
         if !session.hasEnded { session.kill(reason: reason) }
         guard let end = session.end(within: Self.patience) else { return .notStarted(reason) }
         return .died(end, end.text(session.modules))
-    }
-}
-
-extension DescriptorMessage {
-    /// Whether a library says the same about itself, wherever it lies in memory.
-    fileprivate func isSame(as other: DescriptorMessage) -> Bool {
-        id == other.id && version == other.version && abiMinor == other.abiMinor && transports == other.transports
-            && filters == other.filters
     }
 }

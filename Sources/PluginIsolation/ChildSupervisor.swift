@@ -1,7 +1,4 @@
-import CIsolation
 import CarillonABI
-import Dispatch
-import Foundation
 import Logging
 import PluginProtocol
 import Synchronization
@@ -13,21 +10,19 @@ package final class ChildSupervisor: Sendable {
     private struct State {
         var life: ProcessLife
         var session: ChildSession?
-        var libraries: [LoadedLibrary] = []
-        var confinement: UInt32 = 0
         /// Those who wait for a process that works.
         var waiters: [Handover<ChildSession?>] = []
-        var hasKeeper = false
     }
 
     let settings: IsolationSettings
     let table: InstanceTable
+    private let libraries = ProcessLibraries()
     private let log: Logger
     private let onRemake: @Sendable (UnsafePointer<carillon_host>) -> Void
     private let now: @Sendable () -> Deadline
     private let launch: @Sendable () throws(StartError) -> StartedProcess
     private let state: Mutex<State>
-    private let news = DispatchSemaphore(value: 0)
+    private let keeper: RestartKeeper
 
     /// `launch` starts the process; nil: the program that `settings` name. `onRemake` is called before a new process
     /// makes an instance again, and `onMistake` for each rule that a plugin breaks and that its process has answered.
@@ -50,6 +45,7 @@ package final class ChildSupervisor: Sendable {
         self.log = log
         self.onRemake = onRemake
         self.now = now
+        keeper = RestartKeeper(now: now)
         let program = settings.program
         if let launch {
             self.launch = launch
@@ -83,47 +79,21 @@ package final class ChildSupervisor: Sendable {
     /// Loads libraries into a process, one after the other. One that the process does not survive is left out, and the
     /// rest goes on in a new process. Call this once, first.
     package func load(_ libraries: [IsolatedLibrary]) -> [Result<DescriptorMessage, LoadFailure>] {
-        var results: [Result<DescriptorMessage, LoadFailure>] = []
-        var session: ChildSession?
-        for library in libraries {
-            do throws(LoadFailure) {
-                let isLast = results.count == libraries.count - 1
-                let paths = libraries.map(\.path)
-                let current: ChildSession
-                if let session { current = session } else { current = try reopen(paths: paths) }
-                session = current
-                let descriptor = try startup.load(library, of: paths, isLast: isLast, in: current)
-                state.withLock { state in
-                    state.libraries.append(LoadedLibrary(library: library, descriptor: descriptor))
-                    state.confinement = descriptor.confinement
-                }
-                current.modules = descriptor.modules
-                results.append(.success(descriptor))
-            } catch {
-                if case .unloadable = error {
-                } else {
-                    session?.close()
-                    session = nil
-                }
-                results.append(.failure(error))
-            }
-        }
-        guard results.contains(where: { if case .success = $0 { true } else { false } }) else {
-            session?.close()
-            return results
-        }
+        let (results, session) = self.libraries.load(libraries, with: startup)
+        guard results.contains(where: { if case .success = $0 { true } else { false } }) else { return results }
         if let session { adopt(session) }
-        startKeeper()
-        return results
-    }
-
-    /// A new process with what has been loaded so far.
-    private func reopen(paths: [String]) throws(LoadFailure) -> ChildSession {
-        let session = try startup.open()
-        for loaded in state.withLock(\.libraries) {
-            _ = try startup.load(loaded.library, of: paths, isLast: false, in: session)
+        keeper.start(
+            { [self] in state.withLock { $0.life.isStopped ? .end : .restart(at: $0.life.due) } },
+            restart: { [self] in restart() }
+        )
+        let missing = self.libraries.confinement.missing
+        if settings.isSandboxed, !missing.isEmpty {
+            log.warning(
+                "A plugin's process is not confined as it should be: the system forbids it or does not know how",
+                metadata: ["plugins": "\(names)", "unconfined": "\(missing.joined(separator: ", "))"]
+            )
         }
-        return session
+        return results
     }
 
     /// The process of `session` works from now on.
@@ -144,44 +114,13 @@ package final class ChildSupervisor: Sendable {
 
     // MARK: Keeping
 
-    private func startKeeper() {
-        let isFirst = state.withLock { state in
-            defer { state.hasKeeper = true }
-            return !state.hasKeeper
-        }
-        guard isFirst else { return }
-        let thread = Thread { [self] in keep() }
-        thread.name = "plugin-keeper"
-        thread.start()
-    }
-
-    /// The life of the thread that starts processes again.
-    private func keep() {
-        while true {
-            let (due, isStopped) = state.withLock { ($0.life.due, $0.life.isStopped) }
-            if isStopped { return }
-            let now = now()
-            if let due, due <= now {
-                restart()
-            } else if let due {
-                _ = news.wait(timeout: .now() + .milliseconds(Int(clamping: (due - now).milliseconds)))
-            } else {
-                news.wait()
-            }
-        }
-    }
-
     private func restart() {
-        let libraries = state.withLock(\.libraries)
         let start = now()
         var opened: ChildSession?
         do throws(LoadFailure) {
             let session = try startup.open()
             opened = session
-            for descriptor in try startup.loadAgain(libraries, in: session) {
-                state.withLock { $0.confinement = descriptor.confinement }
-                session.modules = descriptor.modules
-            }
+            try libraries.loadAgain(in: session, with: startup)
             for order in table.startRemaking() where table.beginRemaking(order.number) {
                 onRemake(order.host.pointer)
                 try create(order, in: session)
@@ -219,9 +158,8 @@ package final class ChildSupervisor: Sendable {
     }
 
     private func noteDeath(_ text: String, startedAt start: Deadline, isExplained: Bool) {
-        let now = now()
+        let (now, words) = (now(), "\(names) \(text)")
         let (next, deaths) = state.withLock { state -> (RestartPolicy.Next?, Int) in
-            let words = "\(names(state)) \(text)"
             let next = state.life.died(words, at: now, startedAt: start, isExplained: isExplained)
             return (next, state.life.deaths)
         }
@@ -237,7 +175,7 @@ package final class ChildSupervisor: Sendable {
             )
             failWaiters()
         }
-        news.signal()
+        keeper.wake()
     }
 
     private func failWaiters() {
@@ -266,7 +204,7 @@ package final class ChildSupervisor: Sendable {
             return nil
         }
         if let session { return session }
-        news.signal()
+        keeper.wake()
         return waiter.take(within: span) ?? nil
     }
 
@@ -329,31 +267,29 @@ package final class ChildSupervisor: Sendable {
         }
         session?.close()
         failWaiters()
-        news.signal()
+        keeper.wake()
     }
 
     // MARK: Reporting
 
-    private var names: String { state.withLock { names($0) } }
-
-    private func names(_ state: State) -> String { state.libraries.map(\.library.name).joined(separator: ", ") }
+    private var names: String { libraries.names.joined(separator: ", ") }
 
     /// Whether the process has ended for good.
     package var isStopped: Bool { state.withLock(\.life.isStopped) }
 
     /// How the process is doing.
     package var report: PluginProcessReport {
-        let setAside = table.setAside
+        let (setAside, plugins) = (table.setAside, libraries.names)
+        let confinement = libraries.confinement.present.joined(separator: ", ")
         return state.withLock { state in
-            let parts = [(UInt32(CARILLON_CONFINED_FILES), "files"), (UInt32(CARILLON_CONFINED_CALLS), "system calls")]
-            return PluginProcessReport(
-                plugins: state.libraries.map(\.library.name),
+            PluginProcessReport(
+                plugins: plugins,
                 process: state.session?.id,
                 state: state.life.reported,
                 deaths: state.life.deaths,
                 lastDeath: state.life.lastDeath,
                 setAside: setAside,
-                confinement: parts.filter { state.confinement & $0.0 != 0 }.map(\.1).joined(separator: ", ")
+                confinement: confinement
             )
         }
     }

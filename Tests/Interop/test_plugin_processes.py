@@ -234,18 +234,29 @@ static carillon_status create(const carillon_host *h, carillon_str c, void **i, 
     host = h, *i = &host;
     return CARILLON_OK;
 }
-static void answered(void *context, const carillon_http_response *response) {
-    (void)response;
-    if (context != NULL) %(end)s;
+static void fall(void *context) { if (context != NULL) END; }
+static void answered(void *context, const carillon_http_response *response) { (void)response, fall(context); }
+static void closed(void *context, carillon_str failure) { (void)failure, fall(context); }
+static carillon_status fall_later(const char *way) {
+    if (strcmp(way, "at once") == 0) fall(&host);
+    uint64_t number;
+    if (strcmp(way, "timer") == 0) {
+        const carillon_timers *timers = host->query(host, (carillon_str)CARILLON_STR("carillon.timer/1"));
+        return timers->start(host, 1, 0, fall, &host, &number);
+    }
+    if (strcmp(way, "stream") == 0) {
+        const carillon_streams *streams = host->query(host, (carillon_str)CARILLON_STR("carillon.stream/1"));
+        carillon_stream_target target = { .struct_size = sizeof target, .host = CARILLON_STR("127.0.0.1"), .port = 1 };
+        carillon_stream_events events = { .struct_size = sizeof events, .closed = closed };
+        return streams->open(host, &target, &events, &host, &number);
+    }
+    carillon_http_request request = { .struct_size = sizeof request, .method = CARILLON_STR("GET"),
+        .url = CARILLON_STR("http://127.0.0.1:1/") };
+    return host->http_request(host, &request, answered, &host);
 }
 static carillon_status deliver(void *i, uint64_t ticket, const carillon_registration *r, const carillon_notification *n) {
     (void)i, (void)r;
-    if (memmem(n->body.ptr, n->body.len, "poison", 6) != NULL) {
-        if (!%(later)d) %(end)s;
-        carillon_http_request request = { .struct_size = sizeof request, .method = CARILLON_STR("GET"),
-            .url = CARILLON_STR("http://127.0.0.1:1/") };
-        return host->http_request(host, &request, answered, &host);
-    }
+    if (memmem(n->body.ptr, n->body.len, "poison", 6) != NULL) return fall_later(WAY);
     carillon_outcome outcome = { .struct_size = sizeof outcome, .kind = CARILLON_DELIVERED };
     host->complete(host, ticket, &outcome);
     return CARILLON_OK;
@@ -253,15 +264,24 @@ static carillon_status deliver(void *i, uint64_t ticket, const carillon_registra
 """
 
 
-@pytest.mark.parametrize("end, later", [("abort()", 0), ("exit(0)", 0), ("*(volatile int *)0 = 1", 1)])
+@pytest.mark.parametrize(
+    "end, way",
+    [
+        ("abort()", "at once"),
+        ("exit(0)", "at once"),
+        ("*(volatile int *)0 = 1", "answer"),
+        ("abort()", "timer"),
+        ("abort()", "stream"),
+    ],
+)
 def test_what_ends_the_router_twice_is_kept_from_a_plugin_inside_it(
-    console, stopped_router, lab, alice, bob, tmp_path, end, later
+    console, stopped_router, lab, alice, bob, tmp_path, end, way
 ):
     """The router dies with the plugin; the second start goes on without the message that it died of."""
     router = stopped_router
     # Swift's own report of a crash takes seconds.
     router.environment["SWIFT_BACKTRACE"] = "enable=no"
-    compiled(router, "fragile", FRAGILE % {"end": end, "later": later}, tmp_path)
+    compiled(router, "fragile", f'#define END {end}\n#define WAY "{way}"\n' + FRAGILE, tmp_path)
     router.configuration["plugins"]["isolation"] = "none"
     console.start()
     fragile = {"platform": "fragile", "token": device_token(), "filters": ios("")["filters"], "mode": "alert"}
@@ -293,9 +313,11 @@ FRAGILE_EVERYWHERE = r"""
 #include <stdlib.h>
 #include <string.h>
 static void look(carillon_str text) { if (memmem(text.ptr, text.len, "poison", 6) != NULL) abort(); }
+static char farewell;
 static carillon_status create(const carillon_host *h, carillon_str config, void **i, carillon_error *e) {
-    (void)h, (void)i, (void)e;
+    (void)h, (void)e;
     look(config);
+    *i = memmem(config.ptr, config.len, "farewell", 8) != NULL ? &farewell : NULL;
     return CARILLON_OK;
 }
 static carillon_status validate(void *i, const carillon_registration *registration, carillon_error *e) {
@@ -312,7 +334,7 @@ static carillon_status decide(void *i, const carillon_filter_call *call, carillo
     look(call->event);
     return CARILLON_OK;
 }
-static void destroy(void *i) { (void)i; }
+static void destroy(void *i) { if (i == &farewell) abort(); }
 static const carillon_transport t = { .struct_size = sizeof t, .platform = CARILLON_STR("fragile"), .create = create,
     .destroy = destroy, .validate = validate, .deliver = deliver };
 static const carillon_transport *const ts[] = { &t };
@@ -383,3 +405,37 @@ def test_an_event_that_ended_the_router_twice_goes_by_on_error(fragile_router, l
     with Socket(router) as socket:
         socket.publish(note)
     lab.accepted(1)
+
+
+def test_a_plugin_that_ends_the_router_at_its_own_end_is_named(fragile_router, lab, alice, bob):
+    """Nothing is kept from it: it is at its end anyway. What was sent is not sent again."""
+    block = fragile_router.configuration["apps"]["default"]["fragile"]
+    block["key"] = "farewell"
+    router = fragile_router.start()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token())), bob.message("one", alice))
+    lab.accepted(1)
+    router.process.send_signal(signal.SIGTERM)
+    assert router.process.wait(timeout=30) == -signal.SIGABRT
+
+    def named() -> list[str]:
+        lines = [line for line in router.log_text.splitlines() if "a plugin was at work in the router's own process" in line]
+        return [line for line in lines if "plugin=fragile.so" in line and "function=destroy" in line]
+
+    assert named() == []
+    router.start()
+    assert len(named()) == 1
+    with Socket(router) as socket:
+        socket.publish(bob.message("two", alice))
+    lab.accepted(2)
+    block["key"] = "another"
+    router.configuration_file  # writes it
+    router.process.send_signal(signal.SIGHUP)
+    assert router.process.wait(timeout=30) == -signal.SIGABRT
+
+    router.start()
+    assert len(named()) == 2
+    with Socket(router) as socket:
+        socket.publish(bob.message("three", alice))
+    lab.accepted(3)
+    assert router.stop() == 0

@@ -15,6 +15,10 @@ package struct InterruptedCall: Hashable, Sendable {
         case check = 8
         /// A request from outside.
         case receive = 9
+        case destroy = 10
+        case timer = 11
+        /// An event of a stream.
+        case stream = 12
     }
 
     /// The file name of the plugin's library.

@@ -8,6 +8,7 @@ extension TransportFunctions {
     func noting(in crumbs: Breadcrumbs, as plugin: StaticName) -> TransportFunctions {
         var functions = self
         functions.create = crumbs.noting(create, of: plugin)
+        functions.destroy = crumbs.noting(destroy, of: plugin)
         functions.deliver = { [deliver] instance, ticket, registration, notification in
             let id = notification?.pointee.id ?? carillon_str()
             return crumbs.during(.deliver, plugin, id) { deliver(instance, ticket, registration, notification) }
@@ -67,6 +68,7 @@ extension FilterFunctions {
     func noting(in crumbs: Breadcrumbs, as plugin: StaticName) -> FilterFunctions {
         var functions = self
         functions.create = crumbs.noting(create, of: plugin)
+        functions.destroy = crumbs.noting(destroy, of: plugin)
         functions.decide = { [decide] instance, call, verdict in
             let subject = Breadcrumbs.fingerprint(call?.pointee.event ?? carillon_str())
             guard !crumbs.isGuilty(plugin.text, subject) else { return .CARILLON_FAILED }
@@ -95,9 +97,17 @@ extension Breadcrumbs {
             }
         }
     }
+
+    /// Names the plugin and keeps nothing from it: an instance that is not destroyed would be left behind.
+    fileprivate func noting(
+        _ destroy: @escaping TransportFunctions.Destroy,
+        of plugin: StaticName
+    ) -> TransportFunctions.Destroy {
+        { [self] instance in during(.destroy, plugin, carillon_str()) { destroy(instance) } }
+    }
 }
 
-/// What a plugin was inside of when it asked for something whose answer comes later.
+/// What a plugin was inside of when it asked for something that comes later: an answer, a timer, an event of a stream.
 ///
 /// Unchecked: it does not change.
 final class LastingNote: @unchecked Sendable {
@@ -112,14 +122,15 @@ final class LastingNote: @unchecked Sendable {
 
     private init(_ crumb: carillon_crumb) { self.crumb = crumb }
 
-    /// Hands the answer to the plugin.
-    func during(_ body: () -> Void) {
+    /// Calls the plugin again, where `note` says what it was inside of when it asked for that.
+    static func during(_ function: InterruptedCall.Function, _ note: LastingNote?, _ body: () -> Void) {
+        guard let crumb = note?.crumb else { return body() }
         var former = carillon_crumb()
         withUnsafeBytes(of: crumb.plugin) { plugin in
             withUnsafeBytes(of: crumb.subject) { subject in
                 carillon_crumb_enter(
                     &former,
-                    InterruptedCall.Function.response.rawValue,
+                    function.rawValue,
                     plugin.baseAddress?.assumingMemoryBound(to: CChar.self),
                     Int(crumb.plugin_length),
                     subject.baseAddress,

@@ -75,7 +75,7 @@ final class PluginCommands: Sendable {
 
     /// `carillon_command_done`.
     static func answer(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
-        guard let context = CallContext(context), let bridge = PluginBridge.opened(context.bridge) else { return }
+        guard let context = CallContext(context), let bridge = OpenedBridges.bridge(context.bridge) else { return }
         let text = PluginText.page(answer, limit: answerLimit)
         bridge.commands.end(context.number, of: bridge, status == .CARILLON_OK ? .answered(text) : .failed(text))
     }
@@ -136,7 +136,7 @@ final class InboundCalls: Sendable {
 
     /// `carillon_inbound_done`.
     static func answer(_ context: UnsafeMutableRawPointer?, _ answer: UnsafePointer<carillon_inbound_answer>?) {
-        guard let context = CallContext(context), let bridge = PluginBridge.opened(context.bridge) else { return }
+        guard let context = CallContext(context), let bridge = OpenedBridges.bridge(context.bridge) else { return }
         let end = InboundAnswer(reading: answer).map { InboundEnd.answered($0) } ?? .malformed
         bridge.inbound.end(context.number, of: bridge, end)
     }

@@ -1,6 +1,5 @@
 import CarillonABI
 import HTTPLanes
-import Synchronization
 
 /// The connections that the words of an instance's requests stand for. Pure: the caller retires the scopes that it
 /// returns.
@@ -68,51 +67,5 @@ struct ConnectionWords: Sendable {
             let last = entries.lastIndex(where: { $0.scope.clientCertificate == nil })
         else { return nil }
         return entries.remove(at: last).scope
-    }
-}
-
-/// What the requests of an instance go over, until nothing may be sent any more.
-final class InstanceConnections: Sendable {
-    private struct State {
-        /// Nil once nothing may be sent any more.
-        var sender: (any HTTPSender)?
-        var words = ConnectionWords()
-    }
-
-    private let state: Mutex<State>
-
-    init(_ sender: any HTTPSender) { state = Mutex(State(sender: sender)) }
-
-    /// The sender and the connections for a request of `word`; nil when nothing may be sent any more.
-    func open(_ word: UnsafeBufferPointer<UInt8>) -> (sender: any HTTPSender, scope: ConnectionScope?)? {
-        let opened = state.withLock { state -> (any HTTPSender, ConnectionScope?, ConnectionScope?)? in
-            guard let sender = state.sender else { return nil }
-            guard !word.isEmpty else { return (sender, nil, nil) }
-            let (scope, retired) = state.words.scope(of: word)
-            return (sender, scope, retired)
-        }
-        guard let (sender, scope, retired) = opened else { return nil }
-        if let retired { sender.retire(retired) }
-        return (sender, scope)
-    }
-
-    /// From now on `word` stands for connections that present `certificate`. False: there are too many such words.
-    func present(_ certificate: ClientCertificate, on word: UnsafeBufferPointer<UInt8>) -> Bool {
-        let (sender, retired) = state.withLock { ($0.sender, $0.words.present(certificate, on: word)) }
-        guard let retired else { return false }
-        for scope in retired { sender?.retire(scope) }
-        return true
-    }
-
-    /// Gives all words new connections. What is under way on the former ones goes on.
-    func forget() {
-        let (sender, retired) = state.withLock { ($0.sender, $0.words.removeAll()) }
-        for scope in retired { sender?.retire(scope) }
-    }
-
-    /// Nothing may be sent any more.
-    func close() {
-        forget()
-        state.withLock { $0.sender = nil }
     }
 }

@@ -42,7 +42,8 @@ private func hostHTTPRequest(
     _ done: carillon_http_done?,
     _ context: UnsafeMutableRawPointer?
 ) -> carillon_status {
-    bridge(of: host)?.send(request, done, context) ?? .CARILLON_INVALID
+    guard let bridge = bridge(of: host) else { return .CARILLON_INVALID }
+    return bridge.requests.send(request, done, context, for: bridge)
 }
 
 private func hostQuery(_: UnsafePointer<carillon_host>?, _ service: carillon_str) -> UnsafeRawPointer? {
@@ -56,7 +57,7 @@ private func hostPresent(
     _ key: carillon_str,
     _ error: UnsafeMutablePointer<carillon_error>?
 ) -> carillon_status {
-    bridge(of: host)?.present(certificates, key, on: connection, error) ?? .CARILLON_INVALID
+    bridge(of: host)?.requests.present(certificates, key, on: connection, error) ?? .CARILLON_INVALID
 }
 
 private func hostStartTimer(
@@ -113,7 +114,7 @@ private func hostInboundURL(
 
 /// A new process is about to make a plugin's instance again.
 @Sendable func hostRemakes(_ host: UnsafePointer<carillon_host>) {
-    bridge(of: host)?.forgetConnections()
+    bridge(of: host)?.requests.forgetConnections()
 }
 
 /// `done` of an operator's command.
@@ -200,35 +201,5 @@ package enum HostService {
     /// Whether a plugin asks for the service `service` by `name`.
     package static func isCalled(_ service: StaticString, _ name: UnsafeBufferPointer<UInt8>) -> Bool {
         service.withUTF8Buffer { $0.elementsEqual(name) }
-    }
-}
-
-/// A command or a filter's call as the plugin names it: numbers in a pointer's place, so that an answer which comes too
-/// late or twice leads to no freed memory.
-struct CallContext: Sendable, Equatable {
-    /// The bridge, by its place among all that were ever opened.
-    var bridge: Int
-    /// The command or call of that bridge, from 1.
-    var number: UInt64
-
-    private static var numberBits: Int { 40 }
-
-    init(bridge: Int, number: UInt64) {
-        self.bridge = bridge
-        self.number = number
-    }
-
-    /// Nil for NULL.
-    init?(_ pointer: UnsafeMutableRawPointer?) {
-        guard let pointer else { return nil }
-        let bits = UInt(bitPattern: pointer)
-        bridge = Int(bits >> Self.numberBits)
-        number = UInt64(bits & (1 << Self.numberBits - 1))
-    }
-
-    /// Nil when either number has grown beyond its place.
-    var pointer: UnsafeMutableRawPointer? {
-        guard bridge >= 0, bridge < 1 << 23, number > 0, number < 1 << Self.numberBits else { return nil }
-        return UnsafeMutableRawPointer(bitPattern: UInt(bridge) << Self.numberBits | UInt(number))
     }
 }

@@ -9,8 +9,7 @@ import Units
 
 /// The C boundary of one instance: what its plugin sees of the host, behind the functions of its `carillon_host`.
 ///
-/// It is never freed. A plugin that calls after its instance was destroyed breaks the rules; it then finds a closed
-/// bridge instead of freed memory, at the price of a few hundred bytes for every reload.
+/// It is never freed: see ``OpenedBridges``.
 final class PluginBridge: Sendable {
     typealias Completion = @Sendable (Outcome) -> Void
     typealias State = InstanceState<Completion>
@@ -24,23 +23,6 @@ final class PluginBridge: Sendable {
         var number: Int?
     }
 
-    /// Keeps a bridge and the struct that leads to it.
-    ///
-    /// Unchecked: the struct never changes once it is here.
-    private struct Opened: @unchecked Sendable {
-        let bridge: PluginBridge
-        let host: UnsafePointer<carillon_host>
-    }
-
-    /// The plugin's `done` of a request, carried to the thread that calls it.
-    ///
-    /// Unchecked: the pointer is the plugin's own business and never looked into here.
-    private struct Reply: @unchecked Sendable {
-        let done: carillon_http_done
-        let context: UnsafeMutableRawPointer?
-    }
-
-    private static let everOpened = Mutex<[Opened]>([])
     private static let lineLimit = 1024
 
     let log: Logger
@@ -52,8 +34,7 @@ final class PluginBridge: Sendable {
     let inboundURL: String?
     private let timers: PluginTimers
     private let shell: Mutex<Shell>
-    /// What its requests go over.
-    private let connections: InstanceConnections
+    let requests: PluginRequests
     /// What it has open besides requests.
     let streams: PluginStreams
     let commands = PluginCommands()
@@ -69,7 +50,7 @@ final class PluginBridge: Sendable {
         values = settings.states.open(owner)
         timers = settings.timers
         shell = Mutex(Shell())
-        connections = InstanceConnections(settings.sender.share())
+        requests = PluginRequests(settings.sender.share())
         streams = PluginStreams(settings.streams)
     }
 
@@ -77,20 +58,9 @@ final class PluginBridge: Sendable {
 
     /// The `carillon_host` for the plugin, valid until the process ends. Call this once.
     func openForPlugin() -> UnsafePointer<carillon_host> {
-        let host = UnsafeMutablePointer<carillon_host>.allocate(capacity: 1)
-        host.initialize(to: hostTable(data: Unmanaged.passUnretained(self).toOpaque()))
-        let opened = Opened(bridge: self, host: UnsafePointer(host))
-        let number = Self.everOpened.withLock { bridges in
-            bridges.append(opened)
-            return bridges.count - 1
-        }
+        let (number, host) = OpenedBridges.add(self)
         shell.withLock { $0.number = number }
-        return opened.host
-    }
-
-    /// The bridge of that number, as long as there was one.
-    static func opened(_ number: Int) -> PluginBridge? {
-        everOpened.withLock { $0.indices.contains(number) ? $0[number].bridge : nil }
+        return host
     }
 
     /// Lets nothing through any more: there was never an instance behind it.
@@ -133,7 +103,7 @@ final class PluginBridge: Sendable {
     /// Nothing is sent any more.
     private func tidyUp() {
         if let number { timers.removeAll(of: UInt64(number)) }
-        connections.close()
+        requests.close()
         commands.close()
         inbound.close()
     }
@@ -170,7 +140,8 @@ final class PluginBridge: Sendable {
         }
     }
 
-    private func noteRequest(_ flaw: String) {
+    /// Counts a request that cannot be sent; `flaw` holds no value of the plugin's.
+    func noteRequest(_ flaw: String) {
         log.debug("The plugin asked for a request that cannot be sent", metadata: ["flaw": "\(flaw)"])
         note("The plugin asked for requests that cannot be sent", \.malformedRequests)
     }
@@ -218,58 +189,6 @@ final class PluginBridge: Sendable {
             change { $0.leave() }
         case .late: break
         case .unknown: warn("The plugin ended a ticket twice, or one that is not its own", times: mistakes)
-        }
-    }
-
-    /// `carillon_host.http_request`.
-    func send(
-        _ pointer: UnsafePointer<carillon_http_request>?,
-        _ done: carillon_http_done?,
-        _ context: UnsafeMutableRawPointer?
-    ) -> carillon_status {
-        do throws(RequestError) {
-            guard let done else { throw RequestError(.CARILLON_INVALID, "done is NULL") }
-            var (request, connection) = try HTTPRequest.reading(pointer)
-            guard let (sender, scope) = connections.open(connection), change({ $0.beginRequest() }) else {
-                return .CARILLON_BUSY
-            }
-            request.scope = scope
-            let reply = Reply(done: done, context: context)
-            let note = LastingNote.current
-            sender.send(request) { [self] result in
-                result.lend { response in
-                    guard let note else { return reply.done(reply.context, response) }
-                    note.during { reply.done(reply.context, response) }
-                }
-                let failure: HTTPFailure.Reason? =
-                    if case .failure(let failure) = result { failure.reason } else { nil }
-                change { $0.endRequest(failure) }
-            }
-            return .CARILLON_OK
-        } catch {
-            noteRequest(error.text)
-            return error.status
-        }
-    }
-
-    /// Gives the words of requests new connections, as the plugin has forgotten what it did with the former ones:
-    /// Apple, for one, refuses a second token on a connection for 20 minutes. What is under way on them goes on.
-    func forgetConnections() { connections.forget() }
-
-    /// `present` of the service `carillon.client-certificate/1`.
-    func present(
-        _ certificates: carillon_str,
-        _ key: carillon_str,
-        on connection: carillon_str,
-        _ room: UnsafeMutablePointer<carillon_error>?
-    ) -> carillon_status {
-        do throws(CertificateError) {
-            let (certificate, word) = try ClientCertificate.reading(certificates, key, on: connection)
-            guard connections.present(certificate, on: word) else { throw .tooMany }
-            return .CARILLON_OK
-        } catch {
-            ErrorBuffer.write(error.text, to: room)
-            return .CARILLON_INVALID
         }
     }
 
@@ -359,7 +278,8 @@ final class PluginBridge: Sendable {
 
     /// `carillon_filter_call.set`.
     static func set(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
-        guard let context = CallContext(edit.map { UnsafeMutableRawPointer($0) }), let bridge = opened(context.bridge)
+        guard let context = CallContext(edit.map { UnsafeMutableRawPointer($0) }),
+            let bridge = OpenedBridges.bridge(context.bridge)
         else { return .CARILLON_INVALID }
         guard let status = bridge.edits.set(field, value, in: context.number) else {
             bridge.note("The filter sets something after its call has returned", \.malformedEdits)

@@ -131,6 +131,8 @@ final class PluginStream: StreamReceiver, @unchecked Sendable {
         var connection: (any StreamConnection)?
         var window = SendWindow()
         var isPlain = false
+        /// What the plugin was inside of when it used the stream last: the events that follow come of that.
+        var note = LastingNote.current
     }
 
     private let events: carillon_stream_events
@@ -158,8 +160,9 @@ final class PluginStream: StreamReceiver, @unchecked Sendable {
             bridge.noteStream("bytes is NULL with a length, or longer than 1 MiB")
             return .CARILLON_INVALID
         }
-        let (count, taken) = (bytes.count, Array(bytes))
+        let (count, taken, note) = (bytes.count, Array(bytes), LastingNote.current)
         return state.withLock { state in
+            if let note { state.note = note }
             guard let connection = state.connection else { return .CARILLON_INVALID }
             guard state.window.take(count) else { return .CARILLON_BUSY }
             connection.write(taken)
@@ -214,7 +217,7 @@ final class PluginStream: StreamReceiver, @unchecked Sendable {
 
     private func call(_ body: (carillon_stream_events, UnsafeMutableRawPointer?) -> Void) {
         guard bridge.change({ $0.enter() }) else { return }
-        body(events, context)
+        LastingNote.during(.stream, state.withLock(\.note)) { body(events, context) }
         bridge.change { $0.leave() }
     }
 }

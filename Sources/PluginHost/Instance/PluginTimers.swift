@@ -13,6 +13,7 @@ package final class PluginTimers: Sendable {
         let bridge: PluginBridge
         let fired: carillon_timer_fired
         let context: UnsafeMutableRawPointer?
+        let note = LastingNote.current
     }
 
     private struct State {
@@ -95,7 +96,7 @@ package final class PluginTimers: Sendable {
         while let firing = state.withLock({ $0.table.takeDue(now: now) }) {
             let call = firing.payload
             if call.bridge.enterTimer() {
-                call.fired(call.context)
+                LastingNote.during(.timer, call.note) { call.fired(call.context) }
                 call.bridge.change { $0.leave() }
             }
             let end = self.now()

@@ -30,13 +30,13 @@ struct PluginAssembly: Sendable {
         let (found, refusals) = PluginFolder.candidates(in: search.folders)
         catalog.refusals = refusals
         let looked = found.map { look(at: $0, pin: search.pins[$0.name]) }
-        let shared = processes.map { processes in
-            Self.loadShared(looked.compactMap { try? $0.get() }, in: processes)
+        let together = processes.map { processes in
+            Self.loadTogether(looked.compactMap { try? $0.get() }, in: processes)
         }
         for result in looked {
             do throws(PluginRefusal) {
                 guard let trusted = try result.get() else { continue }
-                try add(trusted, shared: shared ?? [:], in: processes)
+                try add(trusted, together: together ?? [:], in: processes)
                 let file = trusted.file
                 loaded[trusted.candidate.path] = Loaded(identity: file.identity, sha256: file.sha256)
             } catch {
@@ -57,15 +57,21 @@ struct PluginAssembly: Sendable {
     }
 
     /// Loads those of `files` that share a process into a new one, all at once: once it has loaded the last one, it can
-    /// load no more. By path.
-    private static func loadShared(
+    /// load no more. Those that are to run in this process are tried in another, as what crashes while it is loaded
+    /// would take this one along: nil says that they can be loaded. By path.
+    private static func loadTogether(
         _ files: [TrustedFile?],
         in processes: PluginProcesses
-    ) -> [String: Result<IsolatedPlugin, PluginRefusal.Reason>] {
-        let files = files.compactMap(\.self).filter {
-            processes.isolation(of: $0.candidate.name) == .shared && !$0.candidate.isPython
+    ) -> [String: Result<IsolatedPlugin?, PluginRefusal.Reason>] {
+        let files = files.compactMap(\.self).filter { !$0.candidate.isPython }
+        let isolated = { (isolation: Isolation) in
+            files.filter { processes.isolation(of: $0.candidate.name) == isolation }
         }
-        return Dictionary(zip(files.map(\.candidate.path), processes.load(files))) { first, _ in first }
+        let (shared, none) = (isolated(.shared), isolated(.none))
+        var results: [String: Result<IsolatedPlugin?, PluginRefusal.Reason>] = [:]
+        for (file, result) in zip(shared, processes.load(shared)) { results[file.candidate.path] = result.map { $0 } }
+        for (file, result) in zip(none, processes.probe(none)) { results[file.candidate.path] = result.map { nil } }
+        return results
     }
 
     /// Why a file is not what was loaded under its name, or nil.
@@ -80,14 +86,14 @@ struct PluginAssembly: Sendable {
 
     private mutating func add(
         _ trusted: TrustedFile,
-        shared: [String: Result<IsolatedPlugin, PluginRefusal.Reason>],
+        together: [String: Result<IsolatedPlugin?, PluginRefusal.Reason>],
         in processes: PluginProcesses?
     ) throws(PluginRefusal) {
         let file = trusted.file
         do throws(PluginRefusal.Reason) {
             let descriptor: PluginDescriptor
             let setup: DispatchQueue
-            if let plugin = try Self.isolated(trusted, shared: shared, in: processes) {
+            if let plugin = try Self.isolated(trusted, together: together, in: processes) {
                 descriptor = try PluginDescriptor(plugin)
                 setup = DispatchQueue(label: "carillon.plugin.setup")
             } else {
@@ -146,7 +152,7 @@ struct PluginAssembly: Sendable {
     /// The plugin of a file in a process of its own; nil: it is to run in this process, and can be loaded.
     private static func isolated(
         _ trusted: TrustedFile,
-        shared: [String: Result<IsolatedPlugin, PluginRefusal.Reason>],
+        together: [String: Result<IsolatedPlugin?, PluginRefusal.Reason>],
         in processes: PluginProcesses?
     ) throws(PluginRefusal.Reason) -> IsolatedPlugin? {
         let isPython = trusted.candidate.isPython
@@ -155,13 +161,8 @@ struct PluginAssembly: Sendable {
             return nil
         }
         if isPython, processes.isolation(of: trusted.candidate.name) != .process { throw .needsOwnProcess }
-        if let result = shared[trusted.candidate.path] { return try result.get() }
-        guard processes.isolation(of: trusted.candidate.name) == .none else {
-            return try processes.load([trusted]).first?.get()
-        }
-        // What crashes while it is loaded would take this process along.
-        try processes.probe(trusted)
-        return nil
+        if let result = together[trusted.candidate.path] { return try result.get() }
+        return try processes.load([trusted]).first?.get()
     }
 
     /// Takes the plugin's names, all or none of them.

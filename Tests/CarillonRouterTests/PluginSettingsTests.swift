@@ -154,6 +154,9 @@ import YAMLReading
     ])
     func isNotNeededWhereNothingIsIsolated(_ plugins: String) throws {
         #expect(try read(plugins).processes(places: []) == nil)
+        #expect(try read(plugins).processes(places: ["/no/where"]) == nil)
+        // Plugins are tried there first.
+        #expect(try read(plugins).processes(places: ["/no/where", "/bin/true"])?.program == "/bin/true")
     }
 
     @Test func isNeededWhereOneIs() throws {

@@ -127,6 +127,42 @@ def test_what_is_refused_shows_in_the_exit_status(stopped_router):
     assert status == 200 and answer["reloaded"] and "text.so" in answer["refused"][0]
 
 
+@pytest.mark.parametrize("isolation", ["process", "none"])
+def test_what_ends_its_process_at_its_entry_ends_no_command_and_no_router(
+    stopped_router, tmp_path, lab, alice, bob, isolation
+):
+    router = stopped_router
+    router.configuration["plugins"]["isolation"] = isolation
+    config = ["--config", router.configuration_file]
+    Console(router, port=free_port()).start()
+    ends = {
+        "aborts.so": "const void *carillon_plugin_entry_v1(void) { abort(); }\n",
+        "exits.so": "const void *carillon_plugin_entry_v1(void) { exit(0); }\n",
+        "early.so": "__attribute__((constructor)) static void begin(void) { abort(); }\n"
+        "const void *carillon_plugin_entry_v1(void) { return 0; }\n",
+    }
+    for name, source in ends.items():
+        compile_c("#include <stdlib.h>\n" + source, router.plugins / name, tmp_path)
+    trial = ["rules", "try", "--fixture", "reply", "--platform", "ios", *config]
+    for command in [["check", *config], ["plugin", "list", *config], trial, ["reload", *config]]:
+        run = carillon(*command)
+        assert run.returncode == 1, (command, run.stdout, run.stderr)
+        for name in ends:
+            assert name in run.stdout + run.stderr, (command, run.stdout, run.stderr)
+
+    def push(count: int):
+        with Socket(router) as socket:
+            socket.publish(alice.registration(router, ios(device_token())), bob.message("hello", alice))
+        lab.accepted(count)
+
+    push(1)
+    router.restart()
+    push(2)
+    said = [line for line in router.log_text.splitlines() if "Refused a plugin" in line]
+    assert all(any(name in line for line in said) for name in ends)
+    assert router.stop() == 0
+
+
 def test_a_folder_of_good_plugins_is_listed_without_complaint(stopped_router):
     listing = carillon("plugin", "list", "--folder", stopped_router.plugins)
     assert (listing.returncode, listing.stderr) == (0, "")

@@ -62,23 +62,30 @@ extension Configuration.Plugins {
     /// Whether plugins may run in the router itself.
     package var areInRouter: Bool { isolation.usual == Isolation.none || isolation.plugins.values.contains(.none) }
 
-    /// How plugins are kept in processes; nil where all run in the router itself. `places` is where the program for
-    /// them is looked for, unless the configuration names it.
+    /// How plugins are kept in processes. `places` is where the program for them is looked for, unless the
+    /// configuration names it.
     ///
-    /// Throws a mistake when it is not there. Without folders nothing is missed yet.
+    /// Throws a mistake when it is not there. Without folders nothing is missed yet. Where all plugins run in the router
+    /// itself it serves to try first whether they can be loaded; nil: not even that, for it is missing.
     package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings? {
-        if isolation.usual == Isolation.none, isolation.plugins.values.allSatisfy({ $0 == .none }) { return nil }
         var settings = isolation
+        let isExecutable = FileManager.default.isExecutableFile(atPath:)
+        if isolation.usual == Isolation.none, isolation.plugins.values.allSatisfy({ $0 == .none }) {
+            let named = settings.program.isEmpty ? places : [settings.program]
+            guard let program = named.first(where: isExecutable) else { return nil }
+            settings.program = program
+            return settings
+        }
         settings.python = try python()
         if !settings.program.isEmpty {
-            guard FileManager.default.isExecutableFile(atPath: settings.program) else {
+            guard isExecutable(settings.program) else {
                 throw mistake(
                     "plugins.program: expected the program \(PluginProgram.name), and \(settings.program) is none"
                 )
             }
             return settings
         }
-        let program = places.first { FileManager.default.isExecutableFile(atPath: $0) }
+        let program = places.first(where: isExecutable)
         guard let program = program ?? (folders.isEmpty ? places.first : nil) else {
             throw mistake(
                 "plugins.program: cannot find \(PluginProgram.name), in which plugins run; looked for "

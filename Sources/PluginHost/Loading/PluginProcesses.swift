@@ -55,12 +55,19 @@ final class PluginProcesses: Sendable {
         return results.map { $0.mapError(PluginRefusal.Reason.init) }
     }
 
-    /// Loads a file into a process that ends right after, to see whether it can be loaded at all.
-    func probe(_ file: TrustedFile) throws(PluginRefusal.Reason) {
-        let supervisor = ChildSupervisor(settings: settings, log: log)
-        for result in IsolatedPlugin.load([file.library], into: supervisor) {
-            _ = try result.mapError(PluginRefusal.Reason.init).get()
+    /// Loads files into processes that end right after, to see whether they can be loaded at all. Those that come with
+    /// Carillon are trusted not to harm each other, and share one.
+    func probe(_ files: [TrustedFile]) -> [Result<Void, PluginRefusal.Reason>] {
+        let shipped = files.filter { Self.shipped.contains($0.candidate.name) }
+        let others = files.filter { !Self.shipped.contains($0.candidate.name) }
+        var failures: [String: PluginRefusal.Reason] = [:]
+        for group in (shipped.isEmpty ? [] : [shipped]) + others.map({ [$0] }) {
+            let supervisor = ChildSupervisor(settings: settings, log: log)
+            for (file, result) in zip(group, IsolatedPlugin.load(group.map(\.library), into: supervisor)) {
+                if case .failure(let failure) = result { failures[file.candidate.path] = PluginRefusal.Reason(failure) }
+            }
         }
+        return files.map { file in failures[file.candidate.path].map { .failure($0) } ?? .success(()) }
     }
 
     /// Ends the processes that nothing uses at the moment.

@@ -2,10 +2,11 @@ import Units
 
 /// When the router sends the frames that wait for a process, and when it looks for what the process has sent. Pure.
 ///
-/// Waking a process costs more than sending. So a frame goes at once only if nothing went within the last millisecond.
-/// After that the thread of the socket *ticks*: it sends once a millisecond what has come together, until a tick finds
-/// nothing. While much comes together it ticks every four milliseconds, and reads at its ticks alone, so that the
-/// answers do not wake it: each tick wakes both sides, which costs them some 50 µs.
+/// Waking a process costs more than sending. So a frame goes at once only if nothing went within the last millisecond,
+/// or if few went lately: two deliveries that happen to come together wait for nothing. After that the thread of the
+/// socket *ticks*: it sends once a millisecond what has come together, until a tick finds nothing. While much comes
+/// together it ticks every four milliseconds, and reads at its ticks alone, so that the answers do not wake it: each
+/// tick wakes both sides, which costs them some 50 µs.
 package struct FlushPace: Sendable {
     /// What becomes of a frame that was added.
     package enum Step: Sendable, Equatable {
@@ -34,6 +35,9 @@ package struct FlushPace: Sendable {
     private static let many = 16
     /// So many in a tick of four are still many: about 4,000 pushes a second.
     private static let stillMany = 32
+    /// So many flushes are few. Each counts for `flushCost`, and a steady flow is more than that.
+    private static let burst = 8
+    private static let flushCost: Duration = .milliseconds(2)
 
     /// What the thread of the socket does by itself. Only while it ticks may input wait for it.
     private enum Phase: Sendable, Equatable {
@@ -43,6 +47,8 @@ package struct FlushPace: Sendable {
 
     private let lingers: Bool
     private var flushedAt = Deadline.distantPast
+    /// When the flushes until now count no more: a token bucket by the time at which it is full again.
+    private var forgottenAt = Deadline.distantPast
     private var phase = Phase.resting
     /// Frames since the last flush.
     private var added = 0
@@ -56,7 +62,7 @@ package struct FlushPace: Sendable {
         guard lingers else { return .flush }
         if case .ticking = phase { return .wait }
         let now = now()
-        if now.milliseconds > flushedAt.milliseconds {
+        if now.milliseconds > flushedAt.milliseconds || forgottenAt <= now + Self.flushCost * (Self.burst - 1) {
             flushed(now: now)
             return .flush
         }
@@ -68,9 +74,14 @@ package struct FlushPace: Sendable {
     /// although much was added, where the other side has made room meanwhile.
     package mutating func tick(now: Deadline, isAnything: Bool) -> Bool {
         guard case .ticking(let wasBusy) = phase, now.milliseconds > flushedAt.milliseconds else { return false }
-        phase = isAnything ? .ticking(isBusy: added >= (wasBusy ? Self.stillMany : Self.many)) : .resting
+        guard isAnything else {
+            phase = .resting
+            added = 0
+            return false
+        }
+        phase = .ticking(isBusy: added >= (wasBusy ? Self.stillMany : Self.many))
         flushed(now: now)
-        return isAnything
+        return true
     }
 
     /// How the thread waits for its next look.
@@ -83,6 +94,7 @@ package struct FlushPace: Sendable {
 
     private mutating func flushed(now: Deadline) {
         flushedAt = now
+        forgottenAt = min(max(forgottenAt, now) + Self.flushCost, now + Self.flushCost * Self.burst)
         added = 0
     }
 }

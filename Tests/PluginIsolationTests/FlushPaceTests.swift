@@ -7,6 +7,13 @@ import Units
 struct FlushPaceTests {
     private typealias Wait = FlushPace.Wait
 
+    /// A pace that lingers at 10 ms: so much has gone lately that the next frame waits.
+    private static var busyPace: FlushPace {
+        var pace = FlushPace(lingers: true)
+        for _ in 1...8 { #expect(pace.add(now: 10) == .flush) }
+        return pace
+    }
+
     @Test func aFrameAfterSilenceGoesAtOnce() {
         var pace = FlushPace(lingers: true)
         #expect(pace.add(now: 10) == .flush)
@@ -14,9 +21,40 @@ struct FlushPaceTests {
         #expect(pace.add(now: 11) == .flush)
     }
 
-    @Test func theNextOneWaitsForTheThreadWhichIsWokenOnce() {
+    /// What comes together by chance, such as two deliveries, or a delivery and the answer to another.
+    @Test func aFewFramesGoAtOnceAndMoreWait() {
+        var pace = Self.busyPace
+        #expect(pace.add(now: 10) == .wake)
+    }
+
+    /// Two milliseconds for each. A tick that sends something counts as well.
+    @Test(arguments: [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3), (6, 4), (14, 8), (1_000, 8)])
+    func afterSilenceAFewGoAtOnceAgain(silence: Int64, flushes: Int) {
+        var pace = Self.busyPace
+        #expect(pace.add(now: 10) == .wake)
+        #expect(pace.tick(now: 11, isAnything: true) == true)
+        #expect(pace.tick(now: 12, isAnything: false) == false)
+        let now = Deadline(milliseconds: 13 + silence)
+        for _ in 1...flushes { #expect(pace.add(now: now) == .flush) }
+        #expect(pace.add(now: now) == .wake)
+    }
+
+    /// A steady flow is sent as rarely as if nothing ever went at once: the fewest that wake the other side.
+    @Test func aSteadyFlowLingers() {
         var pace = FlushPace(lingers: true)
-        _ = pace.add(now: 10)
+        var flushes = 0
+        for quarter in 0..<4_000 {
+            let now = Deadline(milliseconds: Int64(quarter / 4))
+            switch pace.add(now: now) {
+            case .flush: flushes += 1
+            case .wait, .wake: if pace.tick(now: now, isAnything: true) { flushes += 1 }
+            }
+        }
+        #expect(flushes <= 1_015)
+    }
+
+    @Test func theNextOneWaitsForTheThreadWhichIsWokenOnce() {
+        var pace = Self.busyPace
         #expect(pace.add(now: 10) == .wake)
         #expect(pace.add(now: 10) == .wait)
         #expect(pace.wait == Wait(readsAtOnce: true, milliseconds: 1))
@@ -28,8 +66,8 @@ struct FlushPaceTests {
     }
 
     @Test func aTickThatFindsNothingIsTheLast() {
-        var pace = FlushPace(lingers: true)
-        for _ in 1...2 { _ = pace.add(now: 10) }
+        var pace = Self.busyPace
+        _ = pace.add(now: 10)
         #expect(pace.tick(now: 11, isAnything: true) == true)
         #expect(pace.tick(now: 12, isAnything: false) == false)
         #expect(pace.wait == Wait(readsAtOnce: true, milliseconds: nil))
@@ -38,8 +76,8 @@ struct FlushPaceTests {
 
     /// Answers wait for the ticks too, as long as much comes together, and no longer.
     @Test func muchInATickMakesTheTicksSlowerAndAnswersWait() {
-        var pace = FlushPace(lingers: true)
-        for _ in 0...16 { _ = pace.add(now: 10) }
+        var pace = Self.busyPace
+        for _ in 1...16 { _ = pace.add(now: 10) }
         #expect(pace.tick(now: 11, isAnything: true) == true)
         #expect(pace.wait == Wait(readsAtOnce: false, milliseconds: 4))
         _ = pace.add(now: 12)
@@ -49,8 +87,8 @@ struct FlushPaceTests {
 
     /// A longer tick brings more: half of what makes it long keeps it so.
     @Test(arguments: [(31, true), (32, false)]) func slowTicksEndWhenLessComesTogether(frames: Int, readsAtOnce: Bool) {
-        var pace = FlushPace(lingers: true)
-        for _ in 0...16 { _ = pace.add(now: 10) }
+        var pace = Self.busyPace
+        for _ in 1...16 { _ = pace.add(now: 10) }
         _ = pace.tick(now: 11, isAnything: true)
         for _ in 0..<frames { _ = pace.add(now: 12) }
         #expect(pace.tick(now: 15, isAnything: true) == true)
@@ -59,8 +97,8 @@ struct FlushPaceTests {
 
     /// The clock is read only to say whether a frame goes at once.
     @Test func whatWaitsForATickReadsNoClock() {
-        var pace = FlushPace(lingers: true)
-        for _ in 0...1 { _ = pace.add(now: 10) }
+        var pace = Self.busyPace
+        _ = pace.add(now: 10)
         var isRead = false
         func clock() -> Deadline {
             isRead = true

@@ -267,6 +267,7 @@ package final class Router: Service {
             traceIDs: try configuration.traceIDs(stores.registry.keys.seeds),
             now: now
         )
+        let keyCensus = KeyCensus(registry: stores.registry, now: now)
         let statusReader = StatusReader(
             configuration: configuration,
             health: health,
@@ -277,6 +278,7 @@ package final class Router: Service {
             plugins: outgoing.plugins,
             pool: relays.pool,
             registry: stores.registry,
+            keyCensus: keyCensus,
             mark: relays.watch.mark,
             now: now
         )
@@ -337,6 +339,7 @@ package final class Router: Service {
                     intake: intake,
                     courier: courier,
                     outbox: stores.outbox,
+                    keyCensus: keyCensus,
                     transports: transports,
                     pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
                     pool: relays.pool,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -38,6 +39,15 @@ def keys(router, verb: str, *options: str, status: int = 0) -> dict:
     run = carillon("keys", verb, "--config", router.configuration_file, "--json", *options)
     assert run.returncode == status, run.stdout + run.stderr
     return json.loads(run.stdout) if status == 0 else {"error": run.stderr}
+
+
+def registered(router) -> dict[str, int]:
+    """The metric, from the socket that commands use."""
+    socket = router.folder / "carillon.sqlite-admin/socket"
+    run = subprocess.run(
+        ["curl", "-sf", "--unix-socket", socket, "http://localhost/metrics"], capture_output=True, text=True, timeout=30
+    )
+    return {key: int(count) for key, count in re.findall(r'^carillon_registered_devices\{key="(\w+)"} (\d+)', run.stdout, re.M)}
 
 
 def sealed(token: str) -> dict:
@@ -116,6 +126,7 @@ def test_apps_move_from_one_key_to_the_other(stopped_router, lab, tmp_path):
     status = json.loads(carillon("status", "--config", router.configuration_file, "--json").stdout)
     [issue] = [issue for issue in status["issues"] if issue["what"] == "former-key"]
     assert issue["detail"].startswith("2 of 3 devices are registered to a former key")
+    assert registered(router) == {"current": 1, "former": 2}
 
     # The old key retires before its day: nobody loses a device, and nobody registers to it any more.
     router.stop()
@@ -135,6 +146,31 @@ def test_apps_move_from_one_key_to_the_other(stopped_router, lab, tmp_path):
     router.stop()
     relay.kill()
     assert keys(router, "undo")["keys"][0]["hex"] == new, "nothing is left to undo"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root")
+def test_a_key_that_systemd_lends_is_not_replaced(stopped_router, tmp_path):
+    """Its folder is read-only, as that of a service's credentials is (systemd.exec(5))."""
+    router = stopped_router
+    router.start()
+    router.stop()
+    own, lent = router.folder / "carillon.key", tmp_path / "credentials"
+    lent.mkdir()
+    key = own.read_text()
+    own.rename(lent / "carillon.key")
+    router.configuration["identity"]["key_file"] = str(lent / "carillon.key")
+    script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+    command = [built("carillon"), "keys", "rotate", "--config", router.configuration_file]
+    run = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", lent, *command], capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 1 and f"{lent}/carillon.key cannot be replaced" in run.stderr, run.stderr
+    assert f"Copy the key to {router.folder}" in run.stderr
+    assert [path.name for path in lent.iterdir()] == ["carillon.key"] and (lent / "carillon.key").read_text() == key
+    # What it says helps.
+    (lent / "carillon.key").rename(own)
+    router.configuration["identity"]["key_file"] = str(own)
+    assert [key["state"] for key in keys(router, "rotate")["keys"]] == ["current", "former"]
 
 
 def test_an_undone_key_is_answered_to_as_long_as_devices_are_registered_to_it(stopped_router, lab, alice, bob):

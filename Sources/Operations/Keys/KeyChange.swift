@@ -90,6 +90,7 @@ package struct KeyChange {
         while let step = try work.progress().step(to: goal) {
             switch step {
             case .writeNextFile:
+                try work.refuseLentKey()
                 switch goal {
                 case .rotate:
                     _ = try work.nextFile.create(random: random)
@@ -139,9 +140,11 @@ private struct KeyWork {
     let store: RouterKeyStore
     let nextFile: IdentityFile
     private let keyFile: IdentityFile
+    private let storePath: String
 
     init(configuration: Configuration, store: RouterKeyStore) {
         self.store = store
+        storePath = configuration.storePath
         // What is renamed onto a link would take the link's place.
         let path = URL(fileURLWithPath: configuration.keyFile).resolvingSymlinksInPath().path
         keyFile = IdentityFile(path: path)
@@ -165,6 +168,18 @@ private struct KeyWork {
         }
         if table.next?.key != key.publicKey { progress.isResealed = try store.isResealed(by: key) }
         return progress
+    }
+
+    /// What systemd lends is a copy, in a folder of its own that nobody can write to.
+    func refuseLentKey() throws {
+        let folder = URL(fileURLWithPath: keyFile.path).deletingLastPathComponent().path
+        var place = statvfs()
+        let isReadOnly = statvfs(folder, &place) == 0 && place.f_flag & UInt(ST_RDONLY) != 0
+        guard isReadOnly || folder.hasPrefix("/run/credentials/") else { return }
+        throw KeyChangeError.lentKey(
+            keyFile.path,
+            storeFolder: URL(fileURLWithPath: storePath).deletingLastPathComponent().path
+        )
     }
 
     func removeNextFile() throws {
@@ -207,6 +222,15 @@ package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
 
     static func tooEarly(_ date: String) -> KeyChangeError {
         KeyChangeError(description: "the former key retires at \(date): --now gives it up before")
+    }
+
+    static func lentKey(_ path: String, storeFolder: String) -> KeyChangeError {
+        KeyChangeError(
+            description:
+                "\(path) cannot be replaced: its folder is read-only, as that of a key that systemd lends. Copy the "
+                + "key to \(storeFolder), with the owner of the store, name that file under identity.key_file, and run this "
+                + "again; it can be lent anew afterwards (see keys.md)"
+        )
     }
 
     static func file(_ description: String) -> KeyChangeError { KeyChangeError(description: description) }

@@ -78,6 +78,16 @@ extension MetricFamily {
         return letters
     }
 
+    static func registeredDevices(_ counts: [(state: String, devices: Int)]) -> MetricFamily {
+        var devices = MetricFamily(
+            "carillon_registered_devices",
+            .gauge,
+            "Devices by the key of the router that they are registered to."
+        )
+        for count in counts { devices.add(count.devices, ["key": count.state]) }
+        return devices
+    }
+
     static func intake(_ backlog: IntakeBacklog) -> [MetricFamily] {
         var events = MetricFamily("carillon_intake_events", .gauge, "Events that wait for the pipeline.")
         events.add(backlog.events)

@@ -24,6 +24,7 @@ package struct RouterMetrics: Sendable {
     private let intake: Intake
     private let courier: Courier
     private let outbox: Outbox
+    private let keyCensus: KeyCensus
     private let transports: ActiveTransports
     private let pluginProcesses: @Sendable () -> [PluginProcessReport]
     private let pool: RelayPool
@@ -41,6 +42,7 @@ package struct RouterMetrics: Sendable {
         intake: Intake,
         courier: Courier,
         outbox: Outbox,
+        keyCensus: KeyCensus,
         transports: ActiveTransports,
         pluginProcesses: @escaping @Sendable () -> [PluginProcessReport],
         pool: RelayPool,
@@ -55,6 +57,7 @@ package struct RouterMetrics: Sendable {
         self.intake = intake
         self.courier = courier
         self.outbox = outbox
+        self.keyCensus = keyCensus
         self.transports = transports
         self.pluginProcesses = pluginProcesses
         self.pool = pool
@@ -74,6 +77,7 @@ package struct RouterMetrics: Sendable {
         families += MetricFamily.queues(courier.status)
         families += MetricFamily.outbox(rows: outbox.count, limit: outbox.limit)
         families.append(MetricFamily.deadLetters(outbox.deadLetterCount))
+        families.append(MetricFamily.registeredDevices(await keyCensus.devicesByState() ?? []))
         families += MetricFamily.intake(intake.backlog)
         families += MetricFamily.waiting(pipeline.gauges)
         families.append(MetricFamily.relays(pool.status))

@@ -24,6 +24,7 @@ package struct StatusReader: Sendable {
     private let plugins: PluginHost
     private let pool: RelayPool
     private let registry: Registry
+    private let keyCensus: KeyCensus
     /// Up to when a relay was read, in seconds since 1970.
     private let mark: @Sendable (RelayURL) -> Int64?
     private let now: @Sendable () -> Timestamp
@@ -38,6 +39,7 @@ package struct StatusReader: Sendable {
         plugins: PluginHost,
         pool: RelayPool,
         registry: Registry,
+        keyCensus: KeyCensus,
         mark: @escaping @Sendable (RelayURL) -> Int64?,
         now: @escaping @Sendable () -> Timestamp
     ) {
@@ -50,6 +52,7 @@ package struct StatusReader: Sendable {
         self.plugins = plugins
         self.pool = pool
         self.registry = registry
+        self.keyCensus = keyCensus
         self.mark = mark
         self.now = now
     }
@@ -87,7 +90,7 @@ package struct StatusReader: Sendable {
         let readiness = await health.readiness(within: patience)
         let issues =
             readiness.shortcomings.map(\.issue) + Self.issues(credentials) + Self.issues(overview) + issues(disk)
-            + relayIssues + downRelays + keyIssues(now)
+            + relayIssues + downRelays + (await keyIssues(now))
         return RouterStatus(
             version: Version.current,
             startedAt: UTCTime(start).stamp,
@@ -242,9 +245,9 @@ package struct StatusReader: Sendable {
     }
 
     /// Devices that are registered to a key that the router will not answer to for long.
-    private func keyIssues(_ now: Timestamp) -> [RouterStatus.Issue] {
+    private func keyIssues(_ now: Timestamp) async -> [RouterStatus.Issue] {
         guard let former = registry.keys.names.former, let date = former.retiresAt,
-            let devices = try? registry.devicesByRouterKey()
+            let devices = await keyCensus.devices()
         else { return [] }
         let (left, all) = (devices[former.number] ?? 0, devices.values.reduce(0, +))
         let isOver = date <= now

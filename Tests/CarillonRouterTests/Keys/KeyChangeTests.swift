@@ -107,6 +107,29 @@ final class KeyChangeTests {
         #expect(mode as? Int == 0o600)
     }
 
+    /// A count is good for a minute; what is registered meanwhile is in the next one.
+    @Test func devicesAreCountedByTheStateOfTheirKey() async throws {
+        let clock = ManualClock(Self.now)
+        #expect(try await states(at: clock) == ["current 1"])
+        _ = try change().rotate()
+        let census = KeyCensus(registry: try registry(), now: clock.now)
+        #expect(await census.devicesByState()?.map { "\($0.state) \($0.devices)" } == ["current 0", "former 1"])
+        try register("two", to: key.publicKey, at: -50)
+        clock.advance(by: .seconds(59))
+        #expect(await census.devices() == [1: 1])
+        clock.advance(by: .seconds(1))
+        #expect(await census.devices() == [2: 1])
+        clock.time = Self.now
+        try register("three", to: first.publicKey, at: -40)
+        #expect(await census.devices() == [1: 1], "a count from before the clock was put back")
+        _ = try change().retire(early: true)
+        #expect(try await states(at: clock) == ["current 0", "retired 1"])
+    }
+
+    private func states(at clock: ManualClock) async throws -> [String]? {
+        await KeyCensus(registry: try registry(), now: clock.now).devicesByState()?.map { "\($0.state) \($0.devices)" }
+    }
+
     /// Whatever step it stopped after, a router starts on what is there, and the change is finished.
     @Test func aRotationThatStopsAnywhereIsFinished() throws {
         for steps in 1... {

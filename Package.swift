@@ -378,7 +378,7 @@ let outgoing: [[Target]] = [
             ],
             exclude: ["Fixtures"]
         ),
-        // What `carillon plugin new` writes. Most templates are copies, which contrib/update-templates makes.
+        // What `carillon plugin new` writes.
         .target(name: "CPluginTemplates", path: "Sources/PluginTemplates/Embedded"),
         .target(name: "PluginTemplates", dependencies: ["CPluginTemplates"], exclude: ["Embedded", "Templates"]),
         .testTarget(
@@ -458,12 +458,9 @@ let router: [[Target]] = [
         ]
     ),
     [
-        // What `carillon setup` asks and writes. The rules files are copies, which contrib/update-templates makes.
-        .target(
-            name: "Setup",
-            dependencies: ["Cipher", "YAMLReading"],
-            resources: [.embedInCode("Templates")]
-        ),
+        // What `carillon setup` asks and writes.
+        .target(name: "CSetupExamples", path: "Sources/Setup/Embedded"),
+        .target(name: "Setup", dependencies: ["CSetupExamples", "Cipher", "YAMLReading"], exclude: ["Embedded"]),
         .testTarget(name: "SetupTests", dependencies: ["Setup", "Cipher", "YAMLReading"]),
         .executableTarget(
             name: "CarillonCLI",
@@ -639,7 +636,7 @@ let package = Package(
 
 let inC: Set = [
     "CarillonABI", "CCurl", "CPrivileges", "CSpawn", "CIsolation", "CConfinement", "CBuild", "CPluginTemplates",
-    "CBrowserPages",
+    "CBrowserPages", "CSetupExamples",
 ]
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings

@@ -1,3 +1,5 @@
+import CSetupExamples
+
 /// A service of contrib/examples/push-services, which the platform `http` describes by a request.
 struct ServiceExample: Sendable {
     /// Telegram is a platform of its own.
@@ -8,17 +10,7 @@ struct ServiceExample: Sendable {
     private let lines: [Substring]
 
     static func named(_ name: String) -> ServiceExample? {
-        let bytes: [UInt8]
-        switch name {
-        case "pushover": bytes = PackageResources.service_pushover_yaml_txt
-        case "bark": bytes = PackageResources.service_bark_yaml_txt
-        case "slack": bytes = PackageResources.service_slack_yaml_txt
-        case "discord": bytes = PackageResources.service_discord_yaml_txt
-        case "matrix": bytes = PackageResources.service_matrix_yaml_txt
-        case "apprise": bytes = PackageResources.service_apprise_yaml_txt
-        default: return nil
-        }
-        return ServiceExample(name, String(decoding: bytes, as: UTF8.self))
+        setup_example("push-services/\(name)").map { ServiceExample(name, String(cString: $0)) }
     }
 
     private init(_ name: String, _ text: String) {

@@ -1,3 +1,4 @@
+import CSetupExamples
 import Cipher
 
 /// What setup is going to write, decided from complete answers. It touches no file.
@@ -150,14 +151,7 @@ package struct SetupPlan: Sendable {
     }
 
     private var rulesText: String? {
-        let bytes: [UInt8]
-        switch answers["rules"] {
-        case "social": bytes = PackageResources.social_yaml_txt
-        case "privacy-first": bytes = PackageResources.privacy_first_yaml_txt
-        case "wallet-and-signer": bytes = PackageResources.wallet_and_signer_yaml_txt
-        default: return nil
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        answers["rules"].flatMap { setup_example("rules/\($0)") }.map { String(cString: $0) }
     }
 
     // MARK: Texts

@@ -12,12 +12,12 @@ static const char cargo_toml[] = {
 TEMPLATE(cargo_toml)
 
 static const char carillon_py[] = {
-#embed "../Templates/carillon.py.txt" suffix(, 0)
+#embed "../../../Sources/CarillonPluginPython/carillon-plugin-python/carillon.py" suffix(, 0)
 };
 TEMPLATE(carillon_py)
 
 static const char crate_abi_rs[] = {
-#embed "../Templates/crate-abi.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/abi.rs" suffix(, 0)
 };
 TEMPLATE(crate_abi_rs)
 
@@ -27,62 +27,62 @@ static const char crate_cargo_toml[] = {
 TEMPLATE(crate_cargo_toml)
 
 static const char crate_filter_rs[] = {
-#embed "../Templates/crate-filter.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/filter.rs" suffix(, 0)
 };
 TEMPLATE(crate_filter_rs)
 
 static const char crate_guard_rs[] = {
-#embed "../Templates/crate-guard.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/guard.rs" suffix(, 0)
 };
 TEMPLATE(crate_guard_rs)
 
 static const char crate_host_rs[] = {
-#embed "../Templates/crate-host.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/host.rs" suffix(, 0)
 };
 TEMPLATE(crate_host_rs)
 
 static const char crate_json_rs[] = {
-#embed "../Templates/crate-json.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/json.rs" suffix(, 0)
 };
 TEMPLATE(crate_json_rs)
 
 static const char crate_lib_rs[] = {
-#embed "../Templates/crate-lib.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/lib.rs" suffix(, 0)
 };
 TEMPLATE(crate_lib_rs)
 
 static const char crate_message_rs[] = {
-#embed "../Templates/crate-message.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/message.rs" suffix(, 0)
 };
 TEMPLATE(crate_message_rs)
 
 static const char crate_testing_rs[] = {
-#embed "../Templates/crate-testing.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/testing.rs" suffix(, 0)
 };
 TEMPLATE(crate_testing_rs)
 
 static const char crate_stream_rs[] = {
-#embed "../Templates/crate-stream.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/stream.rs" suffix(, 0)
 };
 TEMPLATE(crate_stream_rs)
 
 static const char crate_testing_services_rs[] = {
-#embed "../Templates/crate-testing_services.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/testing_services.rs" suffix(, 0)
 };
 TEMPLATE(crate_testing_services_rs)
 
 static const char crate_ticket_rs[] = {
-#embed "../Templates/crate-ticket.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/ticket.rs" suffix(, 0)
 };
 TEMPLATE(crate_ticket_rs)
 
 static const char crate_timer_rs[] = {
-#embed "../Templates/crate-timer.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/timer.rs" suffix(, 0)
 };
 TEMPLATE(crate_timer_rs)
 
 static const char crate_transport_rs[] = {
-#embed "../Templates/crate-transport.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/src/transport.rs" suffix(, 0)
 };
 TEMPLATE(crate_transport_rs)
 
@@ -92,22 +92,22 @@ static const char entry_swift[] = {
 TEMPLATE(entry_swift)
 
 static const char filter_c[] = {
-#embed "../Templates/filter.c.txt" suffix(, 0)
+#embed "../../../contrib/examples/plugins/wordlist.c" suffix(, 0)
 };
 TEMPLATE(filter_c)
 
 static const char filter_cpp[] = {
-#embed "../Templates/filter.cpp.txt" suffix(, 0)
+#embed "../../../contrib/examples/plugins/wordlist.cpp" suffix(, 0)
 };
 TEMPLATE(filter_cpp)
 
 static const char filter_py[] = {
-#embed "../Templates/filter.py.txt" suffix(, 0)
+#embed "../../../contrib/examples/plugins/wordlist.py" suffix(, 0)
 };
 TEMPLATE(filter_py)
 
 static const char filter_rs[] = {
-#embed "../Templates/filter.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/examples/wordlist.rs" suffix(, 0)
 };
 TEMPLATE(filter_rs)
 
@@ -132,7 +132,7 @@ static const char filter_test_swift[] = {
 TEMPLATE(filter_test_swift)
 
 static const char json_h[] = {
-#embed "../Templates/json.h.txt" suffix(, 0)
+#embed "../../../include/carillon/json.h" suffix(, 0)
 };
 TEMPLATE(json_h)
 
@@ -152,12 +152,12 @@ static const char package_swift[] = {
 TEMPLATE(package_swift)
 
 static const char plugin_exports[] = {
-#embed "../Templates/plugin.exports.txt" suffix(, 0)
+#embed "../../../Plugins/plugin.exports" suffix(, 0)
 };
 TEMPLATE(plugin_exports)
 
 static const char plugin_h[] = {
-#embed "../Templates/plugin.h.txt" suffix(, 0)
+#embed "../../../include/carillon/plugin.h" suffix(, 0)
 };
 TEMPLATE(plugin_h)
 
@@ -167,22 +167,22 @@ static const char readme_md[] = {
 TEMPLATE(readme_md)
 
 static const char transport_c[] = {
-#embed "../Templates/transport.c.txt" suffix(, 0)
+#embed "../../../contrib/examples/plugins/webhook.c" suffix(, 0)
 };
 TEMPLATE(transport_c)
 
 static const char transport_cpp[] = {
-#embed "../Templates/transport.cpp.txt" suffix(, 0)
+#embed "../../../contrib/examples/plugins/webhook.cpp" suffix(, 0)
 };
 TEMPLATE(transport_cpp)
 
 static const char transport_py[] = {
-#embed "../Templates/transport.py.txt" suffix(, 0)
+#embed "../../../contrib/examples/plugins/webhook.py" suffix(, 0)
 };
 TEMPLATE(transport_py)
 
 static const char transport_rs[] = {
-#embed "../Templates/transport.rs.txt" suffix(, 0)
+#embed "../../../contrib/bindings/rust/examples/webhook.rs" suffix(, 0)
 };
 TEMPLATE(transport_rs)
 

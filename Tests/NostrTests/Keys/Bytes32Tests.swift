@@ -27,8 +27,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "00", String(hex.dropLast()), hex + "0", hex + "00", hex.uppercased(), " " + hex.dropFirst(),
-        hex.dropLast() + "g", "ф" + hex.dropFirst(2), hex.dropLast() + "\0",
+        "", "00", "\(hex.dropLast())", "\(hex)0", "\(hex)00", hex.uppercased(), " \(hex.dropFirst())",
+        "\(hex.dropLast())g", "ф\(hex.dropFirst(2))", "\(hex.dropLast())\0",
     ])
     func hexIsExactly64LowercaseDigits(text: String) {
         #expect(Bytes32(hex: text) == nil)

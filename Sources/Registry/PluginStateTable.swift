@@ -43,7 +43,7 @@ package final class PluginStateTable: Sendable {
 
     /// Makes changes, in their order and in one transaction.
     package func write(_ changes: [Change], now: Timestamp) throws {
-        try store.write { rows in
+        try store.writeHere { rows in
             for change in changes {
                 let handle = vault.handle(ofState: change.entry.key, owner: change.owner)
                 if change.entry.value.isEmpty {
@@ -58,7 +58,7 @@ package final class PluginStateTable: Sendable {
 
     /// Notes that `owners` are in use, and forgets what has belonged for long to none that is.
     package func forgetUnused(but owners: [String], now: Timestamp) throws {
-        try store.write { rows in
+        try store.writeHere { rows in
             for owner in owners { try rows.touch(stateOwner: owner, now: now) }
             try rows.forgetStateOwners(unusedSince: now - Self.memory)
         }

@@ -7,7 +7,7 @@ import Units
 /// Who is registered here, with which devices.
 ///
 /// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:languages:)``
-/// makes belongs to its caller, who brings it up to date with ``update(_:each:)``. All errors thrown are
+/// makes belongs to its caller, who brings it up to date with ``update(_:from:each:)``. All errors thrown are
 /// ``RegistryStoreError``s or the store's own.
 package final class Registry: Sendable {
     /// For how long lists of authors are kept that no account has to do with any more.
@@ -30,7 +30,9 @@ package final class Registry: Sendable {
     private let ingressDevices: IngressDevices
     private let upgrade: RegistryUpgrade
     private let editor: PreferenceEditor
-    private let mailbox = IndexMailbox()
+    private let indexes = IndexFeeds()
+    /// The feed of whoever names none.
+    private let feed = IndexFeed()
     private let platforms: CurrentPlatforms
 
     /// Opens the registry in `store`.
@@ -77,6 +79,7 @@ package final class Registry: Sendable {
             now: now
         )
         accessControl = access
+        indexes.add(feed)
         let admission = DeviceAdmission(vault: vault, platforms: current, policy: policy, access: access)
         let reader = RegistrationReader(
             policy: policy,
@@ -96,7 +99,7 @@ package final class Registry: Sendable {
             store: store,
             secrets: secrets,
             lists: accountLists,
-            mailbox: mailbox,
+            indexes: indexes,
             changed: changed,
             pushCode: pushCode
         )
@@ -147,7 +150,7 @@ package final class Registry: Sendable {
     /// Applies events in their order, in one transaction; `listed` are those from listed networks. Answers with as many
     /// results.
     package func apply(_ events: [Event], listed: Set<EventID> = []) throws -> [RegistrationResult] {
-        try registrations.apply(events, listed: listed)
+        try store.portions(of: events).flatMap { try registrations.apply($0, listed: listed) }
     }
 
     /// Ends the registrations that an author's deletion names. A deletion of everything also ends what other keys
@@ -223,13 +226,22 @@ package final class Registry: Sendable {
     /// Notes that a push service accepted pushes for these devices. When there is no capacity for further devices,
     /// devices that never got a push are removed first.
     package func markProven(_ devices: [DeviceID]) throws {
-        try store.write { rows in
-            for device in devices {
-                try rows.setProven(device, true)
-                try rows.markReached(device)
+        let registered = devices.filter { $0.rawValue >= 0 }
+        if !registered.isEmpty {
+            try store.write {
+                try $0.markProven(registered)
+            } afterwards: {
+                secrets.forget(registered)
             }
-        } afterwards: {
-            secrets.forget(devices)
+        }
+        // What the sealed ingress met is known to this machine alone.
+        let met = devices.filter { $0.rawValue < 0 }
+        if !met.isEmpty {
+            try store.writeHere {
+                try $0.markProven(met)
+            } afterwards: {
+                secrets.forget(met)
+            }
         }
     }
 
@@ -242,7 +254,9 @@ package final class Registry: Sendable {
     }
 
     /// Takes lists in their order, in one transaction, or none if nothing in them is new. Answers with as many results.
-    package func learn(_ events: [Event]) throws -> [ListResult] { try identityLists.learn(events) }
+    package func learn(_ events: [Event]) throws -> [ListResult] {
+        try store.portions(of: events).flatMap { try identityLists.learn($0) }
+    }
 
     /// Whether the newest contact list known of `account` names `author`; nil when none is known. Asks the disk at most
     /// once, and not for accounts that it was asked about lately.
@@ -258,7 +272,9 @@ package final class Registry: Sendable {
     /// Takes contact lists (kind 3) of accounts, in one transaction; the newest of each account stays. Their signatures
     /// must have been verified. Lists of others are left out, and so are those that ``wantsContactList(of:_:)`` does
     /// not want.
-    package func learnFollowed(from lists: [Event]) throws { try accountLists.learnFollowed(from: lists) }
+    package func learnFollowed(from lists: [Event]) throws {
+        for portion in store.portions(of: lists) { try accountLists.learnFollowed(from: portion) }
+    }
 
     /// Forgets the accounts' contact lists: lists that nobody keeps up to date are outdated.
     package func forgetFollowed() throws { try accountLists.forgetFollowed() }
@@ -278,7 +294,9 @@ package final class Registry: Sendable {
     /// Takes lists of accounts, in one transaction; the newest of each kind and account stays. Their signatures must
     /// have been verified. Lists of others are left out, and so are those that ``wantsRecipientList(_:of:_:)`` does not
     /// want.
-    package func learnRecipientLists(from events: [Event]) throws { try accountLists.learn(from: events) }
+    package func learnRecipientLists(from events: [Event]) throws {
+        for portion in store.portions(of: events) { try accountLists.learn(from: portion) }
+    }
 
     /// Forgets lists of other kinds: lists that nobody keeps up to date are outdated.
     package func forgetRecipientLists(but kinds: Set<Kind>) throws { try accountLists.forget(exceptKinds: kinds) }
@@ -305,24 +323,32 @@ package final class Registry: Sendable {
     /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known
     /// ones, `languages` those that they are written in.
     ///
-    /// Writers wait meanwhile. What changes later arrives through ``update(_:each:)``. There must be one index at a
-    /// time.
-    package func load(signals: [Signal] = [], languages: [LanguageTag] = []) throws -> MatchIndex {
+    /// Writers wait meanwhile. What changes later arrives through ``update(_:from:each:)``. There must be one index for
+    /// each feed at a time; nil: the one of all accounts.
+    package func load(
+        signals: [Signal] = [],
+        languages: [LanguageTag] = [],
+        from feed: IndexFeed? = nil
+    ) throws -> MatchIndex {
+        let feed = feed ?? self.feed
         let names = SignalNames(further: signals)
         let languages = LanguageNames(languages)
         var index = MatchIndex(signals: names)
         try store.write { rows in
             index = MatchIndex(signals: names, languages: languages, capacity: try rows.deviceCount())
             let access = access
-            try rows.fill(&index, without: access.isBlocked) { try secrets.open(preferences: Array($1), of: $0) }
+            try rows.fill(&index, without: { access.isBlocked($0, for: $1) || !feed.includes($1) }) {
+                try secrets.open(preferences: Array($1), of: $0)
+            }
             let now = now()
             try rows.forgetLists(unneededSince: now - Self.listMemory)
-            for (account, keys) in try rows.allMessageKeys(now: now) {
+            for (account, keys) in try rows.allMessageKeys(now: now) where feed.includes(account) {
                 index.apply(.messageKeys(keys, of: account))
             }
         } afterwards: {
             // Everything posted so far is in what was just read.
-            _ = mailbox.take()
+            indexes.add(feed)
+            _ = feed.take()
         }
         return index
     }
@@ -332,9 +358,13 @@ package final class Registry: Sendable {
     ///
     /// `each` is called with each of them, after it was applied to the index.
     @discardableResult
-    package func update(_ index: inout MatchIndex, each: (IndexChange) -> Void = { _ in }) -> Int {
+    package func update(
+        _ index: inout MatchIndex,
+        from feed: IndexFeed? = nil,
+        each: (IndexChange) -> Void = { _ in }
+    ) -> Int {
         identityLists.endGrace()
-        let changes = mailbox.take()
+        let changes = (feed ?? self.feed).take()
         for change in changes {
             index.apply(change)
             each(change)
@@ -349,12 +379,13 @@ package final class Registry: Sendable {
         signals: [Signal],
         languages: [LanguageTag] = [],
         in index: inout MatchIndex,
+        from feed: IndexFeed? = nil,
         each: (IndexChange) -> Void = { _ in }
     ) throws {
         let (further, locales) = try store.write { rows in
             (try rows.furtherSignals(), languages.isEmpty ? [] : try rows.locales())
         }
-        update(&index, each: each)
+        update(&index, from: feed, each: each)
         index.rename(signals: SignalNames(further: signals), languages: LanguageNames(languages))
         for (device, account, locale) in locales { index.speak(locale, to: device, of: account) }
         for (device, account, signals) in further { index.grant(signals, to: device, of: account) }

@@ -125,7 +125,7 @@ final class IngressDevices: Sendable {
             known.map { $0.admission(limits, now: now) } ?? (isValid(token, catalog) ? nil : .invalid)
         }
         guard admissions.contains(nil) else { return admissions.compactMap { $0 } }
-        let (settled, _) = try store.write { rows in
+        let (settled, _) = try store.writeHere { rows in
             var evicted: [DeviceID] = []
             let settled = try tokens.indices.map { index -> IngressAdmission in
                 if admissions[index] == .invalid { return .invalid }
@@ -141,7 +141,7 @@ final class IngressDevices: Sendable {
 
     func markGone(_ device: DeviceID) throws {
         let now = now()
-        try store.write { rows in
+        try store.writeHere { rows in
             try rows.markIngressDeviceGone(device, now: now)
         } afterwards: {
             secrets.forget([device])

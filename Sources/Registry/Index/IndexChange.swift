@@ -9,6 +9,13 @@ package enum IndexChange: Hashable, Sendable {
     case remove(DeviceID, of: PublicKey)
     /// These keys, and no others besides its own, are the account's to receive messages under.
     case messageKeys([MessageKey], of: PublicKey)
+
+    var account: PublicKey {
+        switch self {
+        case .put(let device): device.account
+        case .remove(_, let account), .messageKeys(_, let account): account
+        }
+    }
 }
 
 /// A device as the registry describes it to an index.
@@ -55,5 +62,52 @@ final class IndexMailbox: Sendable {
             defer { changes = [] }
             return changes
         }
+    }
+}
+
+/// The changes that one index wants: of all accounts, or of those of a partition. It gets them as long as somebody
+/// holds it.
+package final class IndexFeed: Sendable {
+    fileprivate let mailbox = IndexMailbox()
+    /// Nil: all accounts.
+    let partition: UInt8?
+    private let isIncluded: (@Sendable (PublicKey) -> Bool)?
+
+    /// Of all accounts.
+    package init() { (partition, isIncluded) = (nil, nil) }
+
+    /// Of the accounts in a partition, which `isIncluded` says of each.
+    package init(of partition: UInt8, _ isIncluded: @escaping @Sendable (PublicKey) -> Bool) {
+        (self.partition, self.isIncluded) = (partition, isIncluded)
+    }
+
+    func includes(_ account: PublicKey) -> Bool { isIncluded?(account) ?? true }
+
+    func take() -> [IndexChange] { mailbox.take() }
+
+    fileprivate func post(_ changes: [IndexChange]) {
+        guard isIncluded != nil else { return mailbox.post(changes) }
+        mailbox.post(changes.filter { includes($0.account) })
+    }
+}
+
+/// Everybody who follows the changes of the registry with an index.
+final class IndexFeeds: Sendable {
+    private struct Entry {
+        weak var feed: IndexFeed?
+    }
+
+    private let entries = Mutex<[Entry]>([])
+
+    func add(_ feed: IndexFeed) {
+        entries.withLock { entries in
+            entries.removeAll { $0.feed == nil || $0.feed === feed }
+            entries.append(Entry(feed: feed))
+        }
+    }
+
+    func post(_ changes: [IndexChange]) {
+        guard !changes.isEmpty else { return }
+        for feed in entries.withLock({ $0.compactMap(\.feed) }) { feed.post(changes) }
     }
 }

@@ -23,7 +23,7 @@ struct Resealing {
             var last: Int64?
             repeat {
                 let from = last
-                last = try store.write { rows in
+                last = try store.writeHere { rows in
                     let page = try rows.sealed(column, after: from, limit: Self.batch)
                     for value in page where vault.isOutdated(value.bytes) {
                         guard let anew = reseal(value, column) else { continue }

@@ -61,7 +61,7 @@ package struct RouterKeyStore {
     package func removeDevices(of key: RouterKeyRow) throws -> Int {
         var count = 0
         while true {
-            let removed = try store.write { rows in
+            let removed = try store.writeHere { rows in
                 let devices = try rows.devices(registeredTo: key.number, limit: Resealing.batch)
                 var changes = RegistryChanges()
                 for device in devices { try rows.evict(device, &changes) }
@@ -95,7 +95,7 @@ package struct RouterKeyStore {
     }
 
     private func change(_ body: (inout RouterKeyTable) throws -> Void) throws {
-        try store.write { rows in
+        try store.writeHere { rows in
             var table = try rows.routerKeys()
             try body(&table)
             try rows.put(table)

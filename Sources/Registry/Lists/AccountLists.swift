@@ -109,6 +109,11 @@ final class AccountLists: Sendable {
         followed.withLock { $0.forget(accounts) }
         lists.withLock { $0.forget(accounts) }
     }
+
+    func forgetAll() {
+        followed.withLock { $0.forgetAll() }
+        lists.withLock { $0.forgetAll() }
+    }
 }
 
 extension RegistryRows {

@@ -35,16 +35,30 @@ extension Registry {
     /// When no list of the author is remembered, or only one from before an account registered, the list is a follow
     /// only if it was made after that account registered, and if its author published it here or all lists that name
     /// the account had been read (``markFollowsRead(_:)``).
-    package func newFollows(_ list: ContactList, seen: ContactListSighting = .direct) throws -> [PublicKey] {
+    ///
+    /// `feed`: whose accounts these are. Each partition remembers lists by itself.
+    package func newFollows(
+        _ list: ContactList,
+        seen: ContactListSighting = .direct,
+        of feed: IndexFeed? = nil
+    ) throws -> [PublicKey] {
         guard seen != .baseline, !list.named.isEmpty else { return [] }
-        return try store.read { rows in try rows.newFollows(list, seen: seen) }
+        let author = Self.followsKey(list.author, feed)
+        return try store.read { rows in try rows.newFollows(list, seen: seen, by: author) }
     }
 
     /// Remembers the accounts that contact lists name, in one transaction. Call it once the notifications that they
     /// cause are stored, so that no follow is lost in between.
-    package func remember(_ lists: [ContactList]) throws {
+    package func remember(_ lists: [ContactList], of feed: IndexFeed? = nil) throws {
         let now = now()
-        try store.write { rows in for list in lists { try rows.remember(list, now: now) } }
+        try store.write { rows in
+            for list in lists { try rows.remember(list, by: Self.followsKey(list.author, feed), now: now) }
+        }
+    }
+
+    /// What an author is called in the rows about follows: the key, and behind it the partition where there are some.
+    private static func followsKey(_ author: PublicKey, _ feed: IndexFeed?) -> Data {
+        author.bytes.data + (feed?.partition.map { Data([$0]) } ?? Data())
     }
 
     /// Remembers that all contact lists which named these accounts at their relays were read, so that an unknown
@@ -56,16 +70,13 @@ extension Registry {
 }
 
 extension RegistryRows {
-    func newFollows(_ list: ContactList, seen: ContactListSighting) throws -> [PublicKey] {
-        let last = try one(
-            "SELECT created_at, seen_at FROM contact_lists WHERE author = ?",
-            [list.author.bytes.data]
-        )
+    func newFollows(_ list: ContactList, seen: ContactListSighting, by author: Data) throws -> [PublicKey] {
+        let last = try one("SELECT created_at, seen_at FROM contact_lists WHERE author = ?", [author])
         if let last, last["created_at"] as Int64 > list.createdAt { return [] }
         let lastSeenAt: Timestamp? = last?["seen_at"]
         var named: Set<PublicKey> = []
         return try list.named.filter { account in
-            guard named.insert(account).inserted, try !follows(list.author, account) else { return false }
+            guard named.insert(account).inserted, try !follows(author, account) else { return false }
             guard let (registeredAt, isRead) = try familiarity(of: account) else { return false }
             // The last list did not name an account that it would have been remembered for.
             if let lastSeenAt, lastSeenAt >= registeredAt { return true }
@@ -73,11 +84,8 @@ extension RegistryRows {
         }
     }
 
-    private func follows(_ author: PublicKey, _ account: PublicKey) throws -> Bool {
-        try one(
-            "SELECT 1 FROM follows WHERE author = ? AND account = ?",
-            [author.bytes.data, account.bytes.data]
-        ) != nil
+    private func follows(_ author: Data, _ account: PublicKey) throws -> Bool {
+        try one("SELECT 1 FROM follows WHERE author = ? AND account = ?", [author, account.bytes.data]) != nil
     }
 
     /// Since when an account's followers are noted, and whether those before were read.
@@ -94,8 +102,7 @@ extension RegistryRows {
     }
 
     /// Replaces the accounts remembered for a contact list's author, unless a newer list is remembered.
-    func remember(_ list: ContactList, now: Timestamp) throws {
-        let author = list.author.bytes.data
+    func remember(_ list: ContactList, by author: Data, now: Timestamp) throws {
         let last = try one("SELECT created_at FROM contact_lists WHERE author = ?", [author])
         if let last, last["created_at"] as Int64 > list.createdAt { return }
         try execute(

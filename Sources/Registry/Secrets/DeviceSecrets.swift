@@ -123,6 +123,11 @@ final class DeviceSecrets: Sendable {
         addresses.withLock { $0.forget(devices) }
         recipients.withLock { $0.forget(devices) }
     }
+
+    func forgetAll() {
+        addresses.withLock { $0.forgetAll() }
+        recipients.withLock { $0.forgetAll() }
+    }
 }
 
 /// What is kept of an address that was opened.

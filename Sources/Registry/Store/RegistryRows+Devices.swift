@@ -238,6 +238,13 @@ extension RegistryRows {
         try execute(change, [device.rawValue])
     }
 
+    func markProven(_ devices: [DeviceID]) throws {
+        for device in devices {
+            try setProven(device, true)
+            try markReached(device)
+        }
+    }
+
     // MARK: Removal
 
     /// Empties a slot, and remembers that it is empty since `mark`. Keeps `event`, the deregistration, as long as that

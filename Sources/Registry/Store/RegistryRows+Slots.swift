@@ -230,6 +230,8 @@ extension RegistryRows {
         _ changes: inout RegistryChanges
     ) throws {
         let key = author.bytes.data
+        // Partitions add a byte.
+        let lastFollowsKey = key + Data([0xFF])
         changes.keys.insert(author)
         try execute("DELETE FROM tombstones WHERE author = ? AND created_at <= ?", [key, moment])
         try execute(
@@ -258,11 +260,14 @@ extension RegistryRows {
         try execute("DELETE FROM followed WHERE account = ? AND created_at <= ?", [key, moment])
         try execute(
             """
-            DELETE FROM follows WHERE author = ?1
-                AND EXISTS (SELECT 1 FROM contact_lists WHERE author = ?1 AND created_at <= ?2)
+            DELETE FROM follows WHERE author BETWEEN ?1 AND ?2 AND EXISTS
+                (SELECT 1 FROM contact_lists WHERE contact_lists.author = follows.author AND created_at <= ?3)
             """,
-            [key, moment]
+            [key, lastFollowsKey, moment]
         )
-        try execute("DELETE FROM contact_lists WHERE author = ? AND created_at <= ?", [key, moment])
+        try execute(
+            "DELETE FROM contact_lists WHERE author BETWEEN ? AND ? AND created_at <= ?",
+            [key, lastFollowsKey, moment]
+        )
     }
 }

@@ -6,21 +6,30 @@ import Notifications
 /// The rows of the registry within one access to its database. Statements are prepared once a connection.
 package struct RegistryRows {
     let db: Database
+    /// Nil: nobody repeats what is written.
+    let recorder: RegistryRecorder?
 
-    init(_ db: Database) {
+    init(_ db: Database, _ recorder: RegistryRecorder? = nil) {
         self.db = db
+        self.recorder = recorder
     }
 
-    func execute(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws {
-        try db.cachedStatement(sql: sql).execute(arguments: arguments)
+    func execute(_ sql: String, _ arguments: RowArguments = []) throws {
+        try statement(sql, arguments).execute(arguments: arguments.statementArguments)
     }
 
-    func one(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws -> Row? {
-        try Row.fetchOne(db.cachedStatement(sql: sql), arguments: arguments)
+    func one(_ sql: String, _ arguments: RowArguments = []) throws -> Row? {
+        try Row.fetchOne(statement(sql, arguments), arguments: arguments.statementArguments)
     }
 
-    func all(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws -> [Row] {
-        try Row.fetchAll(db.cachedStatement(sql: sql), arguments: arguments)
+    func all(_ sql: String, _ arguments: RowArguments = []) throws -> [Row] {
+        try Row.fetchAll(statement(sql, arguments), arguments: arguments.statementArguments)
+    }
+
+    private func statement(_ sql: String, _ arguments: RowArguments) throws -> Statement {
+        let statement = try db.cachedStatement(sql: sql)
+        recorder?.note(statement, sql, arguments)
+        return statement
     }
 
     /// The owner of this registry: `key` if it had none.

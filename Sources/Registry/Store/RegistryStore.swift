@@ -2,6 +2,7 @@ import GRDB
 import Nostr
 import Notifications
 import Storage
+import Synchronization
 
 /// The registry on disk: one SQLite database.
 ///
@@ -20,6 +21,10 @@ package final class RegistryStore: Sendable {
     private let watch: DamageWatch
     /// Whether it was opened to look at and not to change.
     let isForReading: Bool
+    /// Nil: this registry is no cluster's.
+    private let replica = Mutex<RegistryReplica?>(nil)
+    /// One thread at a time takes up what others wrote.
+    private let catchingUp = Mutex(())
 
     /// Opens or creates the database at `path`, readable by this user only. `damaged` is called once if it turns out
     /// damaged later; nothing is written to it from then on.
@@ -63,7 +68,7 @@ package final class RegistryStore: Sendable {
                 let table = try rows.routerKeys().completed(by: key)
                 return (try table.current?.key.hex ?? rows.owner(), table)
             }
-            : try write { rows in
+            : try writeHere { rows in
                 let former = try rows.routerKeys()
                 let table = former.completed(by: key)
                 if former.next?.key == key { try rows.put(table) }
@@ -79,8 +84,121 @@ package final class RegistryStore: Sendable {
         _ = try? watch.writing { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
     }
 
-    /// Runs `body` in one transaction, and `afterwards` once it is on disk and before any other write.
+    /// Runs `body` in one transaction, and `afterwards` once it is on disk and before any other write. In a cluster all
+    /// members have it then; `body` may run several times.
     package func write<Value>(
+        _ body: (RegistryRows) throws -> Value,
+        afterwards: (Value) -> Void = { _ in }
+    ) throws -> Value {
+        guard let replica = replica.withLock(\.self) else { return try writeHere(body, afterwards: afterwards) }
+        while true {
+            if let value = try write(body, as: replica, afterwards) { return value }
+            try catchUp()
+        }
+    }
+
+    /// Nil: another member was faster, and nothing happened.
+    private func write<Value>(
+        _ body: (RegistryRows) throws -> Value,
+        as replica: RegistryReplica,
+        _ afterwards: (Value) -> Void
+    ) throws -> Value? {
+        try watch.writing {
+            try pool.writeWithoutTransaction { db in
+                var value: Value?
+                var stored: UInt64?
+                try db.inTransaction(.immediate) {
+                    let recorder = replica.makeRecorder()
+                    let before = db.totalChangesCount
+                    let result = try body(RegistryRows(db, recorder))
+                    if db.totalChangesCount > before {
+                        let rows = RegistryRows(db)
+                        let position = try rows.clusterPosition() ?? 0
+                        var record = recorder.record
+                        record.after = position
+                        stored = try replica.log.append(try record.bytes(), id: record.id, after: position)
+                        guard let stored else { return .rollback }
+                        try rows.setClusterPosition(stored)
+                    }
+                    value = result
+                    return .commit
+                }
+                if let value { afterwards(value) }
+                // Whoever reads the position finds what it stands for.
+                if let stored { replica.note(stored) }
+                return value
+            }
+        }
+    }
+
+    /// From now on what is written is the cluster's.
+    func join(_ new: RegistryReplica) throws {
+        let position = try writeHere { rows -> UInt64 in
+            if let position = try rows.clusterPosition() { return position }
+            guard try !rows.isUsed() else { throw RegistryStoreError.notOfCluster(path: path) }
+            try rows.setClusterPosition(0)
+            return 0
+        }
+        new.note(position)
+        replica.withLock { $0 = new }
+    }
+
+    /// Events that may share a transaction, in their order: all of them on one machine, and in a cluster as many as a
+    /// record takes.
+    func portions(of events: [Event]) -> [[Event]] {
+        guard replica.withLock(\.self) != nil else { return [events] }
+        var portions: [[Event]] = []
+        var bytes = 0
+        for event in events {
+            let size = event.json.count
+            if portions.isEmpty || bytes + size > 64 << 10 { (portions, bytes) = (portions + [[]], 0) }
+            portions[portions.count - 1].append(event)
+            bytes += size
+        }
+        return portions
+    }
+
+    var clusterPosition: UInt64 { replica.withLock(\.self)?.position ?? 0 }
+
+    /// Takes up what other members wrote since.
+    func catchUp() throws {
+        guard let replica = replica.withLock(\.self) else { return }
+        try catchingUp.withLock { _ in
+            while true {
+                let records = try replica.log.records(after: replica.position)
+                guard !records.isEmpty else { return }
+                for (position, bytes) in records { try take(RegistryRecord(bytes), at: position, replica) }
+            }
+        }
+    }
+
+    private func take(_ record: RegistryRecord, at position: UInt64, _ replica: RegistryReplica) throws {
+        let consequences = try watch.writing {
+            try pool.writeWithoutTransaction { db -> RegistryReplica.Consequences? in
+                var consequences: RegistryReplica.Consequences?
+                try db.inTransaction(.immediate) {
+                    let rows = RegistryRows(db)
+                    let known = try rows.clusterPosition() ?? 0
+                    // It may be one of our own that came meanwhile.
+                    guard known < position else { return .commit }
+                    guard record.after == known else { throw RegistryStoreError.missingRecords(after: known) }
+                    try rows.repeatStatements(of: record)
+                    try rows.setClusterPosition(position)
+                    consequences = try replica.follow(record, rows)
+                    return .commit
+                }
+                guard let consequences else { return nil }
+                consequences.atOnce()
+                replica.note(position)
+                return consequences
+            }
+        }
+        consequences?.later()
+    }
+
+    /// Runs `body` in one transaction that is this machine's alone, and `afterwards` once it is on disk and before any
+    /// other write.
+    package func writeHere<Value>(
         _ body: (RegistryRows) throws -> Value,
         afterwards: (Value) -> Void = { _ in }
     ) throws -> Value {
@@ -117,6 +235,9 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         case unreadableEvent
         case unreadableKeys
         case tooManyRoutes
+        case unreadableRecord
+        case missingRecords(after: UInt64)
+        case notOfCluster(path: String)
     }
 
     private let code: Code
@@ -130,6 +251,11 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
     static let unreadableEvent = RegistryStoreError(.unreadableEvent)
     static let unreadableKeys = RegistryStoreError(.unreadableKeys)
     static let tooManyRoutes = RegistryStoreError(.tooManyRoutes)
+    static let unreadableRecord = RegistryStoreError(.unreadableRecord)
+    static func missingRecords(after position: UInt64) -> RegistryStoreError {
+        RegistryStoreError(.missingRecords(after: position))
+    }
+    static func notOfCluster(path: String) -> RegistryStoreError { RegistryStoreError(.notOfCluster(path: path)) }
 
     package var description: String {
         switch code {
@@ -141,6 +267,12 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
             "an event that the registry keeps cannot be read: its author has to publish it again"
         case .unreadableKeys:
             "what the registry is sealed with is damaged: restore a backup"
+        case .unreadableRecord:
+            "the cluster's registry has a change that this version does not read: update this member"
+        case .missingRecords(let position):
+            "the cluster's registry lacks what came after its change \(position)"
+        case .notOfCluster(let path):
+            "the registry \(path) has registrations of a router that served alone: a member of a cluster begins with an empty one"
         case .tooManyRoutes:
             "the registry holds more combinations of platform and app than it can number"
         }

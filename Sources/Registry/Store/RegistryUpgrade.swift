@@ -22,8 +22,8 @@ struct RegistryUpgrade: Sendable {
 
     /// A registry from before watching, languages and paces has what concerns them in sealed contents.
     private func bringContentsOut(_ platforms: PlatformCatalog) throws {
-        guard try !store.write({ try $0.isDone(.devicePreferences) }) else { return }
-        try store.write { rows in
+        guard try !store.writeHere({ try $0.isDone(.devicePreferences) }) else { return }
+        try store.writeHere { rows in
             for device in try rows.allDevices() {
                 guard let sealed = try rows.sealedContent(of: device) else { continue }
                 // One that cannot be opened keeps nobody else from being served.
@@ -42,8 +42,8 @@ struct RegistryUpgrade: Sendable {
     /// sealed addresses. Whoever has one by then keeps it.
     private func bringTargetsOut(on platform: String, _ platforms: PlatformCatalog) throws {
         let step = UpgradeStep.chosenTargets(platform: platform)
-        guard try !store.write({ try $0.isDone(step) }) else { return }
-        try store.write { rows in
+        guard try !store.writeHere({ try $0.isDone(step) }) else { return }
+        try store.writeHere { rows in
             for device in try rows.devicesWithoutTargets(on: platform) {
                 // One that cannot be opened keeps nobody else from being served.
                 guard let sealed = try rows.sealedAddress(of: device),

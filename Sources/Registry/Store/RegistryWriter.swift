@@ -31,7 +31,7 @@ final class RegistryWriter: Sendable {
     private let store: RegistryStore
     private let secrets: DeviceSecrets
     private let lists: AccountLists
-    private let mailbox: IndexMailbox
+    private let indexes: IndexFeeds
     private let changed: @Sendable (Set<PublicKey>) -> Void
     private let pushCode: @Sendable (TargetCodeRequest) -> Void
 
@@ -39,14 +39,14 @@ final class RegistryWriter: Sendable {
         store: RegistryStore,
         secrets: DeviceSecrets,
         lists: AccountLists,
-        mailbox: IndexMailbox,
+        indexes: IndexFeeds,
         changed: @escaping @Sendable (Set<PublicKey>) -> Void,
         pushCode: @escaping @Sendable (TargetCodeRequest) -> Void
     ) {
         self.store = store
         self.secrets = secrets
         self.lists = lists
-        self.mailbox = mailbox
+        self.indexes = indexes
         self.changed = changed
         self.pushCode = pushCode
     }
@@ -59,17 +59,26 @@ final class RegistryWriter: Sendable {
         let (value, changes) = try store.write { rows in
             var changes = RegistryChanges()
             let value = try body(rows, &changes)
+            rows.recorder?.note(changes)
             return (value, changes)
         } afterwards: {
             let changes = $0.1
             first($0.0)
             secrets.forget(changes.devices)
             lists.forget(changes.leftAccounts)
-            mailbox.post(changes.index)
+            indexes.post(changes.index)
         }
         report(changes.keys)
         for code in changes.codes { pushCode(code) }
         return value
+    }
+
+    /// Another member made a change, which is on disk now.
+    func follow(_ index: [IndexChange]) {
+        // Which devices and lists it touched besides is not known here.
+        secrets.forgetAll()
+        lists.forgetAll()
+        indexes.post(index)
     }
 
     /// Reports keys that changed without a transaction of their own.

@@ -1,0 +1,123 @@
+import Foundation
+import GRDB
+import Nostr
+import Notifications
+import Synchronization
+
+/// The log that the registries of a cluster's members share: every transaction in one order.
+package protocol RegistryLog: Sendable {
+    /// Appends a record if nothing came behind `position`. Returns where it is; nil: something else came first. `id`
+    /// tells it from all others, so that a repetition is none. Throws when it is not known to be kept: it may turn up
+    /// later all the same. Blocks.
+    func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64?
+
+    /// Records behind `position`, in their order and without a gap, as many as suit; none: there are none. Blocks.
+    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])]
+}
+
+/// Makes one registry of those of all members: a transaction counts when the log has it behind everything that this
+/// member had seen. Whoever was slower rolls back, catches up and tries again.
+final class RegistryReplica: Sendable {
+    /// What follows from a record in memory: before anything else is written, and when the database is free again.
+    struct Consequences: Sendable {
+        let atOnce: @Sendable () -> Void
+        let later: @Sendable () -> Void
+    }
+
+    let log: any RegistryLog
+    /// Finds out what follows from a record, on its rows.
+    let follow: @Sendable (RegistryRecord, RegistryRows) throws -> Consequences
+    private let prefix: String
+    private let count = Atomic<UInt64>(0)
+    private let seen = Atomic<UInt64>(0)
+
+    /// `name` is this process's alone.
+    init(
+        _ log: any RegistryLog,
+        name: String,
+        follow: @escaping @Sendable (RegistryRecord, RegistryRows) throws -> Consequences
+    ) {
+        self.log = log
+        self.follow = follow
+        prefix = name
+    }
+
+    func makeRecorder() -> RegistryRecorder {
+        RegistryRecorder(id: "\(prefix)-\(count.add(1, ordering: .relaxed).newValue)")
+    }
+
+    /// Up to where the registry has the log, for other threads to read.
+    var position: UInt64 { seen.load(ordering: .acquiring) }
+
+    func note(_ position: UInt64) { seen.store(position, ordering: .releasing) }
+}
+
+extension RegistryRows {
+    private static let position = "cluster position"
+
+    /// Up to where this registry has its cluster's log; nil: it belongs to none.
+    func clusterPosition() throws -> UInt64? {
+        try one("SELECT value FROM meta WHERE name = ?", [Self.position]).flatMap { UInt64($0[0] as String) }
+    }
+
+    func setClusterPosition(_ position: UInt64) throws {
+        try execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", [Self.position, "\(position)"])
+    }
+
+    /// Whether anybody registered anything here.
+    func isUsed() throws -> Bool {
+        try one("SELECT 1 WHERE EXISTS (SELECT 1 FROM devices) OR EXISTS (SELECT 1 FROM tombstones)") != nil
+    }
+
+    func repeatStatements(of record: RegistryRecord) throws {
+        for statement in record.statements {
+            let arguments = StatementArguments(statement.values.map(\.databaseValue))
+            try db.cachedStatement(sql: statement.sql).execute(arguments: arguments)
+        }
+    }
+}
+
+extension Registry {
+    /// Becomes one of a cluster's registries: takes up what the others wrote, and from now on writes only what the log
+    /// has. `name` is this process's alone. To be called before anything is loaded or changed. Throws a
+    /// ``RegistryStoreError`` for a registry that has registrations of its own.
+    package func join(_ log: any RegistryLog, name: String) throws {
+        let replica = RegistryReplica(log, name: name) { [self] record, rows in try follow(record, rows) }
+        try store.join(replica)
+        try store.catchUp()
+    }
+
+    /// Takes up what other members wrote. Blocks.
+    package func catchUp() throws { try store.catchUp() }
+
+    /// Up to where this registry has the cluster's log; 0 outside one.
+    package var clusterPosition: UInt64 { store.clusterPosition }
+
+    private func follow(_ record: RegistryRecord, _ rows: RegistryRows) throws -> RegistryReplica.Consequences {
+        var index: [IndexChange] = []
+        let list = record.concernsAccess ? try accessControl.list(from: rows) : nil
+        let access = list ?? access
+        for touched in record.devices {
+            guard let account = PublicKey(hex: touched.account) else { throw RegistryStoreError.unreadableRecord }
+            let device = DeviceID(rawValue: touched.device)
+            let found = try rows.indexedDevices(ofOrBy: account, opening: secrets.open(preferences:of:))
+                .first { $0.device.device == device && $0.device.account == account }
+            if var found, try !access.isBlocked(found.author, for: account) && !rows.waitsForCode(device) {
+                found.device.isElsewhere = touched.isElsewhere
+                index.append(.put(found.device))
+            } else {
+                index.append(.remove(device, of: account))
+            }
+        }
+        for account in record.messageKeys.compactMap({ PublicKey(hex: $0) }) {
+            index.append(.messageKeys(try rows.messageKeys(of: account), of: account))
+        }
+        let keys = Set(record.keys.compactMap { PublicKey(hex: $0) })
+        return RegistryReplica.Consequences { [self, index] in
+            if let list { accessControl.replace(by: list) }
+            writer.follow(index)
+        } later: { [self] in
+            writer.report(keys)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import Nostr
+import Notifications
+import Synchronization
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import Registry
+
+/// A log that all members of a test share, and that can refuse, or be late with what it took.
+private final class SharedLog: RegistryLog {
+    struct Unavailable: Error {}
+
+    private struct State {
+        var records: [(position: UInt64, bytes: [UInt8])] = []
+        var ids: [String] = []
+        var failures = 0
+        var keepsWhatFails = false
+        /// Called before the next append is looked at.
+        var beforeAppend: (@Sendable () throws -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    var count: Int { state.withLock { $0.records.count } }
+
+    /// The next append throws; with `keeping`, it is stored all the same.
+    func fail(keeping: Bool) { state.withLock { ($0.failures, $0.keepsWhatFails) = (1, keeping) } }
+
+    /// Somebody else is faster than the next append.
+    func interfere(_ body: @escaping @Sendable () throws -> Void) { state.withLock { $0.beforeAppend = body } }
+
+    func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
+        let body = state.withLock { state in
+            defer { state.beforeAppend = nil }
+            return state.beforeAppend
+        }
+        try body?()
+        return try state.withLock { state throws -> UInt64? in
+            let last = state.records.last?.position ?? 0
+            if state.failures > 0 {
+                state.failures -= 1
+                if state.keepsWhatFails, last == position { state.records.append((last + 1, record)) }
+                throw Unavailable()
+            }
+            guard last == position else { return nil }
+            state.records.append((last + 1, record))
+            return last + 1
+        }
+    }
+
+    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])] {
+        state.withLock { Array($0.records.filter { $0.position > position }.prefix(2)) }
+    }
+}
+
+/// Several registries that write one log are the same registry.
+struct RegistryReplicaTests {
+    private static let content = #"{"platform":"ios","token":"\#(String(repeating: "ab", count: 32))"}"#
+
+    private static func content(_ token: UInt8) -> String {
+        let hex = String(token, radix: 16)
+        return #"{"platform":"ios","token":"\#(String(repeating: hex.count == 1 ? "0" + hex : hex, count: 32))"}"#
+    }
+
+    private static func members(_ count: Int, _ log: SharedLog) throws -> [Bench] {
+        try (0..<count).map { number in
+            let bench = try Bench()
+            try bench.registry.join(log, name: "member \(number)")
+            return bench
+        }
+    }
+
+    private static func devices(_ registry: Registry) throws -> [Int64: String] {
+        try registry.store.read { rows in
+            try rows.all("SELECT id, author, device_id, registered_at FROM devices").reduce(into: [:]) { found, row in
+                found[row[0]] = "\(try rows.key(row, "author").hex) \(row[2] as String) \(row[3] as Int64)"
+            }
+        }
+    }
+
+    @Test func allMembersHaveTheSameDevicesUnderTheSameNumbers() throws {
+        let log = SharedLog()
+        let members = try Self.members(3, log)
+        // Each member registers without having heard of the others.
+        for number in 0..<12 {
+            let bench = members[number % 3]
+            let result = try bench.registry.apply(bench.event(of: UInt8(0x30 + number), Self.content(UInt8(number))))
+            #expect(result == .registered(DeviceID(rawValue: Int64(number + 1))))
+        }
+        for bench in members { try bench.registry.catchUp() }
+        let expected = try Self.devices(members[0].registry)
+        #expect(expected.count == 12)
+        for bench in members { #expect(try Self.devices(bench.registry) == expected) }
+        // What is sealed opens everywhere.
+        for bench in members {
+            let address = try bench.registry.address(of: DeviceID(rawValue: 5))
+            #expect(address?.token == String(repeating: "04", count: 32))
+        }
+    }
+
+    @Test func anIndexFollowsWhatOthersRegister() throws {
+        let log = SharedLog()
+        let members = try Self.members(2, log)
+        let (one, other) = (members[0], members[1])
+        var index = try other.registry.load()
+        let account = try one.account(0x31).publicKey
+        let feed = IndexFeed(of: 3) { $0 != account }
+        var narrow = try other.registry.load(from: feed)
+        _ = try one.registry.apply(one.event(of: 0x31, Self.content(1)))
+        _ = try one.registry.apply(one.event(of: 0x32, Self.content(2)))
+        try other.registry.catchUp()
+        other.registry.update(&index)
+        other.registry.update(&narrow, from: feed)
+        #expect(index.deviceCount == 2 && narrow.deviceCount == 1)
+        #expect(narrow.account(of: account) == nil && index.account(of: account) != nil)
+        #expect(other.registry.clusterPosition == 2 && one.registry.clusterPosition == 2)
+        // The same one is gone everywhere when a push service says so to one member.
+        try other.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .distantFuture)
+        try one.registry.catchUp()
+        #expect(try one.registry.address(of: DeviceID(rawValue: 1)) == nil)
+        other.registry.update(&index)
+        #expect(index.deviceCount == 1)
+    }
+
+    @Test func whoeverIsSlowerDecidesAnewOnWhatTheOtherWrote() throws {
+        let log = SharedLog()
+        let members = try Self.members(2, log)
+        let (one, other) = (members[0], members[1])
+        let newer = try other.event(of: 0x31, Self.content(2), at: 10)
+        let registry = other.registry
+        log.interfere { _ = try registry.apply(newer) }
+        // It was new when it was looked at first, and is outdated by the time it is written.
+        let result = try one.registry.apply(one.event(of: 0x31, Self.content(1), at: 5))
+        #expect(result == .outdated)
+        #expect(try Self.devices(one.registry) == Self.devices(other.registry))
+        #expect(log.count == 1)
+    }
+
+    @Test(arguments: [false, true])
+    func whatIsNotKnownToBeKeptIsRefusedHereAndTakenUpIfItWas(_ isKept: Bool) throws {
+        let log = SharedLog()
+        let members = try Self.members(2, log)
+        let (one, other) = (members[0], members[1])
+        log.fail(keeping: isKept)
+        let event = try one.event(of: 0x31, Self.content(1))
+        #expect(throws: SharedLog.Unavailable.self) { try one.registry.apply(event) }
+        #expect(try Self.devices(one.registry).isEmpty)
+        // Its sender tries again.
+        let result = try one.registry.apply(event)
+        let number = DeviceID(rawValue: 1)
+        #expect(result == (isKept ? .duplicate : .registered(number)) || result == .outdated)
+        try other.registry.catchUp()
+        #expect(try Self.devices(other.registry).count == 1)
+        #expect(try Self.devices(one.registry) == Self.devices(other.registry))
+    }
+
+    @Test func aMemberGoesOnWhereItWas() throws {
+        let log = SharedLog()
+        let members = try Self.members(2, log)
+        _ = try members[0].registry.apply(members[0].event(of: 0x31, Self.content(1)))
+        try members[1].registry.catchUp()
+        try members[1].reopen()
+        _ = try members[0].registry.apply(members[0].event(of: 0x32, Self.content(2)))
+        try members[1].registry.join(log, name: "again")
+        #expect(try Self.devices(members[1].registry) == Self.devices(members[0].registry))
+    }
+
+    @Test func aRegistryOfItsOwnCannotJoin() throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 0x31, Self.content))
+        #expect(throws: RegistryStoreError.notOfCluster(path: bench.path)) {
+            try bench.registry.join(SharedLog(), name: "a")
+        }
+    }
+
+    @Test func whatOneMachineAloneKnowsStaysThere() throws {
+        let log = SharedLog()
+        let members = try Self.members(1, log)
+        try members[0].registry.writeWatch { _ in }
+        _ = try members[0].registry.admit([])
+        // What changes nothing is nobody's business.
+        try members[0].registry.forgetFollowed()
+        #expect(log.count == 0)
+    }
+}

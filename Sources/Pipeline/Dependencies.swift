@@ -17,6 +17,8 @@ package struct PipelineDependencies: Sendable {
     package var paceStore: (any PaceStore)?
     /// Without one, or without a pace store, the outbox always has capacity.
     package var capacity: (any DeliveryCapacity)?
+    /// With owners, this pipeline makes no pushes: what concerns accounts is theirs.
+    package var owners: (any PartitionOwners)?
     /// Whether that is our own socket's URL, in whatever spelling (NIP-62).
     package var isOurRelay: @Sendable (String) -> Bool
 
@@ -27,6 +29,7 @@ package struct PipelineDependencies: Sendable {
         sealer: (any NotificationSealer)? = nil,
         paceStore: (any PaceStore)? = nil,
         capacity: (any DeliveryCapacity)? = nil,
+        owners: (any PartitionOwners)? = nil,
         isOurRelay: @escaping @Sendable (String) -> Bool = { _ in false }
     ) {
         self.remoteSigner = remoteSigner
@@ -35,6 +38,7 @@ package struct PipelineDependencies: Sendable {
         self.sealer = sealer
         self.paceStore = paceStore
         self.capacity = capacity
+        self.owners = owners
         self.isOurRelay = isOurRelay
     }
 }

@@ -25,12 +25,13 @@ struct Partition {
     init(
         settings: PipelineSettings,
         registry: Registry,
+        feed: IndexFeed? = nil,
         dependencies: PipelineDependencies,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         trouble: FailureLog,
         now: @escaping @Sendable () -> Timestamp
     ) {
-        matcher = Matcher(settings: settings, registry: registry, trouble: trouble, now: now)
+        matcher = Matcher(settings: settings, registry: registry, feed: feed, trouble: trouble, now: now)
         fetcher = dependencies.contextFetcher
         waiting = WaitingEvents(
             limits: WaitingEvents.Limits(

@@ -37,10 +37,14 @@ package final class Pipeline {
     private var registrations: Registrations
     private var deletions: Deletions
     private var partition: Partition
+    private var handedOver = HandedOverEvents()
+    /// The accounts that this pipeline is for; nil: all.
+    private let feed: IndexFeed?
     private var answers = Answers()
 
     /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
-    /// are events that were accepted before this process began. `deliveryID` names a delivery, the same for the same
+    /// are events that were accepted before this process began. `feed`: only what concerns its accounts is this
+    /// pipeline's. `deliveryID` names a delivery, the same for the same
     /// event and device. `keep` puts deliveries on disk, with the events that shall wake no device again
     /// (``Effects/causes``) and the changes of paces, and starts the courier, or throws. So many `threads` check
     /// signatures at a time. Throws when the registry cannot be read.
@@ -50,6 +54,7 @@ package final class Pipeline {
         intake: Intake,
         dependencies: PipelineDependencies = PipelineDependencies(),
         accepted: [EventID] = [],
+        feed: IndexFeed? = nil,
         threads: Int = ProcessInfo.processInfo.activeProcessorCount,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
@@ -62,6 +67,7 @@ package final class Pipeline {
         self.registry = registry
         self.dependencies = dependencies
         self.now = now
+        self.feed = feed
         recorder = BatchRecorder(keep: keep, observer: observer, logger: logger)
         let trouble = FailureLog(
             "The registry cannot be read or written; what needs it is not accepted",
@@ -72,7 +78,8 @@ package final class Pipeline {
         gate = Gate(purposes: Purposes(settings, lists, dependencies, keys: registry.keys.names))
         index = try registry.load(
             signals: Array(settings.rules.namedSignals),
-            languages: settings.rules.languages
+            languages: settings.rules.languages,
+            from: feed
         )
         context = try EventContext(settings, logger: logger)
         demand = ContextDemand(settings)
@@ -86,6 +93,7 @@ package final class Pipeline {
         partition = Partition(
             settings: settings,
             registry: registry,
+            feed: feed,
             dependencies: dependencies,
             deliveryID: deliveryID,
             trouble: trouble,
@@ -119,12 +127,13 @@ package final class Pipeline {
         }
         settleRegistrations(&batch)
         endFetches(arrivals, at: batch.time)
+        endHandOvers(arrivals.endedHandOvers, &batch)
         for waiting in partition.takeReady(at: batch.time) { resume(waiting, &batch) }
         partition.releaseDue(in: index, &batch.effects)
         conclude(&batch, answering: arrivals.submissions)
         context.keep(at: batch.time)
         fetchContext()
-        gauges.set(waitingDevices: partition.waitingDevices, waitingEvents: partition.waitingEvents)
+        gauges.set(waitingDevices: partition.waitingDevices, waitingEvents: partition.waitingEvents + handedOver.count)
     }
 
     /// How long events may be waited for; nil: without limit.
@@ -135,6 +144,7 @@ package final class Pipeline {
         updateIndex()
         var batch = OpenBatch(recorder.begin(at: now()))
         for waiting in partition.takeReady(at: nil) { resume(waiting, &batch) }
+        endHandOvers(handedOver.takeAll(), isKept: false, &batch)
         conclude(&batch, answering: [])
         context.close(at: batch.time)
     }
@@ -210,7 +220,9 @@ package final class Pipeline {
         case .hint(let event, let hits):
             begin(event, &batch)
             let hint = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
-            batch.note(partition.take(hint: hint, in: index, &context, &batch.effects))
+            batch.note(
+                handOver(hint, at: place) ?? partition.take(hint: hint, in: index, &context, &batch.effects)
+            )
         case .unaddressed(let scanned):
             if context.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
                 learn(event, at: batch.time)
@@ -264,7 +276,7 @@ package final class Pipeline {
         if batch.verdicts.contains(id) {
             batch.effects.log.note(.duplicate, id)
             batch.verdicts.addCopy(id)
-        } else if partition.join(id, at: place) {
+        } else if partition.join(id, at: place) || handedOver.join(id, at: place) {
             batch.effects.log.note(.duplicate, id)
             batch.verdicts.addCopy(ofWaiting: id)
         } else {
@@ -285,7 +297,7 @@ package final class Pipeline {
         if registrations.hasRecipientLists { settleRegistrations(&batch) }
         learn(event, at: batch.time)
         let addressed = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
-        guard source.mayWake else { return takeBaseline(addressed, &batch) }
+        guard source.mayWake else { return takeBaseline(addressed, at: place, &batch) }
         begin(event, &batch)
         route(addressed, waitingAt: (place, size), &batch)
     }
@@ -312,6 +324,8 @@ package final class Pipeline {
                 EventOutcome(event: event.id, end: .stopped(.accepted), step: .expired)
             } else if deletions.contains(event) {
                 EventOutcome(event: event.id, end: .stopped(.accepted), step: .deleted)
+            } else if let place, let outcome = handOver(addressed, at: place.0) {
+                outcome
             } else {
                 partition.take(addressed, waitingAt: place, in: index, &context, &batch.effects) { gate.remembers($0) }
             }
@@ -320,15 +334,49 @@ package final class Pipeline {
 
     /// An event that was there before anybody listened wakes nobody. A gift wrap or a contact list does not later
     /// either; others are recognised by their dates.
-    private func takeBaseline(_ addressed: AddressedEvent, _ batch: inout OpenBatch) {
+    private func takeBaseline(_ addressed: AddressedEvent, at place: AnswerPlace, _ batch: inout OpenBatch) {
         let event = addressed.event
         guard event.kind.isGiftWrap || event.kind == .contactList else {
             // A copy from elsewhere may be new, also in this batch.
             return batch.stop(.baseline, EventVerdict(id: event.id, .accepted))
         }
         begin(event, &batch)
-        batch.note(partition.takeBaseline(addressed, in: index, &batch.effects))
+        batch.note(handOver(addressed, at: place) ?? partition.takeBaseline(addressed, in: index, &batch.effects))
     }
+
+    // MARK: Other owners
+
+    /// Asks the owners of the accounts' partitions to keep an event; nil: all accounts are this pipeline's.
+    private func handOver(_ addressed: AddressedEvent, at place: AnswerPlace) -> EventOutcome? {
+        guard let owners = dependencies.owners else { return nil }
+        let event = addressed.event
+        handedOver.add(WaitingEvent(event: event, source: addressed.source, places: [place]))
+        owners.handOver(
+            event,
+            from: addressed.source,
+            concerning: addressed.accounts.compactMap { index.key(of: $0) }
+        ) { [intake] isKept in
+            intake.handOverEnded(event.id, isKept: isKept)
+        }
+        return EventOutcome(event: event.id, end: .waits)
+    }
+
+    private func endHandOvers(_ ended: [(event: EventID, isKept: Bool)], _ batch: inout OpenBatch) {
+        for (id, isKept) in ended {
+            if let waiting = handedOver.take(id) { endHandOvers([waiting], isKept: isKept, &batch) }
+        }
+    }
+
+    private func endHandOvers(_ events: [WaitingEvent], isKept: Bool, _ batch: inout OpenBatch) {
+        for waiting in events {
+            let id = waiting.event.id
+            batch.verdicts.resume(waiting)
+            batch.note(isKept ? EventOutcome(event: id, end: .finished(.accepted)) : .notKept(id))
+        }
+    }
+
+    /// Whether owners have not answered for everything yet.
+    package var awaitsOwners: Bool { !handedOver.isEmpty }
 
     // MARK: Context
 
@@ -481,7 +529,12 @@ package final class Pipeline {
     func adopt(_ new: PipelineSettings) throws {
         let (old, oldLists) = (settings, registrations.recipientLists)
         if new.rules.namedSignals != old.rules.namedSignals || new.rules.languages != old.rules.languages {
-            try registry.rename(signals: Array(new.rules.namedSignals), languages: new.rules.languages, in: &index) {
+            try registry.rename(
+                signals: Array(new.rules.namedSignals),
+                languages: new.rules.languages,
+                in: &index,
+                from: feed
+            ) {
                 partition.apply($0)
             }
         }
@@ -502,7 +555,7 @@ package final class Pipeline {
 
     /// Brings the index up to date, and what depends on it.
     private func updateIndex() {
-        if registry.update(&index, each: { partition.apply($0) }) > 0 { updateContextDemand() }
+        if registry.update(&index, from: feed, each: { partition.apply($0) }) > 0 { updateContextDemand() }
     }
 
     /// Keeps only what some device may be shown.

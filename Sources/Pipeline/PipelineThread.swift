@@ -4,6 +4,8 @@ import Units
 
 /// The one thread that a pipeline lives on.
 package final class PipelineThread: Sendable {
+    private static let patienceForOwners: Duration = .seconds(3)
+
     private let finished = DispatchSemaphore(value: 0)
     private let intake: Intake
     private let heartbeat: PipelineProgress
@@ -34,6 +36,12 @@ package final class PipelineThread: Sendable {
                     pipeline.adopt(intake.takeSettings())
                 }
                 pipeline.process(arrivals)
+            }
+            // What is on its way to other owners mostly ends within milliseconds.
+            let deadline = Deadline.now() + Self.patienceForOwners
+            while pipeline.awaitsOwners, Deadline.now() < deadline {
+                Thread.sleep(forTimeInterval: 0.02)
+                if let arrivals = intake.next() { pipeline.process(arrivals) }
             }
             pipeline.finish()
             finished.signal()

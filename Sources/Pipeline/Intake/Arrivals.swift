@@ -11,6 +11,8 @@ package struct Arrivals: Sendable {
     package var unansweredFetches: Set<Int>
     /// Deliveries that the courier brought to their end.
     package var ends: [PushEnd]
+    /// Events that were handed over to other owners, and whether these kept them.
+    var endedHandOvers: [(event: EventID, isKept: Bool)] = []
     /// Settings that are to be in force from these submissions on, in their order.
     package var settings: [SettingsChange] = []
 
@@ -26,7 +28,9 @@ package struct Arrivals: Sendable {
         self.ends = ends
     }
 
-    package var isEmpty: Bool { submissions.isEmpty && endedFetches.isEmpty && ends.isEmpty && settings.isEmpty }
+    package var isEmpty: Bool {
+        submissions.isEmpty && endedFetches.isEmpty && ends.isEmpty && settings.isEmpty && endedHandOvers.isEmpty
+    }
 }
 
 /// Events that came in together, and the closure that takes their verdicts.

@@ -108,6 +108,14 @@ package final class Intake: Sendable {
         }
     }
 
+    /// Tells the pipeline whether the owners of its accounts' partitions kept an event.
+    func handOverEnded(_ event: EventID, isKept: Bool) {
+        change { state in
+            state.arrivals.endedHandOvers.append((event, isKept))
+            return true
+        }
+    }
+
     /// Tells the pipeline how deliveries ended; once it is closed, only the outbox knows. Any thread; never blocks.
     package func ended(_ ends: [PushEnd]) {
         guard !ends.isEmpty else { return }

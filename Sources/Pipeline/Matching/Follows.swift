@@ -6,6 +6,7 @@ import Units
 /// Finds the new follows in contact lists (NIP-02), which name everybody each time.
 struct Follows {
     private let registry: Registry
+    private let feed: IndexFeed?
     private let trouble: FailureLog
     private let now: @Sendable () -> Timestamp
     /// Lists of this batch.
@@ -13,8 +14,10 @@ struct Follows {
     /// Lists whose follows are on their way and which the disk has not taken yet.
     private var unwritten: [ContactList] = []
 
-    init(registry: Registry, trouble: FailureLog, now: @escaping @Sendable () -> Timestamp) {
+    /// `feed`: the accounts that this is about; nil: all.
+    init(registry: Registry, feed: IndexFeed?, trouble: FailureLog, now: @escaping @Sendable () -> Timestamp) {
         self.registry = registry
+        self.feed = feed
         self.trouble = trouble
         self.now = now
     }
@@ -24,7 +27,7 @@ struct Follows {
         try catchUp()
         let ofAuthor = fresh.filter { $0.author == list.author }
         guard !ofAuthor.contains(where: { $0.createdAt > list.createdAt }) else { return [] }
-        return Set(try registry.newFollows(list, seen: seen)).subtracting(ofAuthor.flatMap(\.named))
+        return Set(try registry.newFollows(list, seen: seen, of: feed)).subtracting(ofAuthor.flatMap(\.named))
     }
 
     /// The accounts in `list` count as followed once the batch is kept.
@@ -33,7 +36,7 @@ struct Follows {
     /// Writes what the disk did not take before; throws while it still does not.
     mutating func catchUp() throws {
         guard !unwritten.isEmpty else { return }
-        try registry.remember(unwritten)
+        try registry.remember(unwritten, of: feed)
         unwritten = []
     }
 

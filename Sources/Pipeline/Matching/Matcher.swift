@@ -19,10 +19,16 @@ struct Matcher {
     private var showingPlatforms: Set<String>
     private var follows: Follows
 
-    init(settings: PipelineSettings, registry: Registry, trouble: FailureLog, now: @escaping @Sendable () -> Timestamp)
-    {
+    /// `feed`: the accounts that this is about; nil: all.
+    init(
+        settings: PipelineSettings,
+        registry: Registry,
+        feed: IndexFeed?,
+        trouble: FailureLog,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
         self.registry = registry
-        follows = Follows(registry: registry, trouble: trouble, now: now)
+        follows = Follows(registry: registry, feed: feed, trouble: trouble, now: now)
         rules = settings.rules
         defaultMode = settings.defaultMode
         encryptingPlatforms = settings.encryptingPlatforms

@@ -266,7 +266,7 @@ let cluster: [[Target]] = [
     // Members, leases, the log of each partition, and handing events over.
     module(
         "Cluster",
-        uses: ["Cipher", "Delivery", "NATS", "Notifications", collections, logging],
+        uses: ["Cipher", "Delivery", "NATS", "Notifications", grdb, collections, logging],
         tests: ["NATSTestSupport", "Storage", grdb, heap]
     ),
     // Real servers on this machine.
@@ -450,11 +450,10 @@ let router: [[Target]] = [
             "RateLimits", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch", "Registry",
             "EventTrace", "Pipeline", "Rules", "Sealing", "Listening", "WebIngress", "Console", "Delivery",
             "PluginHost", "PluginIsolation", "PluginServices", "HTTPLanes", "Streams", "Telemetry", "YAMLReading",
-            "Schnorr", "Storage", "Logs", "BrowserPages", lifecycle, logging, nio, nioPosix,
+            "Schnorr", "Storage", "Logs", "BrowserPages", "Cluster", "NATS", lifecycle, logging, nio, nioPosix,
         ],
         tests: [
-            "CarillonPluginPython", "Cluster", "CommandTestSupport", "NATS", "PlatformTestSupport", "WebPushEncryption",
-            grdb,
+            "CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb,
         ]
     ),
     [

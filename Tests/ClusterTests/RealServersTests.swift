@@ -27,8 +27,9 @@ struct RealServersTests {
         settings.log.snapshotRecords = 8
         let work = RecordingWork()
         var random = SystemRandomNumberGenerator()
-        let member = try await ClusterMember(
+        let member = ClusterMember(
             settings,
+            try await ClusterMember.prepare(settings, client: client, random: &random),
             client: client,
             work: work,
             random: &random,
@@ -172,13 +173,7 @@ struct RealServersTests {
         let client = try await server.client()
         await #expect(throws: ClusterError.otherPartitions(4, configured: 8)) {
             var random = SystemRandomNumberGenerator()
-            _ = try await ClusterMember(
-                settings,
-                client: client,
-                work: RecordingWork(),
-                random: &random,
-                log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            )
+            _ = try await ClusterMember.prepare(settings, client: client, random: &random)
         }
     }
 }

@@ -3,13 +3,16 @@ import Units
 
 /// What a member has read for one partition and hands over to its owner. Pure: its owner sends, and says how it ended.
 ///
-/// One batch is on its way at a time, so that events arrive in order; what comes meanwhile becomes the next. A batch is
-/// repeated under its id until an owner says that it is kept: the former owner may have kept it without being heard.
+/// So many batches are on their way at a time; what comes meanwhile becomes the next. With one, events arrive in order;
+/// with several, events that an owner lets wait for their context hold up nobody else. A batch is repeated under its id
+/// until an owner says that it is kept: the former owner may have kept it without being heard.
 package struct HandOverQueue: Sendable {
     package struct Limits: Sendable {
         /// A batch takes at most so many bytes and items.
         package var batchBytes = 384 << 10
         package var batchItems = 1_024
+        /// Batches on their way at a time.
+        package var batches = 1
         /// From so many bytes on sources wait.
         package var waitingBytes = 4 << 20
         /// After a batch without an answer; doubles.
@@ -37,14 +40,19 @@ package struct HandOverQueue: Sendable {
         let bytes: [UInt8]
     }
 
+    private struct UnderWay: Sendable {
+        let batch: HandOverBatch
+        let tokens: [UInt64]
+        var retryAt: Deadline?
+        var pause: Duration?
+    }
+
     private let sender: UInt64
     private let limits: Limits
     private var waiting: Deque<Item> = []
     private var waitingBytes = 0
     private var lastNumber: UInt64 = 0
-    private var underWay: (batch: HandOverBatch, tokens: [UInt64])?
-    private var retryAt: Deadline?
-    private var pause: Duration?
+    private var underWay: [UInt64: UnderWay] = [:]
 
     /// `sender`: the member's incarnation.
     package init(sender: UInt64, limits: Limits = Limits()) {
@@ -55,9 +63,9 @@ package struct HandOverQueue: Sendable {
     /// Whether sources should wait.
     package var isFull: Bool { waitingBytes >= limits.waitingBytes }
 
-    package var isEmpty: Bool { waiting.isEmpty && underWay == nil }
+    package var isEmpty: Bool { waiting.isEmpty && underWay.isEmpty }
 
-    package var nextDeadline: Deadline? { retryAt }
+    package var nextDeadline: Deadline? { underWay.values.compactMap(\.retryAt).min() }
 
     /// `token` names the item to whoever added it.
     package mutating func add(_ bytes: [UInt8], token: UInt64) -> [Action] {
@@ -66,27 +74,29 @@ package struct HandOverQueue: Sendable {
         return sendNext()
     }
 
-    /// The batch that is under way got an answer, or none.
+    /// A batch that is under way got an answer, or none.
     package mutating func ended(_ number: UInt64, _ result: Result, now: Deadline) -> [Action] {
-        guard let underWay, underWay.batch.id.number == number, retryAt == nil else { return [] }
+        guard var ended = underWay[number], ended.retryAt == nil else { return [] }
         guard result == .kept else {
-            let next = pause.map { min($0 * 2, limits.pause.longest) } ?? limits.pause.first
-            (pause, retryAt) = (next, now + next)
+            let next = ended.pause.map { min($0 * 2, limits.pause.longest) } ?? limits.pause.first
+            (ended.pause, ended.retryAt) = (next, now + next)
+            underWay[number] = ended
             return []
         }
-        (self.underWay, pause) = (nil, nil)
-        waitingBytes -= underWay.batch.items.reduce(0) { $0 + $1.count }
-        return [.kept(underWay.tokens)] + sendNext()
+        underWay[number] = nil
+        waitingBytes -= ended.batch.items.reduce(0) { $0 + $1.count }
+        return [.kept(ended.tokens)] + sendNext()
     }
 
     package mutating func tick(now: Deadline) -> [Action] {
-        guard let at = retryAt, now >= at, let underWay else { return [] }
-        retryAt = nil
-        return [.send(underWay.batch)]
+        let due = underWay.values.filter { $0.retryAt.map { now >= $0 } ?? false }.map(\.batch)
+            .sorted { $0.id.number < $1.id.number }
+        for batch in due { underWay[batch.id.number]?.retryAt = nil }
+        return due.map { .send($0) }
     }
 
     private mutating func sendNext() -> [Action] {
-        guard underWay == nil, !waiting.isEmpty else { return [] }
+        guard underWay.count < limits.batches, !waiting.isEmpty else { return [] }
         var (items, tokens, size): ([[UInt8]], [UInt64], Int) = ([], [], 0)
         while let next = waiting.first, items.isEmpty || size + next.bytes.count <= limits.batchBytes,
             items.count < limits.batchItems
@@ -98,13 +108,16 @@ package struct HandOverQueue: Sendable {
         }
         lastNumber += 1
         let batch = HandOverBatch(HandOverBatch.ID(sender: sender, number: lastNumber), items)
-        underWay = (batch, tokens)
+        underWay[lastNumber] = UnderWay(batch: batch, tokens: tokens)
         return [.send(batch)]
     }
 }
 
 /// The batches that the owner of a partition was asked to keep, until it can answer.
 package struct HandOverReceiver<Reply> {
+    /// Whoever asks so often has given the first ones up.
+    private static var mostReplies: Int { 4 }
+
     fileprivate struct Batch {
         var replies: [Reply]
         /// The commit that has to be kept before the answer; nil: not known yet.
@@ -113,13 +126,19 @@ package struct HandOverReceiver<Reply> {
 
     private var batches: [HandOverBatch.ID: Batch] = [:]
     private var kept: UInt64 = 0
+    private let limit: Int
 
-    package init() {}
+    /// `limit`: batches that wait for an answer at a time.
+    package init(limit: Int = 256) { self.limit = limit }
+
+    /// Whether a batch may come in: members ask again for what is not taken.
+    package func hasCapacity(for id: HandOverBatch.ID) -> Bool { batches.count < limit || batches[id] != nil }
 
     /// Whether a batch is to be worked on: a repetition of one that is under way only gets the same answer.
     package mutating func receive(_ id: HandOverBatch.ID, reply: Reply) -> Bool {
         guard batches[id] == nil else {
             batches[id]?.replies.append(reply)
+            if let count = batches[id]?.replies.count, count > Self.mostReplies { batches[id]?.replies.removeFirst() }
             return false
         }
         batches[id] = Batch(replies: [reply])

@@ -52,6 +52,9 @@ package struct PartitionState: Equatable, Sendable {
     /// Whether an event was accepted, as far back as that is remembered.
     package func isKnown(_ cause: [UInt8]) -> Bool { causes.contains(cause) }
 
+    /// The events that are remembered, the oldest first.
+    package var knownCauses: [[UInt8]] { Array(causeOrder) }
+
     // MARK: Records
 
     /// Takes up the next record. Throws for one that does not follow, and then is as before.

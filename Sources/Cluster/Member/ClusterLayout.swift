@@ -16,6 +16,12 @@ package struct ClusterLayout: Hashable, Sendable {
     var leaseBucket: String { "\(prefix)_LEASE" }
     var headBucket: String { "\(prefix)_HEAD" }
 
+    var registryStream: String { "\(prefix)_REG" }
+    /// What all members' registries are made of, in one order.
+    var registry: String { "\(prefix).reg" }
+    /// A word to the others that the registry changed; not kept.
+    var registryNews: String { "\(prefix).news" }
+
     func log(_ partition: Int) -> String { "\(prefix).log.\(partition)" }
     func part(_ partition: Int, _ name: String, _ index: Int) -> String {
         "\(prefix).snap.\(partition).\(name).\(index)"
@@ -75,6 +81,11 @@ package struct ClusterLayout: Hashable, Sendable {
         snapshots.replicas = replicas
         snapshots.allowDirect = true
         try await stream.ensure(snapshots)
+        var registry = StreamConfiguration(name: registryStream, subjects: [registry])
+        registry.replicas = replicas
+        registry.duplicateWindow = 600_000_000_000
+        registry.deniesDeletion = true
+        try await stream.ensure(registry)
         try await KeyValueBucket(leaseBucket, in: stream).ensure(replicas: replicas)
         try await KeyValueBucket(headBucket, in: stream).ensure(replicas: replicas)
     }

@@ -9,9 +9,9 @@ import Units
 package protocol PartitionWork: Sendable {
     /// The partition is this member's. Everything in `state` that waits goes on here.
     func opened(_ partition: Int, _ state: PartitionState)
-    /// What events that another member hands over lead to; empty if they are known already. Nil: there is no capacity,
-    /// ask again later.
-    func transaction(for items: [[UInt8]], in partition: Int) -> LogTransaction?
+    /// Takes events that a member hands over. Calls `taken` once, on any thread: true when everything that they lead to
+    /// was committed, false when they are to come again.
+    func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (Bool) -> Void)
     /// These are kept; their deliveries may be sent as long as ``ClusterMember/maySend(for:)`` says so.
     func committed(_ partition: Int, _ commits: [PartitionLog.Commit])
     /// The partition moves: finish what is under way, and call ``ClusterMember/drained(_:)``.
@@ -31,7 +31,11 @@ package final class ClusterMember: Sendable {
         package var configuration = ""
         package var times = LeaseTable.Times()
         package var log = PartitionLog.Settings()
-        package var handOver = HandOverQueue.Limits()
+        package var handOver: HandOverQueue.Limits = {
+            var limits = HandOverQueue.Limits()
+            limits.batches = 8
+            return limits
+        }()
 
         package init(name: MemberName, layout: ClusterLayout) {
             self.name = name
@@ -65,29 +69,44 @@ package final class ClusterMember: Sendable {
     private let now: @Sendable () -> Deadline
     private let shell: Mutex<Shell>
 
-    /// Makes streams and buckets where they are missing, and agrees with the other members. Nothing is taken over
-    /// before ``start()``. `now` must not stop while the machine sleeps.
+    /// Makes streams and buckets where they are missing, and agrees with the other members.
+    package static func prepare(
+        _ settings: Settings,
+        client: NATSClient,
+        random: inout some RandomNumberGenerator
+    ) async throws -> Partitioning {
+        let stream = JetStream(client)
+        try await settings.layout.ensure(in: stream, replicas: settings.replicas)
+        return try await ClusterRecord.find(
+            in: KeyValueBucket(settings.layout.leaseBucket, in: stream),
+            partitions: settings.partitions,
+            random: &random
+        )
+    }
+
+    /// A member of a cluster that ``prepare(_:client:random:)`` found. Nothing is taken over before ``start(pause:)``.
+    /// `now` must not stop while the machine sleeps.
     package init(
         _ settings: Settings,
+        _ partitioning: Partitioning,
         client: NATSClient,
         work: any PartitionWork,
         random: inout some RandomNumberGenerator,
         log: Logger,
         now: @escaping @Sendable () -> Deadline = ClusterMember.bootTime
-    ) async throws {
+    ) {
         self.settings = settings
+        self.partitioning = partitioning
         self.client = client
         self.work = work
         self.log = log
         self.now = now
         // The lease goes on being renewed while one renewal is late.
         let stream = JetStream(client, patience: .seconds(1))
-        try await settings.layout.ensure(in: JetStream(client), replicas: settings.replicas)
         leases = KeyValueBucket(settings.layout.leaseBucket, in: stream)
         logs = JetStreamLogs(settings.layout, stream) { error in
             log.warning("NATS refuses to keep something", metadata: ["error": "\(error)"])
         }
-        partitioning = try await ClusterRecord.find(in: leases, partitions: settings.partitions, random: &random)
         let incarnation = UInt64.random(in: 1 ... .max, using: &random)
         let record = MemberRecord(
             name: settings.name,
@@ -202,6 +221,9 @@ package final class ClusterMember: Sendable {
     /// Whether whoever reads events for a partition should wait.
     package func isFull(_ partition: Int) -> Bool { shell.withLock { $0.queues[partition].isFull } }
 
+    /// Whether whoever reads events should wait: some owner has too many before it.
+    package var isFull: Bool { shell.withLock { $0.queues.contains(where: \.isFull) } }
+
     /// Hands an event to the owner of a partition, wherever it is. Calls `kept` once when everything that it leads to
     /// is kept; the reader's mark may move past it then.
     package func handOver(_ item: [UInt8], to partition: Int, kept: @escaping @Sendable () -> Void) {
@@ -246,22 +268,25 @@ package final class ClusterMember: Sendable {
         guard let batch = try? HandOverBatch(message.payload) else {
             return log.warning("A batch of events is not understood", metadata: ["partition": "\(partition)"])
         }
-        let isNew = shell.withLock { $0.receivers[partition]?.receive(batch.id, reply: replyTo) ?? false }
-        guard isNew else { return }
-        guard let transaction = work.transaction(for: batch.items, in: partition) else {
-            return answer(.later, shell.withLock { $0.receivers[partition]?.refused(batch.id) ?? [] })
+        let (isNew, isFull) = shell.withLock { shell -> (Bool, Bool) in
+            guard shell.receivers[partition]?.hasCapacity(for: batch.id) ?? true else { return (false, true) }
+            return (shell.receivers[partition]?.receive(batch.id, reply: replyTo) ?? false, false)
         }
-        do throws(PartitionLogError) {
-            if !transaction.isEmpty { try commit(transaction, to: partition) }
-        } catch {
-            // Nobody answers for a partition that is closed; another owner will.
-            _ = shell.withLock { $0.receivers[partition]?.refused(batch.id) }
-            return
+        if isFull { answer(.later, [replyTo]) }
+        guard isNew else { return }
+        work.take(batch.items, in: partition) { [weak self] isTaken in
+            self?.worked(batch.id, isTaken: isTaken, partition)
+        }
+    }
+
+    private func worked(_ id: HandOverBatch.ID, isTaken: Bool, _ partition: Int) {
+        guard isTaken else {
+            return answer(.later, shell.withLock { $0.receivers[partition]?.refused(id) ?? [] })
         }
         let replies = shell.withLock { shell in
             // What is known already may be on its way to the log.
             guard let last = shell.machine.lastCommitted(in: partition) else { return [String]() }
-            return shell.receivers[partition]?.worked(batch.id, awaiting: last) ?? []
+            return shell.receivers[partition]?.worked(id, awaiting: last) ?? []
         }
         answer(.kept, replies)
     }

@@ -184,26 +184,56 @@ package struct JetStream: Sendable {
         try await get(Get(seq: sequence, nextBySubject: subject), stream)
     }
 
-    private func get(_ get: Get, _ stream: String) async throws(NATSError) -> StoredMessage? {
-        struct Answer: Decodable {
-            struct Message: Decodable {
-                let subject: String
-                let seq: UInt64
-                let hdrs: Data?
-                let data: Data?
-            }
-
-            let message: Message
+    /// The message with that sequence, or the first one of a subject from there on, as the leader has it. Nil: there is
+    /// none.
+    package func read(
+        _ sequence: UInt64,
+        nextOf subject: String? = nil,
+        in stream: String,
+        then completion: @escaping @Sendable (Result<StoredMessage?, NATSError>) -> Void
+    ) {
+        guard let body = try? JSONEncoder().encode(Get(seq: sequence, nextBySubject: subject)) else {
+            return completion(.failure(.badAnswer))
         }
-        do throws(NATSError) {
-            let answer: Answer = try await ask("STREAM.MSG.GET.\(stream)", get)
-            return StoredMessage(
-                subject: answer.message.subject,
-                sequence: answer.message.seq,
-                headers: try answer.message.hdrs.map { data throws(NATSError) in try NATSHeaders(reading: data) }
-                    ?? [:],
-                payload: Array(answer.message.data ?? Data())
+        client.request("$JS.API.STREAM.MSG.GET.\(stream)", Array(body), within: patience) { result in
+            completion(
+                result.flatMap { message in
+                    Result { () throws(NATSError) in
+                        do throws(NATSError) {
+                            return try Self.stored(try Self.decode(message.payload))
+                        } catch .refused(code: Code.messageNotFound, _) {
+                            return nil
+                        }
+                    }
+                }
             )
+        }
+    }
+
+    private struct Got: Decodable, Sendable {
+        struct Message: Decodable, Sendable {
+            let subject: String
+            let seq: UInt64
+            let hdrs: Data?
+            let data: Data?
+        }
+
+        let message: Message
+    }
+
+    private static func stored(_ answer: Got) throws(NATSError) -> StoredMessage {
+        StoredMessage(
+            subject: answer.message.subject,
+            sequence: answer.message.seq,
+            headers: try answer.message.hdrs.map { data throws(NATSError) in try NATSHeaders(reading: data) } ?? [:],
+            payload: Array(answer.message.data ?? Data())
+        )
+    }
+
+    private func get(_ get: Get, _ stream: String) async throws(NATSError) -> StoredMessage? {
+        do throws(NATSError) {
+            let answer: Got = try await ask("STREAM.MSG.GET.\(stream)", get)
+            return try Self.stored(answer)
         } catch .refused(code: Code.messageNotFound, _) {
             return nil
         }

@@ -35,8 +35,8 @@ final class RecordingWork: PartitionWork {
         }
     }
 
-    func transaction(for items: [[UInt8]], in partition: Int) -> LogTransaction? {
-        guard let member, let known = member.state(of: partition) else { return nil }
+    func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (Bool) -> Void) {
+        guard let member, let known = member.state(of: partition) else { return taken(false) }
         var transaction = LogTransaction()
         for item in items {
             let cause = item + [UInt8](repeating: 0, count: 32 - item.count)
@@ -46,7 +46,7 @@ final class RecordingWork: PartitionWork {
             delivery.id = String(decoding: item, as: UTF8.self)
             transaction.deliveries.append(delivery)
         }
-        return transaction
+        taken(transaction.isEmpty || (try? member.commit(transaction, to: partition)) != nil)
     }
 
     func committed(_ partition: Int, _ commits: [PartitionLog.Commit]) {

@@ -1,0 +1,273 @@
+import Delivery
+import Dispatch
+import GRDB
+import Notifications
+import Synchronization
+import Units
+
+/// The outbox of a partition that this member owns: every transaction goes to the partition's log first, and what waits
+/// is an outbox in memory, made from the log's state at the take-over.
+///
+/// An insertion counts when the log has acknowledged it. Outcomes go to the log without waiting: what a crash loses of
+/// them is sent again, under the same id.
+package final class LoggedStore: DeliveryStore {
+    private struct State {
+        /// The number in the log of each delivery, by its sequence in the outbox.
+        var numbers: [Int64: Int64] = [:]
+        /// The numbers of their first deliveries, of commits that were acknowledged during an insertion.
+        var acknowledged: [UInt64: Int64] = [:]
+        var isInserting = false
+        var isClosed = false
+    }
+
+    /// What is read from the log is put into the outbox so many at a time.
+    private static let portion = 1_000
+
+    private let outbox: Outbox
+    private let commit: @Sendable (LogTransaction) throws(PartitionLogError) -> UInt64
+    private let state = Mutex(State())
+    /// One insertion at a time, so that deliveries have the same order here and in the log.
+    private let inserting = Mutex(())
+    private let news = DispatchSemaphore(value: 0)
+
+    /// Takes up what waits in a partition. `commit` keeps a transaction in its log, and ``committed(_:)`` is to be
+    /// called when it is kept.
+    package init(
+        _ partition: PartitionState,
+        limit: Int,
+        commit: @escaping @Sendable (LogTransaction) throws(PartitionLogError) -> UInt64
+    ) throws {
+        self.commit = commit
+        outbox = try Outbox(DatabaseQueue(), limit: limit)
+        var pace = PaceChanges()
+        pace.rows = Array(partition.paces.values)
+        pace.held = Array(partition.held.values)
+        try outbox.insert([], causes: [], pace: pace) { _ in }
+        let numbers = partition.waiting.keys.sorted()
+        for start in stride(from: 0, to: numbers.count, by: Self.portion) {
+            let portion = numbers[start..<min(start + Self.portion, numbers.count)]
+            let entries = portion.compactMap { number in partition.waiting[number].map { (number, $0) } }
+            var changes = OutboxChanges()
+            try outbox.insert(entries.map(\.1.delivery)) { stored in
+                state.withLock { state in
+                    for ((number, _), stored) in zip(entries, stored) { state.numbers[stored.key.sequence] = number }
+                }
+                for ((_, entry), stored) in zip(entries, stored) {
+                    guard let due = entry.due else { continue }
+                    changes.reschedulings.append(
+                        OutboxChanges.Rescheduling(
+                            key: stored.key,
+                            due: due,
+                            attempts: entry.attempts,
+                            failure: entry.failure
+                        )
+                    )
+                }
+            }
+            try outbox.apply(changes)
+        }
+    }
+
+    // MARK: What becomes of the log
+
+    /// These are kept.
+    package func committed(_ commits: [PartitionLog.Commit]) {
+        let isAwaited = state.withLock { state in
+            if state.isInserting {
+                for commit in commits { state.acknowledged[commit.number] = commit.firstDelivery }
+            }
+            return state.isInserting
+        }
+        if isAwaited { news.signal() }
+    }
+
+    /// The partition is no longer this member's: nothing is kept any more.
+    package func close() {
+        state.withLock { $0.isClosed = true }
+        news.signal()
+    }
+
+    // MARK: Insertions
+
+    package func insert(
+        _ deliveries: [Delivery],
+        causes: [[UInt8]],
+        pace: PaceChanges,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws {
+        var transaction = LogTransaction()
+        (transaction.deliveries, transaction.causes, transaction.pace) = (deliveries, causes, pace)
+        guard !transaction.isEmpty else { return }
+        try inserting.withLock { _ in try insert(transaction, handOver) }
+    }
+
+    private func insert(_ transaction: LogTransaction, _ handOver: ([StoredDelivery]) -> Void) throws {
+        let first: Int64
+        do throws(PartitionLogError) {
+            first = try keep(transaction)
+        } catch {
+            guard case .tooLong = error, let (one, other) = transaction.halves else { throw error }
+            // If only the first part is kept, the event comes again, and its pushes are repeated under their ids.
+            try insert(one, handOver)
+            return try insert(other, handOver)
+        }
+        try outbox.insert(transaction.deliveries, causes: [], pace: transaction.pace) { stored in
+            state.withLock { state in
+                for (offset, stored) in stored.enumerated() {
+                    state.numbers[stored.key.sequence] = first + Int64(offset)
+                }
+            }
+            handOver(stored)
+        }
+    }
+
+    /// Returns the number of the first delivery, when the log has the transaction.
+    private func keep(_ transaction: LogTransaction) throws(PartitionLogError) -> Int64 {
+        state.withLock { $0.isInserting = true }
+        defer { state.withLock { ($0.isInserting, $0.acknowledged) = (false, [:]) } }
+        let number = try commit(transaction)
+        while true {
+            let (first, isClosed) = state.withLock { ($0.acknowledged[number], $0.isClosed) }
+            if let first { return first }
+            guard !isClosed else { throw .notOpen }
+            news.wait()
+        }
+    }
+
+    package func revive(
+        _ letters: [DeadLetterNumber],
+        at now: Timestamp,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws -> Int { 0 }
+
+    // MARK: Outcomes
+
+    package func apply(_ changes: OutboxChanges) throws {
+        guard !changes.isEmpty else { return }
+        var transaction = LogTransaction()
+        transaction.changes = state.withLock { state in
+            guard !state.isClosed else { return OutboxChanges() }
+            let logged = changes.mappingKeys { key in state.numbers[key.sequence].map { OutboxKey(number: $0) } }
+            for key in changes.removals { state.numbers[key.sequence] = nil }
+            return logged
+        }
+        // What a closed log does not take, its next owner finds out.
+        if !transaction.isEmpty { try? record(transaction) }
+        try outbox.apply(changes)
+    }
+
+    private func record(_ transaction: LogTransaction) throws(PartitionLogError) {
+        do throws(PartitionLogError) {
+            _ = try commit(transaction)
+        } catch {
+            guard case .tooLong = error, let (one, other) = transaction.halves else { throw error }
+            try record(one)
+            try record(other)
+        }
+    }
+
+    // MARK: What waits
+
+    package func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage {
+        try outbox.firstTries(of: queue, after: after, limit: limit)
+    }
+
+    package func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage {
+        try outbox.retries(of: queue, from: place, limit: limit)
+    }
+
+    package func present(_ keys: [OutboxKey]) throws -> Set<OutboxKey> { try outbox.present(keys) }
+    package func waitingQueues() throws -> [StoredQueue] { try outbox.waitingQueues() }
+    package func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws { try outbox.forEachWaiting(body) }
+    package var limit: Int { outbox.limit }
+    package var count: Int { outbox.count }
+    package var isFull: Bool { outbox.isFull }
+}
+
+extension LoggedStore: PaceStore {
+    package func loadPaces(at now: Timestamp, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
+        try outbox.loadPaces(at: now, pace: pace, held: held)
+    }
+
+    package func heldNotification(_ key: HeldKey) throws -> HeldNotification? { try outbox.heldNotification(key) }
+}
+
+extension LogTransaction {
+    /// Two transactions that come to the same one after the other, deliveries before what keeps their events from
+    /// coming again; nil: it cannot be divided.
+    var halves: (LogTransaction, LogTransaction)? {
+        var (one, other) = (LogTransaction(), LogTransaction())
+        if !changes.isEmpty {
+            guard let (first, second) = changes.halves else { return nil }
+            (one.changes, other.changes) = (first, second)
+            return (one, other)
+        }
+        if !deliveries.isEmpty, !causes.isEmpty || !pace.isEmpty {
+            one.deliveries = deliveries
+            (other.causes, other.pace) = (causes, pace)
+            return (one, other)
+        }
+        guard deliveries.count + causes.count + pace.rows.count + pace.held.count + pace.released.count > 1 else {
+            return nil
+        }
+        (one.deliveries, other.deliveries) = deliveries.halves
+        one.pace.forgotten = pace.forgotten
+        (one.pace.rows, other.pace.rows) = pace.rows.halves
+        (one.pace.held, other.pace.held) = pace.held.halves
+        other.pace.released = pace.released
+        other.causes = causes
+        if one.isEmpty { (one.causes, other.causes) = causes.halves }
+        if one.isEmpty { (one.pace.released, other.pace.released) = pace.released.halves }
+        return one.isEmpty || other.isEmpty ? nil : (one, other)
+    }
+}
+
+extension OutboxChanges {
+    /// In the order in which they are applied.
+    fileprivate var halves: (OutboxChanges, OutboxChanges)? {
+        var (one, other) = (self, self)
+        one.removals = []
+        one.ends = []
+        (other.reschedulings, other.hastenings, other.burials, other.forgotten) = ([], [], [], [])
+        if !one.isEmpty || !one.burials.isEmpty, !other.isEmpty { return (one, other) }
+        if !other.ends.isEmpty, !other.removals.isEmpty {
+            one.ends = ends
+            other.ends = []
+            return (one, other)
+        }
+        (one, other) = (OutboxChanges(), OutboxChanges())
+        (one.reschedulings, other.reschedulings) = reschedulings.halves
+        (one.hastenings, other.hastenings) = hastenings.halves
+        (one.burials, other.burials) = burials.halves
+        (one.forgotten, other.forgotten) = forgotten.halves
+        (one.ends, other.ends) = ends.halves
+        (one.removals, other.removals) = removals.halves
+        return one.isEmpty || other.isEmpty ? nil : (one, other)
+    }
+
+    /// The same with other keys; what has none is left out.
+    fileprivate func mappingKeys(_ key: (OutboxKey) -> OutboxKey?) -> OutboxChanges {
+        var mapped = self
+        mapped.removals = removals.compactMap(key)
+        mapped.burials = burials.compactMap { burial in
+            key(burial.key).map {
+                Burial(key: $0, failure: burial.failure, failedAt: burial.failedAt, attempts: burial.attempts)
+            }
+        }
+        mapped.reschedulings = reschedulings.compactMap { change in
+            key(change.key).map {
+                Rescheduling(key: $0, due: change.due, attempts: change.attempts, failure: change.failure)
+            }
+        }
+        mapped.hastenings = hastenings.compactMap { change in
+            key(change.key).map { Hastening(key: $0, due: change.due) }
+        }
+        return mapped
+    }
+}
+
+extension Array {
+    fileprivate var halves: ([Element], [Element]) {
+        (Array(prefix((count + 1) / 2)), Array(dropFirst((count + 1) / 2)))
+    }
+}

@@ -1,0 +1,190 @@
+import Delivery
+import Notifications
+import Synchronization
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import Cluster
+
+/// The log of one partition, which acknowledges at once.
+private final class InstantLog: Sendable {
+    private struct Log {
+        var state = PartitionState()
+        var records: [[UInt8]] = []
+        var refusal: PartitionLogError?
+        weak var store: LoggedStore?
+    }
+
+    private let log: Mutex<Log>
+
+    init() throws {
+        var state = PartitionState()
+        let beginning = LogRecord.Beginning(previousEpoch: 0, previousIndex: 0, member: .known("a"), idleEpochs: 0)
+        try state.apply(LogRecord(.init(epoch: 1, author: 1, index: 0), .beginning(beginning)))
+        log = Mutex(Log(state: state))
+    }
+
+    var state: PartitionState { log.withLock(\.state) }
+    var records: Int { log.withLock(\.records.count) }
+
+    func refuse(_ error: PartitionLogError) { log.withLock { $0.refusal = error } }
+
+    /// A store that is made from what the log has, as a new owner makes it.
+    func store() throws -> LoggedStore {
+        let store = try LoggedStore(state, limit: 1_000) { [weak self] transaction throws(PartitionLogError) in
+            guard let self else { throw .notOpen }
+            return try commit(transaction)
+        }
+        log.withLock { $0.store = store }
+        return store
+    }
+
+    private func commit(_ transaction: LogTransaction) throws(PartitionLogError) -> UInt64 {
+        let (store, commit) = try log.withLock { log throws(PartitionLogError) in
+            if let refusal = log.refusal { throw refusal }
+            let bytes = transaction.bytes
+            guard bytes.count + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(bytes.count) }
+            let number = UInt64(log.records.count + 1)
+            let first = log.state.nextDelivery
+            let record = LogRecord(
+                LogRecord.Identity(epoch: 1, author: 1, index: number),
+                .transactions([transaction], firstDelivery: first)
+            )
+            try log.state.apply(record)
+            log.records.append(record.bytes)
+            let commit = PartitionLog.Commit(
+                number: number,
+                firstDelivery: first,
+                deliveries: transaction.deliveries
+            )
+            return (log.store, commit)
+        }
+        store?.committed([commit])
+        return commit.number
+    }
+}
+
+struct LoggedStoreTests {
+    private static func waiting(_ store: LoggedStore) throws -> [StoredDelivery] {
+        try store.waitingQueues().flatMap { queue in
+            let first = try store.firstTries(
+                of: queue.number,
+                after: OutboxKey(queue: queue.number, sequence: 0),
+                limit: 1_000
+            )
+            let later = try store.retries(
+                of: queue.number,
+                from: RetryPlace(due: .distantPast, key: OutboxKey(queue: queue.number, sequence: 0)),
+                limit: 1_000
+            )
+            return first.deliveries + later.deliveries
+        }
+    }
+
+    @Test func whatWaitsHereWaitsInTheLog() throws {
+        let log = try InstantLog()
+        let store = try log.store()
+        var handedOver: [StoredDelivery] = []
+        try store.insert((1...5).map { .sample($0, device: Int64($0)) }) { handedOver = $0 }
+        #expect(handedOver.map(\.delivery.id) == ["d1", "d2", "d3", "d4", "d5"] && store.count == 5)
+        var changes = OutboxChanges()
+        changes.removals = [handedOver[0].key, handedOver[2].key]
+        changes.reschedulings = [
+            OutboxChanges.Rescheduling(key: handedOver[1].key, due: 500, attempts: 3, failure: nil)
+        ]
+        try store.apply(changes)
+        #expect(log.state.waiting.values.map(\.delivery.id).sorted() == ["d2", "d4", "d5"])
+        // The next owner finds the same, as far along.
+        let next = try log.store()
+        let found = try Self.waiting(next)
+        #expect(found.map(\.delivery.id).sorted() == ["d2", "d4", "d5"] && next.count == 3)
+        #expect(found.first { $0.delivery.id == "d2" }?.attempts == 3)
+        // Its keys are its own, and lead to the right numbers.
+        var ends = OutboxChanges()
+        ends.removals = found.filter { $0.delivery.id != "d4" }.map(\.key)
+        try next.apply(ends)
+        #expect(log.state.waiting.values.map(\.delivery.id) == ["d4"])
+    }
+
+    @Test func pacesAndHeldGroupsComeOver() throws {
+        let log = try InstantLog()
+        let full = LogTransaction.full
+        try log.store().insert(full.deliveries, causes: full.causes, pace: full.pace) { _ in }
+        let next = try log.store()
+        var (rows, held): ([PaceRow], [HeldRow]) = ([], [])
+        try next.loadPaces(at: 20) {
+            rows.append($0)
+        } held: {
+            held.append($0)
+        }
+        #expect(rows.map(\.device) == full.pace.rows.map(\.device) && rows.first?.matches == 3)
+        #expect(held.count == 3 && log.state.knownCauses == full.causes)
+        #expect(try next.heldNotification(HeldKey(device: DeviceID(rawValue: 5), slot: 2))?.sealedTo == -1)
+    }
+
+    @Test func nothingIsKeptThatTheLogRefuses() throws {
+        let log = try InstantLog()
+        let store = try log.store()
+        log.refuse(.notOpen)
+        var isHandedOver = false
+        #expect(throws: PartitionLogError.notOpen) {
+            try store.insert([.sample(1)]) { _ in isHandedOver = true }
+        }
+        #expect(!isHandedOver && store.count == 0 && log.records == 0)
+    }
+
+    @Test func whatIsTooLongForARecordGoesInSeveral() throws {
+        let log = try InstantLog()
+        let store = try log.store()
+        let deliveries = (1...12_000).map { Delivery.sample($0, device: Int64($0)) }
+        var handedOver: [String] = []
+        let cause = [UInt8](repeating: 1, count: 32)
+        try store.insert(deliveries, causes: [cause], pace: PaceChanges()) { stored in
+            handedOver += stored.map(\.delivery.id)
+        }
+        #expect(log.records > 1 && handedOver == deliveries.map(\.id))
+        #expect(log.state.waiting.count == 12_000 && log.state.isKnown(cause))
+        var changes = OutboxChanges()
+        changes.removals = try Self.keys(store)
+        changes.ends = (1...12_000).map {
+            PushEnd(
+                device: DeviceID(rawValue: Int64($0)),
+                delivery: String(repeating: "x", count: 36),
+                counts: true,
+                moment: 5
+            )
+        }
+        try store.apply(changes)
+        #expect(log.state.waiting.isEmpty && store.count == 0)
+    }
+
+    private static func keys(_ store: LoggedStore) throws -> [OutboxKey] {
+        var keys: [OutboxKey] = []
+        for queue in try store.waitingQueues() {
+            var last = OutboxKey(queue: queue.number, sequence: 0)
+            while true {
+                let page = try store.firstTries(of: queue.number, after: last, limit: 5_000)
+                guard let end = page.deliveries.last else { break }
+                keys += page.deliveries.map(\.key)
+                last = end.key
+            }
+        }
+        return keys
+    }
+
+    @Test func aClosedStoreLetsNobodyWait() async throws {
+        // A log that never acknowledges.
+        let store = try LoggedStore(PartitionState(), limit: 10) { _ throws(PartitionLogError) in 1 }
+        let ended = Task.detached { () -> Bool in
+            do {
+                try store.insert([.sample(1)]) { _ in }
+                return false
+            } catch {
+                return error as? PartitionLogError == .notOpen
+            }
+        }
+        store.close()
+        #expect(await ended.value)
+    }
+}

@@ -6,14 +6,41 @@ import RouterConfiguration
 struct ClusterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cluster",
-        abstract: "Look at the servers that are to carry several routers as one.",
+        abstract: "Look at several routers that work as one, and at the servers that carry them.",
         discussion: """
-            Routers cannot join a cluster yet: carillon serve refuses a configuration with the block 'cluster'.
+            A router whose configuration has the block 'cluster' joins it when it serves, and hands over what it has when it stops.
 
               carillon cluster check
+              carillon cluster status
             """,
-        subcommands: [Check.self]
+        subcommands: [Check.self, ClusterStatusCommand.self]
     )
+
+    /// `carillon cluster status`
+    struct ClusterStatusCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "status",
+            abstract: "Say who the members of the cluster are, and who owns which partition.",
+            discussion: """
+                Asks the router that runs on the configuration, over the socket beside the store; elsewhere over the API. Exits with \
+                status 1 when a partition has no owner, and 3 when no router answers.
+
+                  carillon cluster status
+                  carillon cluster status --config carillon.yaml --json
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() async throws {
+            let status: ClusterStatus = try await RunningRouter(try config.read()).ask("/v1/cluster")
+            Asking.show(status, asJSON: json)
+            if status.ownerless > 0 { throw ExitCode(1) }
+        }
+    }
 
     /// `carillon cluster check`
     struct Check: AsyncParsableCommand {

@@ -97,13 +97,15 @@ struct Serve: AsyncParsableCommand {
         }
         applyLog(configuration.log)
         configuration.feed = feed.map { Configuration.Feed(path: $0, stopsAtEnd: feedExit) }
+        let link = try await ClusterLink.join(configuration, logger: logger)
         let router = try Terminal.printingMistakes { [configuration] in
             try Router(
                 configuration: configuration,
                 reread: Self.rereading(configuration),
                 serviceManager: ServiceManager(environment: { ProcessInfo.processInfo.environment[$0] }),
                 logger: logger,
-                runningLog: RunningLog(levels: output.levels, apply: applyLog)
+                runningLog: RunningLog(levels: output.levels, apply: applyLog),
+                link: link
             )
         }
         let impatience = Task { await Self.endAtSecondInterrupt(logger) }
@@ -134,7 +136,7 @@ struct Serve: AsyncParsableCommand {
     /// The file's, or that of the environment where there is no file.
     private func configuration() throws -> Configuration {
         guard config.isAbsent else {
-            return try Terminal.printingMistakes { try config.read(withoutCredentials: false).refusingCluster() }
+            return try Terminal.printingMistakes { try config.read(withoutCredentials: false) }
         }
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let found = try Terminal.printingMistakes { () throws in
@@ -155,7 +157,7 @@ struct Serve: AsyncParsableCommand {
         _ configuration: Configuration
     ) -> (@Sendable () throws(Diagnostics) -> Configuration)? {
         guard let file = configuration.file else { return nil }
-        return { () throws(Diagnostics) in try Configuration(file: file).refusingCluster() }
+        return { () throws(Diagnostics) in try Configuration(file: file) }
     }
 
     /// Whoever presses ^C again does not want to wait for what is under way; it goes out at the next start.

@@ -35,6 +35,8 @@ package final class Router: Service {
     private let lastStatistics: LastStatistics
     private let outgoing: Outgoing
     private let deliveries: Deliveries
+    /// Nil: this router serves alone.
+    private let cluster: ClusterPart?
     private let events: Events
     private let relays: Relays
     private let sockets: Sockets
@@ -51,7 +53,8 @@ package final class Router: Service {
     /// Opens everything; attempts nothing yet.
     ///
     /// `reread` reads the configuration anew for a reload; `serviceManager` receives the progress; `platforms` stand
-    /// for what the loaded plugins say; `runningLog` is what `logger` writes to.
+    /// for what the loaded plugins say; `runningLog` is what `logger` writes to. `link`: to the cluster that the router
+    /// is to be a member of; it blocks until this member has the cluster's registry.
     ///
     /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the
     /// store, a `FeedError` when there is nothing to feed from, and the stores' errors.
@@ -62,6 +65,7 @@ package final class Router: Service {
         platforms: KnownPlatforms? = nil,
         logger: Logger,
         runningLog: RunningLog = RunningLog(),
+        link: ClusterLink? = nil,
         now: @escaping @Sendable () -> Timestamp = Timestamp.now
     ) throws {
         self.logger = logger
@@ -76,6 +80,8 @@ package final class Router: Service {
         let stop = StopSignal()
         let serving = ServingFlag()
 
+        // Two routers that both ignored the block would send everything twice.
+        guard configuration.cluster == nil || link != nil else { throw RouterError.apartFromItsCluster }
         let claim = try StoreClaim(configuration, logger: logger)
         let apiToken = ActiveAPIToken(
             try configuration.api.map { try APITokenFile(path: $0.tokenFile).readOrCreate(random: SecureRandom.bytes) }
@@ -117,6 +123,9 @@ package final class Router: Service {
             log: log,
             now: now
         )
+        if let link {
+            try stores.registry.join(StreamedRegistryLog(link), name: DeliveryIDs.fresh())
+        }
         let dailyCounts = DailyCounts(
             language: { [registry = stores.registry] in (try? registry.language(of: $0)) ?? "" },
             now: now
@@ -136,12 +145,14 @@ package final class Router: Service {
             now: now,
             logger: logger
         )
-        let observers = RouterObservers(
+        let everybody = RouterObservers(
             pipeline: [log, counts, dailyCounts]
                 + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? []),
-            deliveries: [PaceFeedback(intake: intake, now: now), log, counts, dailyCounts, trials]
+            deliveries: [log, counts, dailyCounts, trials]
                 + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? [])
         )
+        let observers = everybody.adding(PaceFeedback(intake: intake, now: now))
+        let partitions = link.map { _ in PartitionIntakes() }
         let deliveries = try Deliveries(
             stores.outbox,
             registry: stores.registry,
@@ -159,10 +170,40 @@ package final class Router: Service {
             changes: changes,
             intake: intake,
             counts: counts,
+            partitions: partitions,
             outgoing: outgoing,
             now: now,
             logger: logger
         )
+        let dependencies = Events.dependencies(configuration, stores.registry, relays, logger: logger)
+        let deliveryID = try DeliveryIDs(stores.registry.keys.seeds).id
+        let cluster: ClusterPart? = link.map { link in
+            ClusterPart(
+                link,
+                PartitionParts(
+                    registry: stores.registry,
+                    settings: { [plugins = outgoing.plugins] in
+                        var pipeline = settings.configuration.pipelineSettings(
+                            settings.rules,
+                            settings.filters,
+                            plugins.platformCatalog,
+                            plugins: plugins
+                        )
+                        // The file is the one of the pipeline that hands over.
+                        pipeline.contextPath = nil
+                        return pipeline
+                    },
+                    dependencies: dependencies,
+                    transports: transports,
+                    observers: everybody,
+                    deliveryID: deliveryID,
+                    limit: configuration.mostWaiting,
+                    now: now,
+                    logger: logger
+                ),
+                intakes: partitions ?? PartitionIntakes()
+            )
+        }
         let listeners = ListenerCounts(configuration)
         let farewells = try stores.farewells
         let sockets = try Sockets(
@@ -210,6 +251,8 @@ package final class Router: Service {
             courier: courier,
             relays: relays,
             sockets: sockets,
+            cluster: cluster,
+            dependencies: dependencies,
             counts: counts,
             observer: observers,
             now: now,
@@ -224,7 +267,7 @@ package final class Router: Service {
             logger: logger
         )
         let health = RouterHealth(
-            isServing: { serving.isSet },
+            isServing: { serving.isSet && cluster?.isServing ?? true },
             pipeline: events.pipeline,
             courier: courier,
             outbox: stores.outbox,
@@ -243,6 +286,7 @@ package final class Router: Service {
             outgoing: outgoing,
             registry: stores.registry,
             intake: intake,
+            partitions: partitions,
             courier: courier,
             pool: relays.pool,
             announcer: announcer,
@@ -345,12 +389,14 @@ package final class Router: Service {
                     pool: relays.pool,
                     lanes: outgoing.lanes,
                     trace: stores.trace,
-                    tracer: spans.tracer
+                    tracer: spans.tracer,
+                    cluster: { cluster?.status }
                 ),
                 plugins: outgoing.plugins,
                 statusReader: statusReader,
                 transports: transports,
                 trace: stores.trace,
+                cluster: { cluster?.status },
                 rules: { (settings.configuration, settings.rules) },
                 reload: reloader.reload,
                 now: now
@@ -388,6 +434,7 @@ package final class Router: Service {
         self.outgoing = outgoing
         self.spans = spans
         self.deliveries = deliveries
+        self.cluster = cluster
         self.events = events
         self.relays = relays
         self.sockets = sockets
@@ -422,10 +469,9 @@ package final class Router: Service {
     package func run(started: @escaping @Sendable (Int) -> Void) async throws {
         // In the order of the start. Stopping goes the other way: what came in at the sockets goes all the way before
         // the next part stops.
-        let parts: [any RouterPart] = [
-            stores, lastStatistics, outgoing, spans, operators, deliveries, events, relays, sockets,
-            upkeep(started),
-        ]
+        var parts: [any RouterPart] = [stores, lastStatistics, outgoing, spans, operators, deliveries]
+        if let cluster { parts.append(cluster) }
+        parts += [events, relays, sockets, upkeep(started)] as [any RouterPart]
         try await RouterLifecycle(parts, stop: stop) { [settings, now] in
             StopBudget(settings.configuration.shutdownTime, now: now)
         }
@@ -477,6 +523,10 @@ package struct RouterError: Error, CustomStringConvertible {
     static func cannotListen(_ key: String, host: String, port: Int, _ error: any Error) -> RouterError {
         RouterError(description: "\(key): cannot listen on \(host):\(port): \(error)")
     }
+
+    static let apartFromItsCluster = RouterError(
+        description: "cluster: the configuration has a cluster, and this router was not joined to it"
+    )
 
     /// Root would leave files behind that the service can no longer use, in places that the service can choose.
     static func foreignFolder(of path: String, _ owner: FolderOwner) -> RouterError {

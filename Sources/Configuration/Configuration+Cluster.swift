@@ -54,27 +54,6 @@ extension Configuration {
     }
 }
 
-extension Configuration {
-    /// The same, for a router that serves. Throws where it has a cluster's block: serving alone what several are to
-    /// serve would send everything twice.
-    package func refusingCluster() throws(Diagnostics) -> Configuration {
-        guard let cluster else { return self }
-        throw Diagnostics([
-            Diagnostic(
-                file: file ?? "the configuration",
-                line: cluster.place.line,
-                column: cluster.place.column,
-                message: Self.clusterRefusal
-            )
-        ])
-    }
-
-    /// Why a router does not start with the block.
-    package static let clusterRefusal =
-        "cluster: this version cannot join a cluster, it only checks the servers (carillon cluster check). Remove the "
-        + "block, and let one router serve alone"
-}
-
 /// Reads the block on the cluster.
 extension ConfigurationReader {
     private typealias Cluster = Configuration.Cluster

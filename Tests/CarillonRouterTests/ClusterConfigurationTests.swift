@@ -1,4 +1,6 @@
+import CarillonRouter
 import Cluster
+import Logging
 import NATS
 import Testing
 import YAMLReading
@@ -24,7 +26,6 @@ import YAMLReading
     @Test func withoutTheBlockThereIsNone() throws {
         let configuration = try read("")
         #expect(configuration.cluster == nil)
-        #expect(throws: Never.self) { try configuration.refusingCluster() }
     }
 
     @Test func whatIsLeftOutHasItsDefault() throws {
@@ -75,9 +76,14 @@ import YAMLReading
     }
 
     /// Two routers that both ignored the block would send everything twice.
-    @Test func servingRefusesIt() throws {
+    @Test func servingApartFromTheClusterIsRefused() throws {
         let configuration = try read("cluster: { nats: a, name: a }")
-        let refusal = #expect(throws: Diagnostics.self) { try configuration.refusingCluster() }
-        #expect(refusal?.description.contains("cannot join a cluster") == true)
+        let refusal = #expect(throws: RouterError.self) {
+            _ = try Router(
+                configuration: configuration,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+        }
+        #expect(refusal?.description.contains("not joined") == true)
     }
 }

@@ -27,6 +27,8 @@ struct Events: RouterPart {
         courier: Courier,
         relays: Relays,
         sockets: Sockets,
+        cluster: ClusterPart?,
+        dependencies: PipelineDependencies,
         counts: RouterCounts,
         observer: any PipelineObserver,
         now: @escaping @Sendable () -> Timestamp,
@@ -46,28 +48,17 @@ struct Events: RouterPart {
             logger: logger
         )
         pipeline = PipelineThread(
-            isFull: { courier.isFull },
+            isFull: { courier.isFull || cluster?.isFull ?? false },
             pipeline: try Pipeline(
                 settings: settings,
                 registry: stores.registry,
                 intake: intake,
-                dependencies: PipelineDependencies(
-                    remoteSigner: PipelineSigner(service: signing),
-                    contextFetcher: RelayContextFetcher(
-                        pool: relays.pool,
-                        registry: stores.registry,
-                        asksOwnRelays: configuration.relays.perUser != .none,
-                        patience: configuration.context.wait
-                    ),
-                    hintObserver: configuration.hints.policy == .ignore ? nil : relays.watch,
-                    sealer: DeviceSealer(
-                        registry: stores.registry,
-                        sealer: Sealer(),
-                        logger: logger
-                    ),
-                    paceStore: stores.outbox,
-                    capacity: courier.capacity,
-                    isOurRelay: configuration.isOwnRelay
+                dependencies: Self.dependencies(
+                    dependencies,
+                    cluster,
+                    PipelineSigner(service: signing),
+                    stores.outbox,
+                    courier
                 ),
                 accepted: stores.outbox.causes,
                 deliveryID: DeliveryIDs(stores.registry.keys.seeds).id,
@@ -84,6 +75,46 @@ struct Events: RouterPart {
                 observer: observer,
                 logger: logger
             )
+        )
+    }
+
+    /// In a cluster the partitions have the paces, and ask for what their texts speak of.
+    private static func dependencies(
+        _ common: PipelineDependencies,
+        _ cluster: ClusterPart?,
+        _ signer: PipelineSigner,
+        _ outbox: Outbox,
+        _ courier: Courier
+    ) -> PipelineDependencies {
+        var dependencies = common
+        dependencies.remoteSigner = signer
+        if let cluster {
+            dependencies.owners = cluster
+            dependencies.contextFetcher = nil
+        } else {
+            dependencies.paceStore = outbox
+            dependencies.capacity = courier.capacity
+        }
+        return dependencies
+    }
+
+    /// What all pipelines of a router share.
+    static func dependencies(
+        _ configuration: Configuration,
+        _ registry: Registry,
+        _ relays: Relays,
+        logger: Logger
+    ) -> PipelineDependencies {
+        PipelineDependencies(
+            contextFetcher: RelayContextFetcher(
+                pool: relays.pool,
+                registry: registry,
+                asksOwnRelays: configuration.relays.perUser != .none,
+                patience: configuration.context.wait
+            ),
+            hintObserver: configuration.hints.policy == .ignore ? nil : relays.watch,
+            sealer: DeviceSealer(registry: registry, sealer: Sealer(), logger: logger),
+            isOurRelay: configuration.isOwnRelay
         )
     }
 

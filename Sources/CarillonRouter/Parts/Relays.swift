@@ -30,6 +30,7 @@ struct Relays: RouterPart {
         changes: AccountChanges,
         intake: Intake,
         counts: RouterCounts,
+        partitions: PartitionIntakes?,
         outgoing: Outgoing,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
@@ -46,7 +47,13 @@ struct Relays: RouterPart {
             formerKeys: registry.keys.former.map { [$0.publicKey] } ?? [],
             group: outgoing.group,
             http: outgoing.lanes,
-            delegate: RelayReception(intake: intake, watch: watch, counts: counts, conduct: conduct),
+            delegate: RelayReception(
+                intake: intake,
+                watch: watch,
+                counts: counts,
+                conduct: conduct,
+                partitions: partitions
+            ),
             conduct: conduct,
             mark: watch.mark,
             now: now,

@@ -45,8 +45,16 @@ extension Configuration {
             ("http", http == new.http),
             ("sealed_ingress", Self.areSame(sealedIngress, new.sealedIngress)),
             ("api", Self.areSame(api, new.api)),
+            ("cluster", Self.areSame(cluster, new.cluster)),
         ]
         return same.filter { !$0.isSame }.map(\.key)
+    }
+
+    private static func areSame(_ old: Cluster?, _ new: Cluster?) -> Bool {
+        guard let old, let new else { return old == nil && new == nil }
+        return old.servers == new.servers && old.name == new.name && old.prefix == new.prefix
+            && old.partitions == new.partitions && old.replicas == new.replicas && old.credentials == new.credentials
+            && old.tls == new.tls
     }
 
     private static func areSame(_ old: SealedIngress?, _ new: SealedIngress?) -> Bool {

@@ -42,6 +42,8 @@ final class Reloader: Sendable {
     private let outgoing: Outgoing
     private let registry: Registry
     private let intake: Intake
+    /// Nil outside a cluster.
+    private let partitions: PartitionIntakes?
     private let courier: Courier
     private let pool: RelayPool
     private let announcer: Announcer
@@ -59,6 +61,7 @@ final class Reloader: Sendable {
         outgoing: Outgoing,
         registry: Registry,
         intake: Intake,
+        partitions: PartitionIntakes?,
         courier: Courier,
         pool: RelayPool,
         announcer: Announcer,
@@ -74,6 +77,7 @@ final class Reloader: Sendable {
         self.outgoing = outgoing
         self.registry = registry
         self.intake = intake
+        self.partitions = partitions
         self.courier = courier
         self.pool = pool
         self.announcer = announcer
@@ -276,6 +280,10 @@ final class Reloader: Sendable {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             intake.adopt(settings) { continuation.resume(with: $0) }
         }
+        // What the pipeline that hands over can read, these can.
+        var shared = settings
+        shared.contextPath = nil
+        partitions?.adopt(shared)
     }
 
     /// Lets go of instances that never served.

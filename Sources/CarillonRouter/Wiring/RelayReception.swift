@@ -10,6 +10,8 @@ struct RelayReception: RelayPoolDelegate {
     let watch: AccountWatch
     let counts: RouterCounts
     let conduct: RelayConductBook
+    /// Nil outside a cluster.
+    let partitions: PartitionIntakes?
 
     func received(
         _ events: [[UInt8]],
@@ -17,6 +19,8 @@ struct RelayReception: RelayPoolDelegate {
         _ reading: Reading,
         completion: @escaping @Sendable ([Bool]) -> Void
     ) {
+        // Whoever asked for them is one of these.
+        if case .fetched = reading { partitions?.learn(events) }
         intake.submit(
             Submission(events: events, source: .relay(reading.relayReading)) { [conduct] verdicts in
                 conduct.note(.invalidEvents, verdicts.count(where: \.result.isOffence), by: relay)

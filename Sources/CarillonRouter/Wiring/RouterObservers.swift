@@ -6,6 +6,11 @@ import Units
 struct RouterObservers: Sendable {
     let pipeline: [any PipelineObserver]
     let deliveries: [any DeliveryObserver]
+
+    /// The same, and before them somebody who wants to know of deliveries.
+    func adding(_ observer: any DeliveryObserver) -> RouterObservers {
+        RouterObservers(pipeline: pipeline, deliveries: [observer] + deliveries)
+    }
 }
 
 extension RouterObservers: PipelineObserver {

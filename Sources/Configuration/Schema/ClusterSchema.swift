@@ -5,7 +5,7 @@ import Rules
 enum ClusterSchema {
     static var schema: JSONTree {
         SchemaParts.mapping(
-            "Several routers as one, over NATS JetStream. Not there yet: carillon cluster check looks at the servers, and serve refuses the block.",
+            "Several routers as one, over NATS JetStream: the manual's page on scaling says how.",
             required: ["nats", "name"],
             [
                 (

@@ -29,6 +29,7 @@ package struct RouterAPI: Sendable {
         statusReader: StatusReader,
         transports: ActiveTransports,
         trace: TraceStore?,
+        cluster: @escaping @Sendable () -> ClusterStatus? = { nil },
         rules: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
         reload: @escaping @Sendable () async -> ReloadResult,
         now: @escaping @Sendable () -> Timestamp
@@ -41,6 +42,7 @@ package struct RouterAPI: Sendable {
             logs: logs,
             statistics: statistics,
             hasOpenMetrics: configuration.api?.console.openMetrics ?? false,
+            cluster: cluster,
             reload: reload
         )
         let parts: [[APIOperation]] = [

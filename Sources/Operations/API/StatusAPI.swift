@@ -17,10 +17,11 @@ struct StatusAPI {
     let logs: LogOperations
     let statistics: StatisticsOperations
     let hasOpenMetrics: Bool
+    let cluster: @Sendable () -> ClusterStatus?
     let reload: @Sendable () async -> ReloadResult
 
     var operations: [APIOperation] {
-        [alive, ready, numbers, overview, issues, plugin, counts, levels, setLevel, readAnew]
+        [alive, ready, numbers, overview, issues, plugin, members, counts, levels, setLevel, readAnew]
     }
 
     // MARK: For machines that watch
@@ -113,6 +114,19 @@ struct StatusAPI {
             "The processes that plugins run in, and plugins that were refused.",
             formerly: ["/api/plugins"]
         ) { [plugins] _ in PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals) }
+    }
+
+    private var members: APIOperation {
+        .report(
+            .get,
+            "/v1/cluster",
+            for: .scope(.read),
+            .router,
+            "The cluster that the router is a member of: its members, and who owns which partition."
+        ) { [cluster] _ in
+            guard let status = cluster() else { throw OperationFailure.unknown("this router serves alone") }
+            return status
+        }
     }
 
     private var counts: APIOperation {

@@ -56,17 +56,7 @@ package struct ConfigurationCheck {
             )
         }
         let lost = LostOutbox.warning(configuration).map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
-        let cluster = configuration.cluster.map {
-            [
-                Diagnostic(
-                    file: path,
-                    line: $0.place.line,
-                    column: $0.place.column,
-                    message: Configuration.clusterRefusal
-                )
-            ]
-        }
-        let found = exposed + lost + (cluster ?? [])
+        let found = exposed + lost
         guard !configuration.filters.isEmpty else { return found }
         guard let plugins = try? configuration.plugins.load(log: Self.quiet) else { return found }
         guard let rules = try? configuration.loadRules(KnownPlatforms(plugins)) else { return found }

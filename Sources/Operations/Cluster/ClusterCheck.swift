@@ -50,7 +50,7 @@ package struct ClusterReport: OperatorAnswer {
 
 /// Looks at the servers of a cluster without changing anything there.
 package struct ClusterCheck {
-    private static let oldestVersion = (major: 2, minor: 12)
+    package static let oldestVersion = (major: 2, minor: 12)
 
     private let cluster: Configuration.Cluster
 

@@ -10,7 +10,7 @@ import Synchronization
 extension Configuration.Cluster {
     /// How the servers are reached, with the credentials and certificates that the files hold now. Throws an
     /// ``OperationFailure`` that names the key whose file is of no use.
-    func settings() throws(OperationFailure) -> NATSSettings {
+    package func settings() throws(OperationFailure) -> NATSSettings {
         var settings = NATSSettings(
             servers: servers.map { server in
                 var server = server

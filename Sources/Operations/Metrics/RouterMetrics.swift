@@ -33,6 +33,7 @@ package struct RouterMetrics: Sendable {
     private let trace: TraceStore?
     /// Nil: no spans are exported.
     private let tracer: Tracer?
+    private let cluster: @Sendable () -> ClusterStatus?
 
     package init(
         counts: RouterCounts,
@@ -48,7 +49,8 @@ package struct RouterMetrics: Sendable {
         pool: RelayPool,
         lanes: HTTPLanes,
         trace: TraceStore?,
-        tracer: Tracer? = nil
+        tracer: Tracer? = nil,
+        cluster: @escaping @Sendable () -> ClusterStatus? = { nil }
     ) {
         self.counts = counts
         self.listeners = listeners
@@ -64,6 +66,7 @@ package struct RouterMetrics: Sendable {
         self.lanes = lanes
         self.trace = trace
         self.tracer = tracer
+        self.cluster = cluster
     }
 
     /// Everything that there is to count, at this moment.
@@ -75,6 +78,7 @@ package struct RouterMetrics: Sendable {
         if let tracer { families.append(MetricFamily.spans(tracer.counts)) }
         families += listeners.families
         families += MetricFamily.queues(courier.status)
+        families += MetricFamily.cluster(cluster())
         families += MetricFamily.outbox(rows: outbox.count, limit: outbox.limit)
         families.append(MetricFamily.deadLetters(outbox.deadLetterCount))
         families.append(MetricFamily.registeredDevices(await keyCensus.devicesByState() ?? []))

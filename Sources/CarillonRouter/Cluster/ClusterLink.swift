@@ -1,0 +1,90 @@
+import Cipher
+import Cluster
+import Foundation
+import Logging
+import NATS
+import NIOCore
+import NIOPosix
+import Operations
+import RouterConfiguration
+
+/// The servers of a cluster, as a router has them that is to be a member: connected, found fit, and agreed with the
+/// other members on what never changes.
+package final class ClusterLink: Sendable {
+    /// Servers that start together take a moment until one of them leads.
+    private static let patience = 20
+
+    let client: NATSClient
+    let settings: ClusterMember.Settings
+    let partitioning: Partitioning
+    private let group: MultiThreadedEventLoopGroup
+
+    private init(
+        _ client: NATSClient,
+        _ settings: ClusterMember.Settings,
+        _ partitioning: Partitioning,
+        _ group: MultiThreadedEventLoopGroup
+    ) {
+        self.client = client
+        self.settings = settings
+        self.partitioning = partitioning
+        self.group = group
+    }
+
+    /// Nil: the configuration has no cluster. Throws an `OperationFailure` that says what stands against joining.
+    package static func join(_ configuration: Configuration, logger: Logger) async throws -> ClusterLink? {
+        guard let cluster = configuration.cluster else { return nil }
+        try await check(cluster, logger)
+        var settings = ClusterMember.Settings(name: cluster.name, layout: cluster.layout)
+        settings.partitions = cluster.partitions
+        settings.replicas = cluster.replicas
+        settings.configuration = fingerprint(configuration, of: cluster)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var random = SystemRandomNumberGenerator()
+        var servers = try cluster.settings()
+        servers.oldestVersion = ClusterCheck.oldestVersion
+        let client = try NATSClient(servers, loop: group.next(), random: &random, log: logger) { _ in }
+        client.start()
+        for remaining in (0..<patience).reversed() {
+            do {
+                let partitioning = try await ClusterMember.prepare(settings, client: client, random: &random)
+                return ClusterLink(client, settings, partitioning, group)
+            } catch let error as NATSError where remaining > 0 {
+                logger.notice("The cluster's servers are not ready yet", metadata: ["reason": "\(error)"])
+                try await Task.sleep(for: .milliseconds(500))
+            } catch {
+                client.close()
+                try? await group.shutdownGracefully()
+                throw OperationFailure.unavailable("cluster: \(error)")
+            }
+        }
+        throw OperationFailure.unavailable("cluster: the servers are not ready")
+    }
+
+    /// The same for members whose configuration files only differ in the member's name.
+    private static func fingerprint(_ configuration: Configuration, of cluster: Configuration.Cluster) -> String {
+        guard let file = configuration.file, let text = try? String(contentsOfFile: file, encoding: .utf8) else {
+            return ""
+        }
+        let common = text.replacing(cluster.name.rawValue, with: "")
+        return Hex.encode(Array(SHA256.hash(Array(common.utf8)).prefix(8)))
+    }
+
+    /// The same look at the servers that `carillon cluster check` takes.
+    private static func check(_ cluster: Configuration.Cluster, _ logger: Logger) async throws {
+        var report = try await ClusterCheck(cluster).run()
+        for _ in 0..<patience where !report.isUsable {
+            try await Task.sleep(for: .milliseconds(500))
+            report = try await ClusterCheck(cluster).run()
+        }
+        guard report.isUsable else {
+            throw OperationFailure.unavailable("cluster: " + report.problems.joined(separator: "; "))
+        }
+        for finding in report.findings { logger.info("The cluster's servers", metadata: ["finding": "\(finding)"]) }
+    }
+
+    func close() async {
+        client.close()
+        try? await group.shutdownGracefully()
+    }
+}

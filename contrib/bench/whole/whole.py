@@ -24,6 +24,19 @@ from nostr import Person, Socket, device_token, ios  # noqa: E402
 from router import Router  # noqa: E402
 
 TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(process: int | str) -> float:
+    """Of user and system time that a process has used so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def idle_seconds() -> float:
+    """For which the cores had nothing to do since the start of the machine, all together."""
+    return sum(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[4:6])) / TICK
+
+
 CROWD = 1_000
 """How many accounts an event of the scenario `crowd` names."""
 
@@ -63,6 +76,10 @@ class Server:
             "environment": f"https://localhost:{self.port}",
         }
 
+    @property
+    def cpu(self) -> float:
+        return cpu_seconds(self.process.pid)
+
     def stop(self):
         self.process.kill()
         self.process.wait()
@@ -72,9 +89,11 @@ class MeasuredRouter(Router):
     log_level = "info"
     plugin_names = ["libCarillonAPNs.so"]
 
-    def __init__(self, folder: Path, server: Server, isolation: str | None, wrapper: list[str]):
+    def __init__(self, folder: Path, server: Server, isolation: str | None, wrapper: list[str], shim: Path | None = None):
         super().__init__(folder, server)
         self.wrapper = wrapper
+        self.shim = shim
+        self.counter = folder / "mallocs"
         self.configuration["apps"] = {"default": {"ios": server.ios}}
         self.configuration["api"] = {"listen": "127.0.0.1:0", "token_file": "api.token"}
         if isolation:
@@ -88,8 +107,13 @@ class MeasuredRouter(Router):
         command = [*(self.wrapper if feed else []), programs.built("carillon"), "serve", "--log-level", self.log_level]
         command += ["--config", self.configuration_file, "--port-file", self._port_file, "--api-port-file", port]
         self._port_file.unlink(missing_ok=True)
+        environment = dict(os.environ)
+        if self.shim and feed:
+            self.counter.write_bytes(bytes(8))
+            environment |= {"LD_PRELOAD": str(self.shim.resolve()), "MALLOCS": str(self.counter)}
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command + (["--feed", feed] if feed else []), stdout=log, stderr=log)
+            command += ["--feed", feed] if feed else []
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         self.wait_for_port()
         programs.wait_until(port.exists, "the router writes the API's port", self.process)
         self.api = int(port.read_text())
@@ -108,17 +132,18 @@ class MeasuredRouter(Router):
     @property
     def cpu(self) -> float:
         """Seconds of user and system time so far."""
-        total = 0
-        for process in self._processes:
-            fields = Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / TICK
+        return sum(cpu_seconds(process) for process in self._processes)
 
     @property
     def memory(self) -> float:
         """Resident MiB."""
         pages = sum(int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in self._processes)
         return pages * os.sysconf("SC_PAGESIZE") / (1 << 20)
+
+    @property
+    def mallocs(self) -> int:
+        """Allocations so far; only where the shim counts them."""
+        return int.from_bytes(self.counter.read_bytes(), sys.byteorder)
 
     def metric(self, name: str, label: str = "") -> int:
         """The sum of a metric's values whose labels hold `label`."""
@@ -211,9 +236,9 @@ class Bench:
                 case "nobody": self.loads[name] = nobody(options.events * 10, authors)
                 case _: sys.exit(f"run: --only: expected some of reactions,crowd,nobody; not {name}")
 
-    def measure(self, build: Path, name: str) -> dict[str, float]:
+    def measure(self, build: Path, name: str, shim: Path | None = None) -> dict[str, float]:
         """Microseconds of CPU for each push (or event), pushes (or events) a second, and the growth of memory in MiB. The
-        first events warm everything up."""
+        first events warm everything up. Under the `shim` also the allocations, and then no other figure means much."""
         programs.BUILD = build
         load = self.loads[name]
         folder = self.folder / name
@@ -221,7 +246,7 @@ class Bench:
         (folder / "server").mkdir(parents=True)
         server = Server(folder / "server", self.tokens)
         wrapper = shlex.split(self.options.wrapper.replace("SCENARIO", name))
-        router = MeasuredRouter(folder / "router", server, self.options.isolation, wrapper)
+        router = MeasuredRouter(folder / "router", server, self.options.isolation, wrapper, shim)
         try:
             router.begin(None)
             for first in range(0, len(self.people), 100):
@@ -236,6 +261,8 @@ class Bench:
                 writer.write(self.warm.bytes)
                 writer.flush()
                 router.wait_for(*DELIVERED, self.warm.pushes)
+                mallocs = router.mallocs if shim else 0
+                idle, server_cpu = idle_seconds(), server.cpu
                 cpu, memory, begin = router.cpu, router.memory, time.monotonic()
                 writer.write(load.bytes)
             if load.pushes:
@@ -247,7 +274,11 @@ class Bench:
             figures = {
                 "cpu": (router.cpu - cpu) * 1e6 / count, "rate": count / took,
                 "memory": router.memory, "growth": router.memory - memory,
+                "server": (server.cpu - server_cpu) * 1e6 / count,
+                "idle": (idle_seconds() - idle) / took / (os.cpu_count() or 1),
             }
+            if shim:
+                figures["mallocs"] = (router.mallocs - mallocs) / count
             if wrapper:
                 router.end()
             return figures
@@ -267,6 +298,7 @@ def main() -> int:
     parser.add_argument("--only", default="reactions,crowd,nobody")
     parser.add_argument("--scan", type=Path, help="ScanBench: compares events that concern nobody with scanning the same lines")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes the medians there")
+    parser.add_argument("--mallocs", type=Path, metavar="SHIM", help="the library that mallocs.c makes: one run more, which counts allocations")
     parser.add_argument("--wrapper", default="", help="a command to run the router under, such as a profiler")
     options = parser.parse_args()
     figures: dict[tuple[str, Path], list[dict[str, float]]] = {}
@@ -282,6 +314,12 @@ def main() -> int:
                         figure["scan"] = bare_scan(options.scan, bench.loads[name], bench.folder)
                     figures.setdefault((name, build), []).append(figure)
                     print(f"round {round + 1}  {name}  {build}: " + words(figure), flush=True)
+        mallocs = {
+            (name, build): bench.measure(build, name, options.mallocs)["mallocs"]
+            for name in bench.loads
+            for build in options.builds
+            if options.mallocs
+        }
     print("medians")
     medians = []
     for (name, build), values in figures.items():
@@ -289,6 +327,9 @@ def main() -> int:
         middle["ratio"] = statistics.median(value["cpu"] / value["verify"] for value in values)
         middle["of"] = statistics.median(value["rate"] * value["verify"] / 2e6 for value in values)
         print(f"{name:10} {build}: " + words(middle) + f"; {middle['ratio']:.2f} of a verify; {middle['of']:.3f} of what two cores could verify")
+        if (name, build) in mallocs:
+            middle["mallocs"] = mallocs[name, build]
+            print(f"{'':10} {middle['mallocs']:.1f} allocations each")
         if "scan" in middle:
             print(f"{'':10} {middle['cpu'] / middle['scan']:.2f} of scanning the same lines, {middle['scan']:.2f} µs")
         medians.append({"scenario": name, "build": str(build), "events": options.events} | middle)
@@ -300,7 +341,7 @@ def main() -> int:
 def words(figure: dict[str, float]) -> str:
     return (
         f"{figure['cpu']:.1f} µs CPU each, {figure['rate']:.0f}/s, verify {figure['verify']:.1f} µs,"
-        f" memory {figure['memory']:.0f} MiB after {figure['growth']:+.0f}"
+        f" memory {figure['memory']:.0f} MiB after {figure['growth']:+.0f}, server {figure['server']:.1f} µs, idle {figure['idle']:.0%}"
     )
 
 

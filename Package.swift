@@ -438,7 +438,8 @@ let router: [[Target]] = [
                 "RelayServer", "RelayPool", "Registry", "EventTrace", "Pipeline", "Rules", "Sealing",
                 "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost",
                 "PluginIsolation", "HTTPLanes", "Streams", "Telemetry", "YAMLReading", "Schnorr", "Storage",
-                "CPrivileges", "CBuild", logging, nio, nioPosix, nioHTTP1, nioSSL, "ASCII", "Logs", "RemoteSigning",
+                "CPrivileges", "CBuild", logging, nio, nioPosix, nioHTTP1, nioSSL, "ASCII", "Caching", "HTTPListening",
+                "Logs", "RemoteSigning",
                 "Cluster", "NATS",
             ]
         ),

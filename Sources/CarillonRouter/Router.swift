@@ -145,10 +145,15 @@ package final class Router: Service {
             now: now,
             logger: logger
         )
+        let stream = LiveStream(
+            readers: configuration.api?.streamReaders ?? Configuration.API.defaultStreamReaders,
+            device: { [registry = stores.registry] in try? registry.listing(of: $0) },
+            now: now
+        )
         let everybody = RouterObservers(
-            pipeline: [log, counts, dailyCounts]
+            pipeline: [log, counts, dailyCounts, stream]
                 + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? []),
-            deliveries: [log, counts, dailyCounts, trials]
+            deliveries: [log, counts, dailyCounts, trials, stream]
                 + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? [])
         )
         let observers = everybody.adding(PaceFeedback(intake: intake, now: now))
@@ -397,10 +402,12 @@ package final class Router: Service {
                 transports: transports,
                 trace: stores.trace,
                 cluster: { cluster?.status },
+                stream: stream,
                 rules: { (settings.configuration, settings.rules) },
                 reload: reloader.reload,
                 now: now
             ),
+            stream: stream,
             group: outgoing.group,
             counts: listeners,
             now: now,

@@ -161,10 +161,17 @@ extension Configuration {
         }
         /// Who is signed on at a proxy, and what they may do; nil: nobody is.
         package var signOn: SignOn?
+        /// How many may read what happens at the same time. They do not take others' connections away.
+        package var streamReaders = defaultStreamReaders {
+            didSet { console.limits.connections += streamReaders - oldValue }
+        }
+
+        package static let defaultStreamReaders = 20
 
         package init(tokenFile: String) {
             self.tokenFile = tokenFile
             console.isTrustedProxy = trustedProxies.contains
+            console.limits.connections += streamReaders
         }
     }
 

@@ -248,7 +248,7 @@ extension ConfigurationReader {
     func api(_ value: YAMLValue) -> Configuration.API {
         guard
             let mapping = value.mapping(
-                keys: ["listen", "token_file", "open_metrics", "public_url", "trusted_proxies", "sign_on"]
+                keys: ["listen", "token_file", "open_metrics", "public_url", "trusted_proxies", "sign_on", "stream_readers"]
             )
         else {
             return Configuration.API(tokenFile: "")
@@ -265,6 +265,7 @@ extension ConfigurationReader {
         api.console.inbound = mapping["public_url"].flatMap(publicURL).map(InboundConfiguration.init)
         api.trustedProxies = proxies(mapping["trusted_proxies"])
         api.signOn = mapping["sign_on"].flatMap(signOn)
+        if let readers = mapping["stream_readers"]?.integer(in: 0...10_000) { api.streamReaders = readers }
         if let block = mapping["sign_on"], mapping["trusted_proxies"] == nil {
             // Without it every program on this machine could say who it is.
             block.mistake("expected trusted_proxies beside it, which says whose word counts")

@@ -70,15 +70,7 @@ package struct TraceEntry: Sendable, Hashable {
 
     init(_ report: DeliveryReport, at time: Timestamp) {
         self.time = time
-        what = .report(
-            Report(
-                kind: report.kind.name,
-                queue: report.queue,
-                status: Int(report.status),
-                attempt: report.attempt,
-                nextDue: report.nextDue
-            )
-        )
+        what = .report(Report(report))
         device = report.device
         delivery = report.delivery
         reason = report.reason
@@ -102,5 +94,17 @@ package struct TraceEntry: Sendable, Hashable {
         self.delivery = delivery
         self.reason = reason
         owner = account.map(Owner.account) ?? device.map(Owner.device)
+    }
+}
+
+extension TraceEntry.Report {
+    package init(_ report: DeliveryReport) {
+        self.init(
+            kind: report.kind.name,
+            queue: report.queue,
+            status: Int(report.status),
+            attempt: report.attempt,
+            nextDue: report.nextDue
+        )
     }
 }

@@ -22,6 +22,7 @@ final class Operators: RouterPart {
     private let authenticator: RouterAuthenticator
     private let listening: ListeningAPI
     private let console: RouterAPI
+    private let stream: LiveStream
     private let group: MultiThreadedEventLoopGroup
     private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
@@ -34,6 +35,7 @@ final class Operators: RouterPart {
         authenticator: RouterAuthenticator,
         port: ListeningAPI,
         console: RouterAPI,
+        stream: LiveStream,
         group: MultiThreadedEventLoopGroup,
         counts: ListenerCounts,
         now: @escaping @Sendable () -> Timestamp,
@@ -44,6 +46,7 @@ final class Operators: RouterPart {
         self.authenticator = authenticator
         listening = port
         self.console = console
+        self.stream = stream
         self.group = group
         self.counts = counts.api ?? LimitCounts()
         self.now = now
@@ -102,6 +105,8 @@ final class Operators: RouterPart {
     }
 
     func stop(_ time: StopBudget) async {
+        // Nobody waits for whoever reads what happens.
+        stream.close()
         for server in state.withLock(\.servers) { await server.stop(within: time.part(5)) }
         AdminFolder(around: socket).remove()
     }

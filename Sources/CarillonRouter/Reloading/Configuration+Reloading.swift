@@ -71,5 +71,6 @@ extension Configuration {
             && old.console.port == new.console.port && old.console.openMetrics == new.console.openMetrics
             && old.console.inbound?.publicURL == new.console.inbound?.publicURL
             && old.trustedProxies == new.trustedProxies && old.signOn == new.signOn
+            && old.streamReaders == new.streamReaders
     }
 }

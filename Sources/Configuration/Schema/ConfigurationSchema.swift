@@ -212,6 +212,13 @@ enum APISchema {
                         ]
                     )
                 ),
+                (
+                    "stream_readers",
+                    SchemaParts.integer(
+                        "How many may read /v1/stream at the same time; 20 when left out. 0 closes it.",
+                        0...10_000
+                    )
+                ),
             ]
         )
     }

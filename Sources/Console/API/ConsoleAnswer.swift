@@ -1,9 +1,12 @@
 import Cipher
+import HTTPListening
 
-/// What the API answers: a status, and a body which is JSON but for metrics and pages.
-package struct ConsoleAnswer: Sendable, Equatable {
+/// What the API answers: a status, and a body which is JSON but for metrics, pages and streams.
+package struct ConsoleAnswer: Sendable {
     package var status: Int
     package var body: String
+    /// In place of `body`.
+    private(set) var live: (any LiveBody)?
     package var contentType = "application/json"
     /// Further header fields.
     package var fields: [String: String] = [:]
@@ -12,6 +15,14 @@ package struct ConsoleAnswer: Sendable, Equatable {
     package init(status: Int = 200, body: String) {
         self.status = status
         self.body = body
+    }
+
+    package init(live body: any LiveBody, contentType: String) {
+        self.init(body: "")
+        live = body
+        self.contentType = contentType
+        // Proxies gather answers unless they are told not to.
+        fields = ["cache-control": "no-store", "x-accel-buffering": "no"]
     }
 
     package static func metrics(_ families: [MetricFamily]) -> ConsoleAnswer {

@@ -99,6 +99,7 @@ final class ConsoleHandler: Sendable {
         guard isVersioned else { return HTTPAnswer(answer) }
         answer.fields["x-request-id"] = requestID
         answer.fields["x-content-type-options"] = "nosniff"
+        if let body = answer.live { return HTTPAnswer(answer, live: guarded(body, head)) }
         guard answer.status == 200, head.method == "GET" || head.method == "HEAD" else { return HTTPAnswer(answer) }
         let tag = answer.entityTag
         answer.fields["etag"] = tag
@@ -135,6 +136,16 @@ final class ConsoleHandler: Sendable {
                 body: head.body
             )
             return try await work(for: access) { try await endpoint.answer(call) }
+        }
+    }
+
+    /// Ends with the leave of whoever reads.
+    private func guarded(_ body: any LiveBody, _ head: APIRequestHead) -> any LiveBody {
+        guard let authenticator else { return body }
+        let match = routes.match(head.method, head.target.prefix { $0 != "?" })
+        guard case .endpoint(let endpoint, _) = match, case .scope = endpoint.access else { return body }
+        return GuardedBody(body, now: now) {
+            (try? authenticator.principal(of: head, for: endpoint.access))??.may(endpoint.access) ?? false
         }
     }
 
@@ -307,11 +318,20 @@ final class ConsoleHandler: Sendable {
 
 extension HTTPAnswer {
     fileprivate init(_ answer: ConsoleAnswer) {
+        let status = HTTPResponse.Status(code: answer.status)
+        self.init(status: status, fields: Self.fields(answer), bytes: Array(answer.body.utf8))
+    }
+
+    fileprivate init(_ answer: ConsoleAnswer, live body: any LiveBody) {
+        self.init(status: HTTPResponse.Status(code: answer.status), fields: Self.fields(answer), live: body)
+    }
+
+    private static func fields(_ answer: ConsoleAnswer) -> HTTPFields {
         var fields = HTTPFields()
         for (name, value) in answer.fields {
             if let name = HTTPField.Name(name) { fields[name] = value }
         }
         if answer.status != 304, answer.status != 204 { fields[.contentType] = answer.contentType }
-        self.init(status: HTTPResponse.Status(code: answer.status), fields: fields, bytes: Array(answer.body.utf8))
+        return fields
     }
 }

@@ -5,27 +5,41 @@ import Units
 
 /// The answer to a request. HEAD requests get its head alone.
 package struct HTTPAnswer: Sendable {
+    package enum Body: Sendable {
+        case whole(ByteBuffer)
+        /// It comes about while it is sent, and nobody knows how long it gets.
+        case live(any LiveBody)
+    }
+
     package var status: HTTPResponse.Status
     /// Header fields besides Content-Length.
     package var fields: HTTPFields
-    package let body: ByteBuffer
+    package let body: Body
 
     package init(status: HTTPResponse.Status, fields: HTTPFields = [:], body: String = "") {
         self.status = status
         self.fields = fields
-        self.body = ByteBuffer(string: body)
+        self.body = .whole(ByteBuffer(string: body))
     }
 
     /// An answer of any bytes. A status that has no body gets none.
     package init(status: HTTPResponse.Status, fields: HTTPFields = [:], bytes: [UInt8]) {
         self.status = status
         self.fields = fields
-        body = ByteBuffer(bytes: Self.isBodiless(status) ? [] : bytes)
+        body = .whole(ByteBuffer(bytes: Self.isBodiless(status) ? [] : bytes))
+    }
+
+    package init(status: HTTPResponse.Status, fields: HTTPFields = [:], live body: any LiveBody) {
+        self.status = status
+        self.fields = fields
+        self.body = .live(body)
     }
 
     package var head: HTTPResponse {
         var fields = fields
-        if !Self.isBodiless(status) { fields[.contentLength] = String(body.readableBytes) }
+        if case .whole(let bytes) = body, !Self.isBodiless(status) {
+            fields[.contentLength] = String(bytes.readableBytes)
+        }
         return HTTPResponse(status: status, headerFields: fields)
     }
 
@@ -33,6 +47,14 @@ package struct HTTPAnswer: Sendable {
     private static func isBodiless(_ status: HTTPResponse.Status) -> Bool {
         status == .noContent || status == .notModified
     }
+}
+
+/// A body that comes about while it is sent. One reader takes its parts; what is not taken yet is bounded.
+package protocol LiveBody: AnyObject, Sendable {
+    /// Waits for the next part, which is not empty; nil: that was all.
+    func next() async -> ByteBuffer?
+    /// Nobody reads on, or there is no more: ``next()`` returns nil from now on. Called from any thread, also twice.
+    func end()
 }
 
 /// Why a request ends its connection instead of getting an answer.

@@ -96,13 +96,22 @@ package final class HTTPServer: Sendable {
     private var respond: HTTPChannelHandler.Responder {
         { [answer] request, writer, channel in
             let answer = try await answer(request, channel)
-            guard request.method != .head, answer.body.readableBytes > 0 else {
-                return try await writer.writeResponse(answer.head)
+            switch answer.body {
+            case .live(let body) where request.method == .head:
+                body.end()
+                try await writer.writeResponse(answer.head)
+            case .live(let body):
+                defer { body.end() }
+                // Whoever waits for the next part does not see that the client has gone.
+                channel.closeFuture.whenComplete { _ in body.end() }
+                var bodyWriter: any ResponseBodyWriter = try await writer.writeHead(answer.head)
+                while let part = await body.next() { try await bodyWriter.write(part) }
+                try await bodyWriter.finish(nil)
+            case .whole(let bytes) where request.method == .head || bytes.readableBytes == 0:
+                try await writer.writeResponse(answer.head)
+            case .whole(let bytes):
+                try await writer.write(response: answer.head, body: ResponseBody(byteBuffer: bytes))
             }
-            try await writer.write(
-                response: answer.head,
-                body: ResponseBody(byteBuffer: answer.body)
-            )
         }
     }
 

@@ -9,6 +9,8 @@ package struct APIOperation: Sendable {
         case json(JSONTree)
         /// Of that type.
         case text(String)
+        /// Server-sent events; the schema of the data of each, by the event's name.
+        case events(JSONTree)
     }
 
     let endpoint: APIEndpoint

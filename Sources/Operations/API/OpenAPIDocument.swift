@@ -100,6 +100,9 @@ struct OpenAPIDocument {
             switch operation.content {
             case .json(let form): .object([("application/json", schema(form))])
             case .text(let type): .object([(type, schema(["type": "string"]))])
+            // OpenAPI 3.1 has no words for the parts of a stream.
+            case .events(let forms):
+                .object([("text/event-stream", ["schema": ["type": "string"], "x-events": forms])])
             }
         let good: JSONTree = ["description": .text(operation.summary), "content": content]
         var members: [(key: String, value: JSONTree)] = [("200", good)]

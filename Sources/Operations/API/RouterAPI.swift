@@ -30,6 +30,7 @@ package struct RouterAPI: Sendable {
         transports: ActiveTransports,
         trace: TraceStore?,
         cluster: @escaping @Sendable () -> ClusterStatus? = { nil },
+        stream: LiveStream,
         rules: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
         reload: @escaping @Sendable () async -> ReloadResult,
         now: @escaping @Sendable () -> Timestamp
@@ -50,6 +51,7 @@ package struct RouterAPI: Sendable {
             QueueAPI(queue: queue, trace: trace).operations,
             AccessAPI(users: users, relays: statusReader).operations,
             RulesAPI(plugins: plugins, inForce: rules).operations, MeAPI(own: own, now: now).operations,
+            StreamAPI(stream: stream).operations,
         ]
         let operations = parts.flatMap(\.self)
         publicURL = configuration.api?.console.inbound?.publicURL ?? ""

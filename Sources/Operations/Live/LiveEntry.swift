@@ -1,0 +1,189 @@
+import Console
+import Delivery
+import EventTrace
+import Nostr
+import Notifications
+import Pipeline
+import Rules
+import Units
+
+/// One thing that happened, for those who watch the router live. Holds neither content nor tokens.
+struct LiveEntry: Sendable {
+    /// What a reader may choose; the `event` of a server-sent event.
+    enum Kind: String, CaseIterable {
+        /// A step of an event in the pipeline.
+        case step
+        /// What was decided about a delivery.
+        case outcome
+    }
+
+    enum What: Sendable {
+        case step(TraceStep)
+        case outcome(DeliveryReport)
+    }
+
+    let time: Timestamp
+    let what: What
+    /// Those of an outcome are found out afterwards, as far as they are known.
+    var event: EventID?
+    var account: PublicKey?
+    /// That of a step is found out where somebody asks.
+    var queue: QueueName?
+
+    init(_ step: TraceStep, at time: Timestamp) {
+        self.time = time
+        what = .step(step)
+        event = step.event
+        account = step.account
+    }
+
+    init(_ report: DeliveryReport, at time: Timestamp) {
+        self.time = time
+        what = .outcome(report)
+        queue = report.queue
+    }
+
+    var kind: Kind {
+        switch what {
+        case .step: .step
+        case .outcome: .outcome
+        }
+    }
+
+    var device: DeviceID? {
+        switch what {
+        case .step(let step): step.device
+        case .outcome(let report): report.device
+        }
+    }
+
+    var delivery: String? {
+        switch what {
+        case .step(let step): step.delivery
+        case .outcome(let report): report.delivery
+        }
+    }
+
+    /// One JSON object on one line.
+    var json: String {
+        var json = JSONLine()
+        json.add("at", UTCTime(time).stamp)
+        json.add("event", event?.hex)
+        json.add("account", account?.hex)
+        json.add("device", device.map { Int64($0.rawValue) })
+        json.add("delivery", delivery)
+        json.add("platform", queue?.platform)
+        json.add("app", queue?.app)
+        switch what {
+        case .step(let step):
+            json.add("step", step.step.rawValue)
+            json.add("reason", step.reason.isEmpty ? nil : step.reason)
+            json.add("words", step.step.words(step.reason))
+        case .outcome(let report):
+            json.add("outcome", report.kind.name)
+            json.add("reason", report.reason.isEmpty ? nil : report.reason)
+            json.add("status", report.status == 0 ? nil : Int64(report.status))
+            json.add("attempt", Int64(report.attempt))
+            json.add("mode", report.mode?.name)
+            json.add("next_at", report.nextDue.map { UTCTime($0).stamp })
+            json.add("words", ReportWords.words(TraceEntry.Report(report), reason: report.reason))
+        }
+        return json.text
+    }
+
+    /// What stands in the entries of each kind.
+    static let schema: JSONTree = .object(
+        Kind.allCases.map { kind in (kind.rawValue, schema(of: kind)) } + [("lost", LiveGap.schema)]
+    )
+
+    private static func schema(of kind: Kind) -> JSONTree {
+        let text: JSONTree = ["type": "string"]
+        let number: JSONTree = ["type": "integer"]
+        let common: [(key: String, value: JSONTree)] = [
+            ("at", text), ("event", text), ("account", text), ("device", number), ("delivery", text),
+            ("platform", text), ("app", text), ("reason", text), ("words", text),
+        ]
+        let (own, required): ([(key: String, value: JSONTree)], [String]) =
+            switch kind {
+            case .step: ([("step", text)], ["at", "step", "words"])
+            case .outcome:
+                (
+                    [
+                        ("outcome", text), ("status", number), ("attempt", number), ("mode", text), ("next_at", text),
+                    ],
+                    ["at", "device", "delivery", "platform", "app", "outcome", "attempt", "words"]
+                )
+            }
+        return [
+            "type": "object", "required": .texts(required), "additionalProperties": .flag(false),
+            "properties": .object(common + own),
+        ]
+    }
+}
+
+/// Entries that a reader does not get.
+struct LiveGap: Sendable, Equatable {
+    enum Cause: String, CaseIterable {
+        /// The reader reads too slowly, or there is more than a reader gets.
+        case slow
+        /// What it had last is longer ago than what is kept.
+        case old
+        /// The router has begun anew since, or nobody read for a while.
+        case restart
+    }
+
+    let cause: Cause
+    /// At most so many; nil: nobody knows.
+    let count: Int?
+
+    var json: String {
+        var json = JSONLine()
+        json.add("why", cause.rawValue)
+        json.add("count", count.map(Int64.init))
+        return json.text
+    }
+
+    static let schema: JSONTree = [
+        "type": "object", "required": ["why"], "additionalProperties": .flag(false),
+        "properties": [
+            "why": ["type": "string", "enum": .texts(Cause.allCases.map(\.rawValue))],
+            "count": ["type": "integer", "minimum": 1],
+        ],
+    ]
+}
+
+/// Which entries a reader wants; nil: whatever it is.
+struct LiveFilter: Hashable, Sendable {
+    var kinds: Set<LiveEntry.Kind>?
+    var platform: String?
+    var app: String?
+    var event: EventID?
+    var account: PublicKey?
+
+    var needsQueue: Bool { platform != nil || app != nil }
+
+    func takes(_ entry: LiveEntry) -> Bool {
+        (kinds?.contains(entry.kind) ?? true) && (event.map { $0 == entry.event } ?? true)
+            && (account.map { $0 == entry.account } ?? true)
+            && (platform.map { $0 == entry.queue?.platform } ?? true) && (app.map { $0 == entry.queue?.app } ?? true)
+    }
+}
+
+/// A JSON object that is written member by member: some thousands of entries a second are too many for an encoder.
+struct JSONLine {
+    private(set) var members = ""
+
+    var text: String { "{\(members)}" }
+
+    mutating func add(_ name: String, _ value: String?) {
+        if let value { add(name, json: JSONText.quoted(value)) }
+    }
+
+    mutating func add(_ name: String, _ value: Int64?) {
+        if let value { add(name, json: String(value)) }
+    }
+
+    private mutating func add(_ name: String, json: String) {
+        members += "\(members.isEmpty ? "" : ",")\"\(name)\":\(json)"
+    }
+}

@@ -1,3 +1,4 @@
+import GRDB
 import Nostr
 import Notifications
 import Synchronization

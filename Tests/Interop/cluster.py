@@ -1,13 +1,19 @@
 """Several routers over real NATS servers, as one operator runs them."""
 
+import json
 import re
 import shutil
 import subprocess
+import threading
+import time
 from pathlib import Path
 
+from websockets.exceptions import WebSocketException
+
 from lab import Lab
-from nostr import Socket
+from nostr import Person, Socket, device_token, ios
 from programs import REPOSITORY, free_port, wait_until
+from relays import Client, OutsideRelay
 from router import Router
 
 SERVER = REPOSITORY / ".build/venv/bin/nats-server"
@@ -54,7 +60,9 @@ class Member(Router):
 
     log_level = "info"
 
-    def __init__(self, folder: Path, lab: Lab, servers: list[Server], partitions: int, key: Path | None):
+    def __init__(
+        self, folder: Path, lab: Lab, servers: list[Server], partitions: int, key: Path | None, relay: OutsideRelay | None
+    ):
         super().__init__(folder, lab)
         self.configuration["cluster"] = {
             "nats": [server.url for server in servers],
@@ -63,6 +71,8 @@ class Member(Router):
             "partitions": partitions,
         }
         self.configuration["plugins"]["isolation"] = "none"
+        if relay:
+            self.watch([relay])
         if key:
             shutil.copy(key, folder / "carillon.key")
             (folder / "carillon.key").chmod(0o600)
@@ -86,14 +96,16 @@ class Member(Router):
 class Cluster:
     """Three servers and so many routers that share a key."""
 
-    def __init__(self, folder: Path, lab: Lab, members: int = 3, partitions: int = 8):
+    def __init__(
+        self, folder: Path, lab: Lab, members: int = 3, partitions: int = 8, relay: OutsideRelay | None = None
+    ):
         self.partitions = partitions
         routes = [free_port() for _ in range(3)]
         self.servers = [Server(folder / f"nats{number}", routes, number).start() for number in range(3)]
         self.members: list[Member] = []
         for number in range(members):
             key = self.members[0].folder / "carillon.key" if self.members else None
-            member = Member(folder / f"member{number}", lab, self.servers, partitions, key)
+            member = Member(folder / f"member{number}", lab, self.servers, partitions, key, relay)
             self.members.append(member)
             member.spawn()
             # The first one makes the key and the cluster.
@@ -107,13 +119,17 @@ class Cluster:
     def living(self) -> list[Member]:
         return [member for member in self.members if member.is_running]
 
-    def wait_until_shared(self, fair: bool = True):
-        """Until every partition has an owner among the living, and with `fair` each of them has its share."""
+    def wait_until_shared(self, among: list[Member] | None = None, fair: bool = True) -> float:
+        """Until every partition has an owner among these or the living, and with `fair` each of them has its share. Returns how
+        long that took."""
+        began = time.monotonic()
+        owners = self.living if among is None else among
         wait_until(
-            lambda: sum(member.owned for member in self.living) == self.partitions
-            and (not fair or all(member.owned for member in self.living)),
-            f"{self.partitions} partitions are owned: {[member.owned for member in self.members]}",
+            lambda: sum(member.owned for member in owners) == self.partitions
+            and (not fair or all(member.owned for member in owners)),
+            f"{self.partitions} partitions are owned by {[member.folder.name for member in owners]}",
         )
+        return time.monotonic() - began
 
     def stop(self):
         for member in self.living:
@@ -122,27 +138,135 @@ class Cluster:
             server.kill()
 
 
+    def register(self, count: int) -> dict[str, tuple[Person, str]]:
+        """People with a device each, each registered with another member, by their keys; with the token of the device."""
+        people = {person.hex: (person, device_token()) for person in (Person() for _ in range(count))}
+        for number, (person, token) in enumerate(people.values()):
+            member = self.members[number % len(self.members)]
+            with Socket(member) as socket:
+                socket.publish(person.registration(member, ios(token, mode="alert")))
+        # What one has accepted reaches the others within a moment.
+        time.sleep(1.5)
+        return people
+
+
+    def warm_up(self, relay: OutsideRelay, people: dict[str, tuple[Person, str]], lab: Lab):
+        """Until everybody hears of what is published at a relay: what it has before it is read for somebody is no news."""
+        author, deaf = Person(), {token: person for person, token in people.values()}
+        with Client(relay, author) as client:
+            while deaf:
+                client.publish(*(author.note("anybody there?", person) for person in deaf.values()))
+                time.sleep(0.5)
+                for push in lab.received():
+                    deaf.pop(push.target, None)
+        time.sleep(1)
+        lab.forget()
+
+
 def offer(member: Member, events: list[dict]) -> set[str]:
     """The ids of those that a member took; none of them where it dies meanwhile."""
     taken: set[str] = set()
     try:
-        with Socket(member) as socket:
+        with Socket(member, open_timeout=2) as socket:
             for event in events:
                 socket.send(["EVENT", event])
             for _ in events:
-                answer = socket.receive()
+                answer = json.loads(socket.connection.recv(timeout=10))
                 if answer[0] == "OK" and answer[2] is True:
                     taken.add(answer[1])
-    except Exception:
+    except (OSError, EOFError, WebSocketException, TimeoutError):
         # It was killed: what it has not answered is offered elsewhere.
         pass
     return taken
 
 
-def pushes(lab: Lab) -> dict[tuple[str, str], list]:
-    """What was accepted by the push service, by event and device."""
-    found: dict[tuple[str, str], list] = {}
-    for push in lab.received():
-        if push.status == 200:
-            found.setdefault((push.payload["event_id"], push.target), []).append(push)
-    return found
+class Load:
+    """Notes to everybody by turns, through all members, until it is told to end. What is not answered with OK is offered to another
+    member. With a relay, one of four notes is published there and nowhere else."""
+
+    def __init__(self, cluster: Cluster, people: dict[str, tuple[Person, str]], relay: OutsideRelay | None = None, pause: float = 0):
+        self.cluster, self.people, self.relay, self.pause = cluster, people, relay, pause
+        self.accepted: dict[str, str] = {}
+        """The device that each accepted event is for."""
+        self.slowest = 0.0
+        """The longest time between two OKs."""
+        self._last = time.monotonic()
+        self._ends = threading.Event()
+        self._threads = [threading.Thread(target=self._offer, args=[number]) for number in range(3)]
+        if relay:
+            self._threads.append(threading.Thread(target=self._publish))
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ends.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _notes(self, author: Person, turn: int, count: int) -> dict[str, tuple[dict, str]]:
+        keys, notes = list(self.people), {}
+        for number in range(turn, turn + count):
+            person, token = self.people[keys[number % len(keys)]]
+            event = author.note(f"number {number}", person)
+            notes[event["id"]] = (event, token)
+        return notes
+
+    def _offer(self, number: int):
+        author, turn = Person(), number
+        while not self._ends.is_set():
+            notes = self._notes(author, turn, 4)
+            while notes:
+                member = self.cluster.members[turn % len(self.cluster.members)]
+                turn += 1
+                taken = offer(member, [event for event, _ in notes.values()])
+                for id in taken & notes.keys():
+                    self.accepted[id] = notes.pop(id)[1]
+                if taken:
+                    now = time.monotonic()
+                    self.slowest, self._last = max(self.slowest, now - self._last), now
+                if notes:
+                    time.sleep(0.05)
+            turn += 4
+            time.sleep(self.pause)
+
+    def _publish(self):
+        author, turn = Person(), 0
+        with Client(self.relay, author) as client:
+            while not self._ends.is_set():
+                notes = self._notes(author, turn, 4)
+                turn += 4
+                client.publish(*(event for event, _ in notes.values()))
+                self.accepted |= {id: token for id, (_, token) in notes.items()}
+                time.sleep(0.3)
+
+
+class Verdict:
+    """What became of the events of a load."""
+
+    def __init__(self, load: Load, lab: Lab, timeout: float = 30):
+        def found() -> dict[tuple[str, str], list]:
+            pushes: dict[tuple[str, str], list] = {}
+            for push in lab.received():
+                if push.status == 200:
+                    pushes.setdefault((push.payload["event_id"], push.target), []).append(push)
+            return pushes
+
+        try:
+            wait_until(lambda: not load.accepted.items() - found().keys(), "all pushes arrive", timeout=timeout)
+        except AssertionError:
+            pass
+        pushes = found()
+        self.pushes = len(load.accepted)
+        self.lost = load.accepted.items() - pushes.keys()
+        self.unasked = pushes.keys() - load.accepted.items()
+        """A load that is ended offers nothing that is not accepted, so there is nothing to excuse."""
+        self.repeats = sum(len(copies) - 1 for copies in pushes.values())
+        self.renamed = [pair for pair, copies in pushes.items() if len({push.apns_id for push in copies}) > 1]
+
+    def check(self):
+        assert not self.lost, f"{len(self.lost)} of {self.pushes} pushes are lost"
+        assert not self.unasked, f"{len(self.unasked)} pushes that nobody asked for"
+        assert not self.renamed, f"{len(self.renamed)} repeats under another apns-id"

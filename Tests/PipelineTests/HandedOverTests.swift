@@ -1,0 +1,103 @@
+import Nostr
+import Registry
+import Synchronization
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import Pipeline
+
+/// Events whose accounts' partitions are other routers'.
+@Suite struct HandedOverTests {
+    /// Owners who answer when a test says so.
+    private final class Owners: PartitionOwners {
+        struct Question {
+            let event: EventID
+            let source: EventSource
+            let accounts: Set<PublicKey>
+            let completion: @Sendable (Bool) -> Void
+        }
+
+        let questions = Mutex<[Question]>([])
+
+        func handOver(
+            _ event: Event,
+            from source: EventSource,
+            concerning accounts: [PublicKey],
+            completion: @escaping @Sendable (Bool) -> Void
+        ) {
+            let question = Question(
+                event: event.id,
+                source: source,
+                accounts: Set(accounts),
+                completion: completion
+            )
+            questions.withLock { $0.append(question) }
+        }
+
+        var count: Int { questions.withLock(\.count) }
+
+        func answer(_ isKept: Bool) {
+            let open = questions.withLock { questions in
+                defer { questions = [] }
+                return questions
+            }
+            for question in open { question.completion(isKept) }
+        }
+    }
+
+    private let owners = Owners()
+    private let bench: Workbench
+
+    init() throws {
+        bench = try Workbench(dependencies: PipelineDependencies(owners: owners))
+    }
+
+    @Test func anEventIsAnsweredWhenItsOwnersHaveKeptIt() throws {
+        let owner = try bench.account()
+        let wrap = try bench.wrap(to: owner)
+        let answer = bench.arrive([([wrap], .socket(authenticated: []))])[0]
+        #expect(answer.results.isEmpty && owners.count == 1 && bench.kept.isEmpty)
+        #expect(owners.questions.withLock { $0.first?.accounts } == [owner.publicKey])
+        // A copy from elsewhere waits with it and asks nobody again.
+        let copy = bench.arrive([([wrap], .relay(.live))])[0]
+        #expect(copy.results.isEmpty && owners.count == 1)
+        owners.answer(true)
+        bench.process()
+        #expect(answer.results == [.accepted] && copy.results == [.duplicate])
+        // From now on it is known.
+        #expect(bench.submit([wrap], from: .relay(.stored)).map(\.result) == [.duplicate])
+        #expect(owners.count == 0 && bench.kept.isEmpty)
+    }
+
+    @Test func whatOwnersDoNotKeepMayComeAgain() throws {
+        let owner = try bench.account()
+        let wrap = try bench.wrap(to: owner)
+        let answer = bench.arrive([([wrap], .relay(.live))])[0]
+        owners.answer(false)
+        bench.process()
+        #expect(answer.results.map(\.isFinal) == [false])
+        _ = bench.arrive([([wrap], .relay(.live))])
+        #expect(owners.count == 1)
+    }
+
+    @Test func whatNobodyAnsweredIsRefusedAtTheEnd() throws {
+        let owner = try bench.account()
+        let answer = bench.arrive([([try bench.wrap(to: owner)], .relay(.live))])[0]
+        #expect(bench.pipeline?.awaitsOwners == true)
+        bench.pipeline?.finish()
+        #expect(answer.results.map(\.isFinal) == [false])
+    }
+
+    @Test func whatConcernsNobodyIsNobodysAndWhatWasThereBeforeIsHandedOverAsThat() throws {
+        let owner = try bench.account()
+        let stranger = try Workbench.keys()
+        #expect(bench.submit([try bench.wrap(to: stranger)], from: .relay(.live)).map(\.result) == [.accepted])
+        #expect(owners.count == 0)
+        _ = bench.arrive([([try bench.wrap(to: owner)], .relay(.baseline))])
+        let isBaseline = owners.questions.withLock { questions in
+            if case .relay(.baseline)? = questions.first?.source { true } else { false }
+        }
+        #expect(isBaseline)
+    }
+}

@@ -201,14 +201,14 @@ let ingress: [[Target]] = [
         exclude: ["make_fixtures.py"],
         resources: [.copy("Fixtures")]
     ),
-    // What the page at /subscribe is made of. The files are part of the program.
+    // What the pages /subscribe and /me are made of. The files are part of the program.
     [
         .target(name: "CBrowserPages", path: "Sources/Ingress/BrowserPages/Embedded"),
         .target(
             name: "BrowserPages",
             dependencies: ["ASCII", "CBrowserPages", "Cipher"],
             path: "Sources/Ingress/BrowserPages",
-            exclude: ["Embedded", "Subscribe"]
+            exclude: ["Embedded", "Shared", "Subscribe", "Me"]
         ),
         .testTarget(name: "BrowserPagesTests", dependencies: ["BrowserPages"]),
     ],
@@ -410,7 +410,10 @@ let outgoing: [[Target]] = [
 let router: [[Target]] = [
     module(
         "Console",
-        uses: ["ASCII", "Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio, logging],
+        uses: [
+            "ASCII", "BrowserPages", "Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio,
+            logging,
+        ],
         tests: ["ListeningTestSupport", nioPosix]
     ),
     module(

@@ -176,9 +176,10 @@ class Browser:
     # What tests do with either.
 
     def wait_for(self, condition: str, *arguments, what: str = ""):
-        """The first true value of an expression in the page."""
+        """The first true value of an expression in the page; of an element only that it is there."""
+        expression = f"const v = {condition}; return v instanceof Node || v"
         try:
-            return wait_until(lambda: self.js(f"return {condition}", *arguments), what or condition, self.process)
+            return wait_until(lambda: self.js(expression, *arguments), what or condition, self.process)
         except AssertionError as error:
             text = self.js("return document.body.innerText")
             raise AssertionError(f"{error}\nThe page says:\n{text}") from None
@@ -228,6 +229,8 @@ class Firefox(Browser):
             "dom.push.testing.allowInsecureServerURL": True,
             "permissions.default.desktop-notification": 1,
             "alerts.useSystemBackend": False,
+            # Else each lost connection makes the next one wait twice as long as the one before.
+            "dom.push.retryBaseInterval": 100,
             "browser.shell.checkDefaultBrowser": False,
             "datareporting.policy.dataSubmissionEnabled": False,
             "app.update.disabledForTesting": True,

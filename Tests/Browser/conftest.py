@@ -11,9 +11,11 @@ sys.path.insert(0, str(INTEROP))
 import pytest  # noqa: E402
 
 from browsers import BROWSERS, Browser, BrowserError  # noqa: E402
+from console import Console  # noqa: E402
 from lab import Lab  # noqa: E402
+from pages import axe_script  # noqa: E402
 from router import Router  # noqa: E402
-from stage import Subscriber, configure, way_to_google  # noqa: E402
+from stage import Operator, Subscriber, configure, way_to_google  # noqa: E402
 
 _specification = importlib.util.spec_from_file_location("interop_conftest", INTEROP / "conftest.py")
 _interop = importlib.util.module_from_spec(_specification)
@@ -28,6 +30,11 @@ def browsers_lab(tmp_path_factory):
     lab = Lab(tmp_path_factory.mktemp("browsers") / "lab", "--browsers")
     yield lab
     lab.stop()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    return axe_script()
 
 
 @pytest.fixture(scope="session", params=sorted(BROWSERS))
@@ -77,3 +84,14 @@ def stopped_router(tmp_path, lab, proxy):
 @pytest.fixture
 def subscriber(browser, router, alice) -> Subscriber:
     return Subscriber(browser, router, alice)
+
+
+@pytest.fixture
+def console(stopped_router) -> Console:
+    """A running router with the API, and so with its pages."""
+    return Console(stopped_router).start()
+
+
+@pytest.fixture
+def operator(browser, console) -> Operator:
+    return Operator(browser, console)

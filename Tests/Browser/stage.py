@@ -5,6 +5,7 @@ import json
 import nostr_sdk
 
 from browsers import Browser
+from console import Console
 from lab import Lab
 from nostr import Person
 from proxy import ConnectProxy
@@ -98,4 +99,36 @@ class Subscriber:
             page.choose(f"#signal-{signal}", True)
         page.click("#submit")
         page.wait_for("!document.querySelector('#on').hidden", what="the page says that notifications are on")
+        return self
+
+
+class Operator:
+    """Somebody at the console."""
+
+    def __init__(self, browser: Browser, console: Console):
+        self.browser, self.console = browser, console
+        browser.signer = None
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.console.port}/console/"
+
+    def open(self) -> "Operator":
+        self.browser.open(self.url)
+        self.browser.wait_for("document.body?.dataset.ready")
+        return self
+
+    def sign_in(self, token: str = "") -> "Operator":
+        """Opens the page and signs in; cookies of other tests are of other routers, but a browser sends them as well."""
+        self.open()
+        self.browser.choose("#field-token", token or self.console.token)
+        self.browser.click(".sign-in button")
+        self.browser.wait_for("!document.querySelector('#screens').hidden")
+        return self
+
+    def go(self, screen: str) -> "Operator":
+        """To a screen, once it has loaded what it shows."""
+        self.browser.js("location.hash = a[0]", screen)
+        self.browser.wait_for("document.querySelector('#screen h1') && location.hash.slice(1) === a[0]", screen)
+        self.browser.wait_for("!/Loading …|Wird geladen …|Sending a test …/.test(document.querySelector('#screen').textContent)")
         return self

@@ -1,50 +1,13 @@
 """The page itself: what it says where something fails, how it looks, and whether everybody can use it."""
 
-import importlib.util
 import subprocess
-from pathlib import Path
 
 import nostr_sdk
 import pytest
 
 from nostr import Socket
-from programs import REPOSITORY
+from pages import check, picture
 from stage import Subscriber
-
-SCREENSHOTS = REPOSITORY / ".build/screenshots"
-
-SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    found = importlib.util.find_spec("axe_playwright_python")
-    assert found and found.origin, "axe-playwright-python is missing: run contrib/setup --browser"
-    return next(Path(found.origin).parent.rglob("axe.min.js")).read_text()
-
-
-def check(browser, axe: str):
-    """Fails for what axe finds. Its script comes by the browser's own protocol, which the page's policy does not concern."""
-    say = "v => `${v.id}: ${v.help}: ${v.nodes.map(n => `${n.html} ${n.failureSummary}`).join(' | ')}`"
-    run = "const r = await axe.run(document, { resultTypes: ['violations', 'passes'] })"
-    result = browser.js(f"{axe}; {run}; return [r.passes.length, r.violations.map({say})]")
-    passes, violations = result
-    assert violations == [], "\n".join(violations)
-    assert passes > 20, f"axe has looked at {passes} rules only"
-
-
-def picture(browser, name: str):
-    """Screenshots at both sizes in both colour schemes; nothing is wider than the window."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for size, (width, height) in SIZES.items():
-        for scheme in ["light", "dark"]:
-            browser.screen(width, height, scheme == "dark")
-            excess = browser.js("return document.documentElement.scrollWidth - innerWidth")
-            assert excess <= 0, f"{name} at {size} is {excess} pixels too wide"
-            if browser.name == "chromium":
-                browser.screenshot(SCREENSHOTS / f"subscribe-{name}-{size}-{scheme}.png")
-    browser.screen(1280, 900, False)
-
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_the_whole_way_without_violations(subscriber, socket, bob, axe, language):
@@ -62,7 +25,7 @@ def test_the_whole_way_without_violations(subscriber, socket, bob, axe, language
         for is_dark in [False, True]:
             page.screen(390, 844, is_dark)
             check(page, axe)
-        picture(page, f"{state}-{language}")
+        picture(page, f"subscribe-{state}-{language}")
     assert page.js("return __blocked") == []
 
 
@@ -72,7 +35,7 @@ def test_every_way_of_the_form(subscriber, axe):
         page.choose(f"#way-{way}", True)
         page.choose("#quiet", True)
         check(page, axe)
-        picture(page, way)
+        picture(page, f"subscribe-{way}")
 
 
 def test_without_a_signer(subscriber, axe):
@@ -82,7 +45,7 @@ def test_without_a_signer(subscriber, axe):
     subscriber.open()
     page.js("document.querySelector('#remote').open = true")
     check(page, axe)
-    picture(page, "no-signer-yet")
+    picture(page, "subscribe-no-signer-yet")
 
 
 @pytest.mark.parametrize("kind", ["no signer", "declines", "no encryption", "nothing chosen", "denied", "not ready"])
@@ -116,7 +79,7 @@ def test_what_fails_is_said(subscriber, axe, kind):
     assert expected[kind] in page.text("#problem")
     assert not page.is_shown("#on") and not page.is_shown("#progress")
     check(page, axe)
-    picture(page, "problem-" + kind.replace(" ", "-"))
+    picture(page, "subscribe-problem-" + kind.replace(" ", "-"))
 
 
 def test_the_routers_refusal_is_shown_as_text(stopped_router, browser, alice):
@@ -151,7 +114,7 @@ def test_ntfy_gets_a_topic_and_a_code(stopped_router, browser, lab, bob, alice, 
     page.screenshot(tmp_path / "page.png")
     read = subprocess.run(["zbarimg", "-q", "--raw", tmp_path / "page.png"], capture_output=True, text=True)
     assert read.stdout.strip() == link
-    picture(page, "ntfy-on")
+    picture(page, "subscribe-ntfy-on")
     with Socket(stopped_router) as socket:
         socket.publish(bob.note("hello", alice))
     [push] = lab.accepted(1, "ntfy")

@@ -1,3 +1,4 @@
+import BrowserPages
 import Console
 import Delivery
 import Listening
@@ -63,6 +64,7 @@ final class Operators: RouterPart {
             configuration: api.console,
             authenticator: authenticator,
             endpoints: console.endpoints,
+            pages: APIPages.all,
             receive: console.receive,
             // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
             loop: group.next(),

@@ -111,6 +111,25 @@ package struct APIRequestHead: Sendable {
         guard parts.count == 2, parts[0].lowercased() == scheme else { return nil }
         return String(parts[1])
     }
+
+    /// The value of a cookie; nil where there is none of that name, or several.
+    package func cookie(_ name: String) -> String? {
+        let values = fields("cookie").flatMap { $0.split(separator: ";") }.compactMap { pair -> Substring? in
+            let pair = pair.drop { $0 == " " }
+            return pair.hasPrefix(name + "=") ? pair.dropFirst(name.utf8.count + 1) : nil
+        }
+        return values.count == 1 ? values.first.map(String.init) : nil
+    }
+
+    /// Whether a browser says that a page of ours sent this; nil: nothing says where it came from. `origin` is what
+    /// browsers call ours, as in `https://push.example.com`; nil: whatever `Host` says.
+    package func isOfSameSite(origin: String?) -> Bool? {
+        if let site = fields("sec-fetch-site").first { return site == "same-origin" || site == "none" }
+        guard let claimed = fields("origin").first?.lowercased() else { return nil }
+        if let origin { return claimed == origin }
+        let host = fields("host").first?.lowercased() ?? ""
+        return !host.isEmpty && ["https://\(host)", "http://\(host)"].contains(claimed)
+    }
 }
 
 /// Tells who asks. Called from any thread, for each request; must be quick.

@@ -102,7 +102,7 @@ package struct APIBody: Sendable {
 /// A parameter in the path or in the query.
 package struct APIParameter: Sendable {
     package enum Place: String, Sendable {
-        case path, query, header
+        case path, query, header, cookie
     }
 
     package enum Form: Sendable, Equatable {
@@ -137,6 +137,10 @@ package struct APIParameter: Sendable {
 
     package static func header(_ name: String, _ form: Form, _ summary: String) -> APIParameter {
         APIParameter(name: name, place: .header, form: form, summary: summary, isRequired: false)
+    }
+
+    package static func cookie(_ name: String, _ form: Form, _ summary: String) -> APIParameter {
+        APIParameter(name: name, place: .cookie, form: form, summary: summary, isRequired: false)
     }
 
     /// What was expected instead of `text`; nil when it is as it should be.

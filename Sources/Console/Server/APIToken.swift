@@ -16,6 +16,14 @@ package struct APIToken: Sendable, Concealed {
     /// A new one of 256 random bits, as text.
     package static func make(random: RandomBytes) -> String { Base64URL.encode(random(32)) }
 
+    /// SHA-256 of it, in base64url.
+    package var digest: String { Self.digest(of: bytes) }
+
+    /// The same of any text. A token has 256 random bits, so that nothing is gained by a slow hash.
+    package static func digest(of text: String) -> String { digest(of: Array(text.utf8)) }
+
+    private static func digest(of bytes: [UInt8]) -> String { Base64URL.encode(SHA256.hash(bytes)) }
+
     /// Whether `credentials` are it. Takes the same time wherever they differ.
     package func opens(_ credentials: String) -> Bool { ConstantTime.areEqual(Array(credentials.utf8), bytes) }
 }

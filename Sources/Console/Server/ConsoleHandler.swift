@@ -1,3 +1,4 @@
+import BrowserPages
 import Cipher
 import HTTPListening
 import HTTPTypes
@@ -21,6 +22,7 @@ final class ConsoleHandler: Sendable {
     /// Nil: whoever can connect may ask for everything that is the operator's.
     private let authenticator: (any APIAuthenticator)?
     private let routes: RouteTable
+    private let pages: [StaticSite]
     private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
     private let state: Mutex<State>
@@ -29,12 +31,14 @@ final class ConsoleHandler: Sendable {
         configuration: ConsoleConfiguration,
         authenticator: (any APIAuthenticator)?,
         routes: RouteTable,
+        pages: [StaticSite] = [],
         counts: LimitCounts,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.authenticator = authenticator
         self.routes = routes
+        self.pages = pages
         self.counts = counts
         self.now = now
         let limits = configuration.limits
@@ -63,6 +67,7 @@ final class ConsoleHandler: Sendable {
             body.writeBuffer(&part)
         }
         let (fields, host) = (request.headers, request.head.authority)
+        if let page = page(request) { return page }
         let head = APIRequestHead(
             method: request.method.rawValue,
             target: request.head.path ?? "",
@@ -75,6 +80,14 @@ final class ConsoleHandler: Sendable {
             body: body
         )
         return await answer(head)
+    }
+
+    /// A file for browsers. They cost little and tell nothing, so that strangers' limits do not count.
+    private func page(_ request: Request) -> HTTPAnswer? {
+        let (method, target) = (request.method.rawValue, request.head.path ?? "")
+        let tags = request.headers[values: .ifNoneMatch]
+        return pages.lazy.compactMap { $0.answer(method: method, target: target, knownTags: tags) }.first
+            .map { HTTPAnswer($0) }
     }
 
     /// The answer to a request as it goes out, whatever it is.
@@ -122,7 +135,8 @@ final class ConsoleHandler: Sendable {
         switch match {
         case .nothing where principal == nil && isSecluded, .wrongMethod where principal == nil && isSecluded:
             throw Self.unauthorized(access)
-        case .nothing: throw APIProblem(404, "expected /healthz, /readyz, /metrics or a path of /v1/openapi.json")
+        case .nothing:
+            throw APIProblem(404, "expected /console/, /me/, /healthz, /readyz, /metrics or a path of /v1/openapi.json")
         case .wrongMethod(let allow): throw APIProblem.wrongMethod(allow: allow)
         case .endpoint(let endpoint, let path):
             if let principal, !principal.may(access) { throw Self.forbidden(access) }
@@ -236,6 +250,8 @@ final class ConsoleHandler: Sendable {
                 case .path: path[parameter.name]
                 case .query: query.parameters[parameter.name]
                 case .header: head.fields(parameter.name).first
+                // A browser sends what it has: a cookie that is none of ours is no mistake of whoever asks.
+                case .cookie: nil as String?
                 }
             guard let text else {
                 if parameter.isRequired, parameter.place == .query {
@@ -257,8 +273,12 @@ final class ConsoleHandler: Sendable {
 
     private static func fields(_ endpoint: APIEndpoint, _ head: APIRequestHead) -> [String: String] {
         var fields: [String: String] = [:]
-        for parameter in endpoint.parameters where parameter.place == .header {
-            fields[parameter.name] = head.fields(parameter.name).first
+        for parameter in endpoint.parameters {
+            switch parameter.place {
+            case .header: fields[parameter.name] = head.fields(parameter.name).first
+            case .cookie: fields[parameter.name] = head.cookie(parameter.name)
+            case .path, .query: break
+            }
         }
         return fields
     }
@@ -317,6 +337,14 @@ final class ConsoleHandler: Sendable {
 }
 
 extension HTTPAnswer {
+    fileprivate init(_ page: StaticSite.Answer) {
+        var fields = HTTPFields()
+        for header in page.headers {
+            if let name = HTTPField.Name(header.name) { fields[name] = header.value }
+        }
+        self.init(status: HTTPResponse.Status(code: page.status), fields: fields, bytes: page.body ?? [])
+    }
+
     fileprivate init(_ answer: ConsoleAnswer) {
         let status = HTTPResponse.Status(code: answer.status)
         self.init(status: status, fields: Self.fields(answer), bytes: Array(answer.body.utf8))

@@ -1,3 +1,4 @@
+import BrowserPages
 import HTTPListening
 import HTTPTypes
 import HummingbirdCore
@@ -17,6 +18,7 @@ package final class ConsoleServer: Sendable {
     ///   - configuration: Where to listen, and what a client may do.
     ///   - authenticator: Tells who asks.
     ///   - endpoints: All that there is.
+    ///   - pages: Files for browsers.
     ///   - receive: What a plugin answers to a request from outside; nil where there is none that takes one.
     ///   - loop: The event loop to run on; it stays the caller's.
     ///   - now: The wall clock.
@@ -26,6 +28,7 @@ package final class ConsoleServer: Sendable {
         configuration: ConsoleConfiguration,
         authenticator: any APIAuthenticator,
         endpoints: [APIEndpoint],
+        pages: [StaticSite] = [],
         receive: @escaping InboundReceiver = { _ in nil },
         loop: any EventLoop,
         now: @escaping @Sendable () -> Timestamp,
@@ -36,6 +39,7 @@ package final class ConsoleServer: Sendable {
             configuration: configuration,
             authenticator: authenticator,
             routes: RouteTable(endpoints),
+            pages: pages,
             counts: counts,
             now: now
         )

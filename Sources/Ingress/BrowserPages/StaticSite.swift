@@ -23,6 +23,9 @@ package struct StaticSite: Sendable {
             ]
         }
 
+        /// For what is no document: if somebody opens it as one, it does nothing.
+        static let inert = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
         private static func contentType(of name: String) -> String {
             switch name.split(separator: ".").last {
             case "html": "text/html; charset=utf-8"
@@ -69,10 +72,13 @@ package struct StaticSite: Sendable {
     ]
 
     private let folder: String
+    private let isAtRoot: Bool
     private let files: [String: File]
 
-    package init(folder: String, files: [File]) {
+    /// `isAtRoot`: the folder is the first part of the path, and nothing else is answered.
+    package init(folder: String, isAtRoot: Bool = false, files: [File]) {
         self.folder = folder
+        self.isAtRoot = isAtRoot
         self.files = Dictionary(files.map { ($0.name, $0) }) { $1 }
     }
 
@@ -82,7 +88,7 @@ package struct StaticSite: Sendable {
         let path = target.prefix { $0 != "?" && $0 != "#" }.split(separator: "/", omittingEmptySubsequences: false)
         guard let last = path.last, path.count >= 2 else { return nil }
         let isBelow = path.count >= 3 && path[path.count - 2] == folder
-        guard isBelow || last == folder else { return nil }
+        guard isBelow || last == folder, !isAtRoot || path.count == (isBelow ? 3 : 2) else { return nil }
         let isHead = method == "HEAD"
         guard isHead || method == "GET" else {
             return sentence(405, "Only GET and HEAD are served here.", [Header("allow", "GET, HEAD")], isHead)

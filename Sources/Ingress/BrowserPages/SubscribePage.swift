@@ -20,19 +20,11 @@ package struct SubscribePage: Sendable, Equatable {
 
     /// The page's files. `socketURL` is where browsers reach the relay socket, if the configuration says so.
     package func site(socketURL: String) throws -> StaticSite {
-        var files: [StaticSite.File] = []
-        while let file = subscribe_page_file(files.count)?.pointee {
-            let name = String(cString: file.name)
-            let bytes = Array(UnsafeBufferPointer(start: file.bytes, count: file.count))
-            files.append(StaticSite.File(name: name, bytes: bytes, policy: Self.policy(for: name, socketURL)))
-        }
+        var files = StaticSite.File.embedded(subscribe_page_file) { Self.policy(for: $0, socketURL) }
         let settings = try Self.json(["app": app, "topic_server": topicServer, "client": client ?? ""])
-        files.append(StaticSite.File(name: "settings.json", bytes: settings, policy: Self.nothing))
+        files.append(StaticSite.File(name: "settings.json", bytes: settings, policy: StaticSite.File.inert))
         return StaticSite(folder: Self.folder, files: files)
     }
-
-    /// For what is no document: if somebody opens it as one, it does nothing.
-    private static let nothing = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
     /// Nothing from elsewhere, nothing inline, and no text that becomes a script. A browser applies the policy of the
     /// service worker's own file to it.
@@ -42,11 +34,11 @@ package struct SubscribePage: Sendable, Equatable {
         let sockets = (sourceExpression(socketURL).map { " " + $0 } ?? "") + " wss:"
         switch name {
         case "index.html":
-            return nothing + "; script-src 'self'; style-src 'self'; img-src 'self'; manifest-src 'self'"
+            return StaticSite.File.inert + "; script-src 'self'; style-src 'self'; img-src 'self'; manifest-src 'self'"
                 + "; worker-src 'self'; connect-src 'self'\(sockets)"
                 + "; require-trusted-types-for 'script'; trusted-types worker"
-        case "worker.js": return nothing + "; script-src 'self'; connect-src 'self'\(sockets)"
-        default: return nothing
+        case "worker.js": return StaticSite.File.inert + "; script-src 'self'; connect-src 'self'\(sockets)"
+        default: return StaticSite.File.inert
         }
     }
 

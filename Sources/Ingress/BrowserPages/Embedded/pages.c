@@ -4,95 +4,156 @@
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 #define FILE_OF(name, bytes) { name, bytes, sizeof bytes }
+#define FILE_AT(table, index) ((index) < sizeof (table) / sizeof *(table) ? &(table)[index] : NULL)
 
-static const unsigned char index_html[] = {
-#embed "../Subscribe/index.html"
+static const unsigned char me_device_js[] = {
+#embed "../Me/device.js"
 };
 
-static const unsigned char style_css[] = {
-#embed "../Subscribe/style.css"
+static const unsigned char me_index_html[] = {
+#embed "../Me/index.html"
 };
 
-static const unsigned char page_js[] = {
-#embed "../Subscribe/page.js"
+static const unsigned char me_me_texts_js[] = {
+#embed "../Me/me-texts.js"
 };
 
-static const unsigned char qr_js[] = {
-#embed "../Subscribe/qr.js"
+static const unsigned char me_me_js[] = {
+#embed "../Me/me.js"
 };
 
-static const unsigned char router_js[] = {
-#embed "../Subscribe/router.js"
+static const unsigned char me_report_js[] = {
+#embed "../Me/report.js"
 };
 
-static const unsigned char signer_js[] = {
-#embed "../Subscribe/signer.js"
+static const unsigned char me_requests_js[] = {
+#embed "../Me/requests.js"
 };
 
-static const unsigned char ways_js[] = {
-#embed "../Subscribe/ways.js"
+static const unsigned char shared_dom_js[] = {
+#embed "../Shared/dom.js"
 };
 
-static const unsigned char nip44_js[] = {
-#embed "../Subscribe/nip44.js"
+static const unsigned char shared_key_js[] = {
+#embed "../Shared/key.js"
 };
 
-static const unsigned char remote_js[] = {
-#embed "../Subscribe/remote.js"
+static const unsigned char shared_words_js[] = {
+#embed "../Shared/words.js"
 };
 
-static const unsigned char secp256k1_js[] = {
-#embed "../Subscribe/secp256k1.js"
-};
-
-static const unsigned char texts_js[] = {
-#embed "../Subscribe/texts.js"
-};
-
-static const unsigned char storage_js[] = {
-#embed "../Subscribe/storage.js"
-};
-
-static const unsigned char notes_js[] = {
-#embed "../Subscribe/notes.js"
-};
-
-static const unsigned char worker_js[] = {
-#embed "../Subscribe/worker.js"
-};
-
-static const unsigned char manifest_webmanifest[] = {
-#embed "../Subscribe/manifest.webmanifest"
-};
-
-static const unsigned char icon_svg[] = {
-#embed "../Subscribe/icon.svg"
-};
-
-static const unsigned char icon_png[] = {
+static const unsigned char subscribe_icon_png[] = {
 #embed "../Subscribe/icon.png"
 };
 
-static const struct browser_page_file files[] = {
-    FILE_OF("index.html", index_html),
-    FILE_OF("style.css", style_css),
-    FILE_OF("page.js", page_js),
-    FILE_OF("qr.js", qr_js),
-    FILE_OF("router.js", router_js),
-    FILE_OF("signer.js", signer_js),
-    FILE_OF("ways.js", ways_js),
-    FILE_OF("nip44.js", nip44_js),
-    FILE_OF("remote.js", remote_js),
-    FILE_OF("secp256k1.js", secp256k1_js),
-    FILE_OF("texts.js", texts_js),
-    FILE_OF("storage.js", storage_js),
-    FILE_OF("notes.js", notes_js),
-    FILE_OF("worker.js", worker_js),
-    FILE_OF("manifest.webmanifest", manifest_webmanifest),
-    FILE_OF("icon.svg", icon_svg),
-    FILE_OF("icon.png", icon_png),
+static const unsigned char subscribe_icon_svg[] = {
+#embed "../Subscribe/icon.svg"
 };
 
-const struct browser_page_file *subscribe_page_file(size_t index) {
-    return index < sizeof files / sizeof *files ? &files[index] : NULL;
-}
+static const unsigned char subscribe_index_html[] = {
+#embed "../Subscribe/index.html"
+};
+
+static const unsigned char subscribe_manifest_webmanifest[] = {
+#embed "../Subscribe/manifest.webmanifest"
+};
+
+static const unsigned char subscribe_nip44_js[] = {
+#embed "../Subscribe/nip44.js"
+};
+
+static const unsigned char subscribe_notes_js[] = {
+#embed "../Subscribe/notes.js"
+};
+
+static const unsigned char subscribe_page_js[] = {
+#embed "../Subscribe/page.js"
+};
+
+static const unsigned char subscribe_qr_js[] = {
+#embed "../Subscribe/qr.js"
+};
+
+static const unsigned char subscribe_remote_js[] = {
+#embed "../Subscribe/remote.js"
+};
+
+static const unsigned char subscribe_router_js[] = {
+#embed "../Subscribe/router.js"
+};
+
+static const unsigned char subscribe_secp256k1_js[] = {
+#embed "../Subscribe/secp256k1.js"
+};
+
+static const unsigned char subscribe_signer_js[] = {
+#embed "../Subscribe/signer.js"
+};
+
+static const unsigned char subscribe_storage_js[] = {
+#embed "../Subscribe/storage.js"
+};
+
+static const unsigned char subscribe_style_css[] = {
+#embed "../Subscribe/style.css"
+};
+
+static const unsigned char subscribe_texts_js[] = {
+#embed "../Subscribe/texts.js"
+};
+
+static const unsigned char subscribe_ways_js[] = {
+#embed "../Subscribe/ways.js"
+};
+
+static const unsigned char subscribe_worker_js[] = {
+#embed "../Subscribe/worker.js"
+};
+
+static const struct browser_page_file subscribe[] = {
+    FILE_OF("index.html", subscribe_index_html),
+    FILE_OF("style.css", subscribe_style_css),
+    FILE_OF("page.js", subscribe_page_js),
+    FILE_OF("qr.js", subscribe_qr_js),
+    FILE_OF("router.js", subscribe_router_js),
+    FILE_OF("ways.js", subscribe_ways_js),
+    FILE_OF("worker.js", subscribe_worker_js),
+    FILE_OF("manifest.webmanifest", subscribe_manifest_webmanifest),
+    FILE_OF("icon.svg", subscribe_icon_svg),
+    FILE_OF("icon.png", subscribe_icon_png),
+    FILE_OF("signer.js", subscribe_signer_js),
+    FILE_OF("remote.js", subscribe_remote_js),
+    FILE_OF("nip44.js", subscribe_nip44_js),
+    FILE_OF("secp256k1.js", subscribe_secp256k1_js),
+    FILE_OF("storage.js", subscribe_storage_js),
+    FILE_OF("texts.js", subscribe_texts_js),
+    FILE_OF("notes.js", subscribe_notes_js),
+    FILE_OF("dom.js", shared_dom_js),
+    FILE_OF("words.js", shared_words_js),
+    FILE_OF("key.js", shared_key_js),
+};
+
+const struct browser_page_file *subscribe_page_file(size_t index) { return FILE_AT(subscribe, index); }
+
+static const struct browser_page_file me[] = {
+    FILE_OF("index.html", me_index_html),
+    FILE_OF("me.js", me_me_js),
+    FILE_OF("requests.js", me_requests_js),
+    FILE_OF("report.js", me_report_js),
+    FILE_OF("device.js", me_device_js),
+    FILE_OF("me-texts.js", me_me_texts_js),
+    FILE_OF("style.css", subscribe_style_css),
+    FILE_OF("icon.svg", subscribe_icon_svg),
+    FILE_OF("signer.js", subscribe_signer_js),
+    FILE_OF("remote.js", subscribe_remote_js),
+    FILE_OF("nip44.js", subscribe_nip44_js),
+    FILE_OF("secp256k1.js", subscribe_secp256k1_js),
+    FILE_OF("storage.js", subscribe_storage_js),
+    FILE_OF("texts.js", subscribe_texts_js),
+    FILE_OF("notes.js", subscribe_notes_js),
+    FILE_OF("dom.js", shared_dom_js),
+    FILE_OF("words.js", shared_words_js),
+    FILE_OF("key.js", shared_key_js),
+};
+
+const struct browser_page_file *me_page_file(size_t index) { return FILE_AT(me, index); }

@@ -1,21 +1,20 @@
 // The page: shows the state, asks the signer, registers. Whatever is not ours (names, reasons, addresses) becomes text and never markup.
 
+import { checked, choice, element, find, show } from "./dom.js"
+import { KeyCard } from "./key.js"
 import * as notes from "./notes.js"
 import { picture } from "./qr.js"
 import { information, register, settings } from "./router.js"
-import { Problem, connectRemotely, disconnect, isPresent, publicKey, resume } from "./signer.js"
+import { Problem } from "./signer.js"
 import * as storage from "./storage.js"
 import { browserLanguage, textIn, texts } from "./texts.js"
 import { currentSubscription, deviceName, installedWorker, obstacle, permit, ways } from "./ways.js"
 
 const month = 30 * 86_400_000
-const find = id => document.getElementById(id)
 
 let state = {}
 let router = null
 let options = { app: "default", topic_server: "", client: "" }
-let person = null
-let hasSigner = null
 /** The way whose code is shown. */
 let codeOf = null
 /** The way that the form is drawn for once somebody changed something in it: then it is drawn again with what it says. */
@@ -26,30 +25,7 @@ const say = (key, values) => textIn(language, key, values)
 
 // MARK: Building blocks
 
-const element = (name, properties = {}, ...children) => {
-  const node = document.createElement(name)
-  Object.assign(node, properties)
-  node.append(...children)
-  return node
-}
-
-/** A radio button or a box, with its words and a line of help. */
-const choice = (type, name, value, words, help, checked) => {
-  const input = element("input", { type, name, value, checked, id: `${name}-${value}` })
-  const label = element("span", { textContent: words })
-  const text = element("span", { className: "words" }, label)
-  if (help) {
-    const small = element("small", { textContent: help, id: `${name}-${value}-help` })
-    input.setAttribute("aria-describedby", small.id)
-    text.append(small)
-  }
-  return element("label", { className: "choice", htmlFor: input.id }, input, text)
-}
-
-const checked = name => [...document.querySelectorAll(`input[name="${name}"]:checked`)].map(({ value }) => value)
 const chosenWay = () => checked("way")[0] ?? offered()[0]
-
-const show = (id, isShown) => { find(id).hidden = !isShown }
 
 /** One message at a time: a problem, or how it goes. */
 const report = (progress, problem) => {
@@ -91,22 +67,10 @@ function write() {
   for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text)
   find("language").value = language
   find("router-name").textContent = router?.name ?? ""
-  writeKey()
+  card.write()
   writeWays()
   writeForm()
   writeFooter()
-}
-
-function writeKey() {
-  const key = person ?? state.person
-  find("key-words").textContent = say(
-    key ? (state.signer ? "keyRemote" : "keyKnown") : hasSigner === null ? "keySearching" : hasSigner ? "keyFound" : "keyMissing"
-  )
-  find("key").textContent = key ? notes.npub(key) : ""
-  show("key", Boolean(key))
-  show("connect", !key && hasSigner === true)
-  show("remote", !state.signer && (!key || hasSigner === false))
-  show("disconnect", Boolean(state.signer))
 }
 
 function writeWays() {
@@ -248,48 +212,6 @@ async function attempt(action) {
   }
 }
 
-async function connect() {
-  report(say("connecting"))
-  const key = await publicKey()
-  if (state.person && state.person !== key && Object.keys(state.ways ?? {}).length > 0) throw new Problem("problemOtherKey")
-  person = key
-  report(null)
-  writeKey()
-}
-
-/** Shows where a remote signer wants to be asked. */
-const showApproval = address => {
-  const link = notes.address(address)
-  show("approval", Boolean(link))
-  Object.assign(find("approval-link"), { href: link ?? "#", textContent: link ?? "" })
-}
-
-async function connectElsewhere() {
-  report(say("connecting"))
-  const session = await connectRemotely(find("bunker").value, showApproval)
-  try {
-    await connect()
-  } catch (error) {
-    disconnect()
-    throw error
-  }
-  // The address holds a secret that is good for one connection.
-  find("bunker").value = ""
-  showApproval(null)
-  await keep({ signer: session })
-  hasSigner = true
-  writeKey()
-}
-
-async function disconnectSigner() {
-  disconnect()
-  person = null
-  await keep({ signer: null, ...(Object.keys(state.ways ?? {}).length ? {} : { person: null }) })
-  hasSigner = await isPresent(1)
-  report(null)
-  writeKey()
-}
-
 async function keep(members) {
   state = await storage.merge(members)
 }
@@ -330,7 +252,7 @@ async function enable(way, wishes) {
   if (way === "web") await permit()
   // The operator may have changed keys since the page was opened.
   await load()
-  if (!person) await connect()
+  if (!card.person) await card.connect()
   report(say(way === "web" ? "subscribing" : "sending"))
   const known = state.ways?.[way]
   const fields = {
@@ -342,12 +264,12 @@ async function enable(way, wishes) {
   const target = await ways[way].target({ vapidKey: vapidKey(), known, fields })
   report(say("signing"))
   const device = known?.device ?? deviceName(way)
-  const registeredAt = await register(router, person, device, { ...wishes, ...target }, known?.registeredAt)
+  const registeredAt = await register(router, card.person, device, { ...wishes, ...target }, known?.registeredAt)
   const entry = { device, registeredAt, wishes, router: router.pubkey }
   if (way === "web") entry.endpoint = target.subscription.endpoint
   // Only of a topic, for its code: an endpoint of Gotify holds a token.
   if (way === "ntfy") entry.push_endpoint = target.push_endpoint
-  await keep({ person, language, ways: { ...state.ways, [way]: entry } })
+  await keep({ person: card.person, language, ways: { ...state.ways, [way]: entry } })
   if (way === "web") await keep({ addressChanged: false })
 }
 
@@ -360,10 +282,10 @@ async function renew() {
 
 async function turnOff(way) {
   if (!router) await load()
-  if (!person) await connect()
+  if (!card.person) await card.connect()
   const known = state.ways[way]
   report(say("signing"))
-  await register(router, person, known.device, null, known.registeredAt)
+  await register(router, card.person, known.device, null, known.registeredAt)
   if (way === "web") await (await currentSubscription())?.subscription.unsubscribe()
   const { [way]: _, ...rest } = state.ways
   if (codeOf === way) codeOf = null
@@ -389,6 +311,15 @@ async function load() {
 
 // MARK: Beginning
 
+const card = new KeyCard({
+  say, report, attempt, keep,
+  get state() { return state },
+  admit: key => {
+    if (state.person && state.person !== key && Object.keys(state.ways ?? {}).length > 0) throw new Problem("problemOtherKey")
+  },
+  connected: async () => {},
+})
+
 find("language").addEventListener("change", async () => {
   language = find("language").value
   report(null)
@@ -396,12 +327,6 @@ find("language").addEventListener("change", async () => {
   write()
   await writeRenewal()
 })
-find("connect").addEventListener("click", () => attempt(connect))
-find("remote-form").addEventListener("submit", event => {
-  event.preventDefault()
-  attempt(connectElsewhere)
-})
-find("disconnect").addEventListener("click", () => attempt(disconnectSigner))
 find("renew").addEventListener("click", () => attempt(renew))
 find("form").addEventListener("submit", event => {
   event.preventDefault()
@@ -425,13 +350,12 @@ navigator.serviceWorker?.addEventListener("message", async ({ data }) => {
 await attempt(async () => {
   state = await storage.read().catch(() => { throw new Problem("problemStorage") })
   language = state.language in texts ? state.language : language
-  if (state.signer) resume(state.signer, showApproval)
+  card.resume()
   write()
   await load()
   write()
 })
-hasSigner = await isPresent()
-writeKey()
+await card.search()
 // Brings a new version of the worker to those who have one.
 if (state.ways?.web && !obstacle()) await installedWorker().catch(() => {})
 await writeRenewal()

@@ -4,7 +4,8 @@ import { conversationKey, decrypt, encrypt } from "./nip44.js"
 import { hex, publicKey, secretKey, sha256, sign } from "./secp256k1.js"
 
 const kind = 24133
-const permissions = "sign_event:30062,nip44_encrypt"
+/** For registrations, and for requests to the API (NIP-98). */
+const permissions = "sign_event:30062,sign_event:27235,nip44_encrypt"
 
 /** Reads a `bunker://` URL; null for anything else. */
 export function parse(text) {

@@ -1,5 +1,7 @@
 // All words of the page and of the notifications, in English and German.
 
+import { wordsOf } from "./words.js"
+
 export const texts = {
   en: {
     title: "Nostr notifications",
@@ -283,15 +285,4 @@ export const texts = {
   },
 }
 
-/** The text under `key` in a language, with `{name}` replaced; of what has a number, the right form for `n`. */
-export const textIn = (language, key, values = {}) => {
-  const text = (texts[language] ?? texts.en)[key] ?? texts.en[key] ?? ""
-  const form = typeof text === "string" ? text : text[values.n === 1 ? "one" : "many"]
-  return Object.entries(values).reduce((result, [name, value]) => result.replaceAll(`{${name}}`, () => String(value)), form)
-}
-
-/** The language to begin with: the first of the browser's that there are texts in. */
-export const browserLanguage = () => {
-  const wanted = (navigator.languages ?? [navigator.language]).map(tag => tag.slice(0, 2).toLowerCase())
-  return wanted.find(tag => tag in texts) ?? "en"
-}
+export const { textIn, browserLanguage } = wordsOf(texts)

@@ -10,7 +10,8 @@ struct browser_page_file {
     size_t count;
 };
 
-/// The file at `index` of Sources/Ingress/BrowserPages/Subscribe; null behind the last.
+/// The file at `index` of the page /subscribe; null behind the last. So with the others.
 const struct browser_page_file *_Nullable subscribe_page_file(size_t index);
+const struct browser_page_file *_Nullable me_page_file(size_t index);
 
 #endif

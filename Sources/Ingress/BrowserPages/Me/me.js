@@ -1,0 +1,198 @@
+// The page: connects a signer, asks the router about the person, and shows the answer.
+
+import { element, find, show } from "./dom.js"
+import { KeyCard } from "./key.js"
+import { textIn, browserLanguage, texts } from "./me-texts.js"
+import { deviceCard } from "./device.js"
+import { eventRow, relayRow, steps } from "./report.js"
+import * as requests from "./requests.js"
+import { Problem } from "./signer.js"
+import * as storage from "./storage.js"
+
+let state = {}
+let language = browserLanguage()
+/** The router's last answer; null before the first. */
+let report = null
+/** What became of the event that was asked about: `{ id, answer }`. */
+let asked = null
+
+const say = (key, values) => textIn(language, key, values)
+
+/** One message at a time: a problem, or how it goes. */
+const tell = (progress, problem) => {
+  find("progress").textContent = progress ?? ""
+  show("progress", Boolean(progress))
+  find("problem").textContent = problem ?? ""
+  show("problem", Boolean(problem))
+}
+
+/** Runs one action at a time, and says what went wrong. */
+async function attempt(action) {
+  if (document.body.getAttribute("aria-busy") === "true") return
+  document.body.setAttribute("aria-busy", "true")
+  try {
+    await action()
+  } catch (error) {
+    const problem = error instanceof Problem ? error : new Problem("problemOther")
+    if (problem !== error) console.error(error)
+    tell(null, say(problem.key, problem.values))
+  } finally {
+    document.body.removeAttribute("aria-busy")
+  }
+}
+
+// MARK: Showing it
+
+const words = {
+  say,
+  /** What the router says is English. */
+  said: text => element("span", { lang: "en", textContent: text }),
+  when: stamp => {
+    const time = new Date(stamp)
+    const text = Number.isNaN(time.getTime()) ? String(stamp) : new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(time)
+    return element("time", { dateTime: stamp, textContent: text })
+  },
+}
+
+function write() {
+  document.documentElement.lang = language
+  document.title = say("heading")
+  for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text)
+  find("language").value = language
+  card.write()
+  writeReport()
+}
+
+function writeReport() {
+  show("report", Boolean(report))
+  show("refresh", Boolean(card.person))
+  if (!report) return
+  show("blocked", report.is_blocked)
+  show("nothing", report.devices.length === 0 && report.waiting.length === 0)
+  show("devices-section", report.devices.length > 0 || report.waiting.length > 0)
+  find("devices").replaceChildren(
+    ...report.devices.map(device => deviceCard(device, words, actions)),
+    ...report.waiting.map(({ name, words: reason }) =>
+      element("article", { className: "card warn" },
+        element("h3", { textContent: name || say("device") }), element("p", {}, say("waits"), " ", words.said(reason))))
+  )
+  const names = Object.fromEntries(report.devices.map(device => [device.id, device]))
+  show("events-section", report.devices.length > 0 || report.events.length > 0)
+  find("events").replaceChildren(...report.events.map(event => eventRow(event, names, words)))
+  find("events-since").replaceChildren(
+    ...(report.events.length === 0 ? [say("noEvents"), " "] : []),
+    ...(report.traced_since ? [say("tracedSince"), " ", words.when(report.traced_since), "."] : [say("notTraced")])
+  )
+  show("relays-section", report.devices.length > 0 || report.relays.length > 0)
+  find("relays").replaceChildren(
+    ...(report.relays.length > 0 ? report.relays.map(relay => relayRow(relay, words)) : [element("li", { textContent: say("noRelays") })])
+  )
+  find("lists").replaceChildren(...report.lists.flatMap(({ kind, created_at: at, entries }) => {
+    const count = Object.values(entries).reduce((sum, each) => sum + each, 0)
+    return [say(kind === 10000 ? "listMutes" : kind === 3 ? "listFollows" : "listOther", { n: count, kind }), " ", words.when(at), ". "]
+  }))
+  writeAsked(names)
+}
+
+function writeAsked(names) {
+  const place = find("one-answer")
+  if (!asked) return place.replaceChildren()
+  place.replaceChildren(
+    ...(asked.answer
+      ? [steps(asked.answer, names, words)]
+      : [element("p", { className: "notice warn", textContent: say("neverCame") })])
+  )
+}
+
+// MARK: Doing it
+
+async function load() {
+  if (!card.person) return
+  tell(say("asking"))
+  report = await requests.report(card.person)
+  tell(null)
+  writeReport()
+}
+
+const replace = device => {
+  report.devices = report.devices.map(each => (each.id === device.id ? device : each))
+}
+
+/** What buttons of a device do; each gets the device. */
+const actions = {
+  test: device => attempt(async () => {
+    tell(say("testing"))
+    const answer = await requests.test(card.person, device.id)
+    if (!answer) throw new Problem("problemGone")
+    const said = [answer.status || "", answer.reason === answer.outcome ? "" : answer.reason].filter(Boolean).join(" ")
+    await load()
+    const outcome = say(`test_${answer.outcome}`, { said })
+    if (answer.outcome === "delivered") tell(outcome)
+    else tell(null, outcome)
+  }),
+  change: (device, wishes) => attempt(async () => {
+    tell(say("confirm"))
+    const answer = await requests.change(card.person, device.id, wishes)
+    if (!answer?.device) throw new Problem("problemGone")
+    replace(answer.device)
+    writeReport()
+    tell(say("changed"))
+  }),
+  remove: device => attempt(async () => {
+    tell(say("confirm"))
+    if (!(await requests.remove(card.person, device.id))) throw new Problem("problemGone")
+    report.devices = report.devices.filter(each => each !== device)
+    writeReport()
+    tell(say("removed"))
+    find("main").focus()
+  }),
+}
+
+async function lookUp() {
+  const id = find("one").value.trim().replace(/^nostr:/, "")
+  if (!/^([0-9a-f]{64}|note1[0-9a-z]+|nevent1[0-9a-z]+)$/.test(id)) throw new Problem("problemEvent")
+  tell(say("asking"))
+  asked = { id, answer: await requests.event(card.person, id) }
+  tell(null)
+  writeReport()
+  find("one-answer").focus()
+}
+
+// MARK: Beginning
+
+const card = new KeyCard({
+  say, attempt,
+  report: tell,
+  get state() { return state },
+  keep: async members => { state = await storage.merge(members) },
+  admit: () => {},
+  connected: async () => {
+    report = null
+    asked = null
+    writeReport()
+    await load()
+  },
+})
+
+find("language").addEventListener("change", () => attempt(async () => {
+  language = find("language").value
+  tell(null)
+  write()
+  state = await storage.merge({ language })
+}))
+find("refresh").addEventListener("click", () => attempt(load))
+find("one-form").addEventListener("submit", event => {
+  event.preventDefault()
+  attempt(lookUp)
+})
+
+await attempt(async () => {
+  state = await storage.read().catch(() => { throw new Problem("problemStorage") })
+  language = state.language in texts ? state.language : language
+  // Whoever registered in this browser may sign with another key now: the signer says which it is.
+  state = { ...state, person: null }
+  card.resume()
+  write()
+})
+await card.search()
+document.body.dataset.ready = "true"

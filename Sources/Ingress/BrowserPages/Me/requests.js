@@ -1,0 +1,48 @@
+// Asks the router's API about the person, with requests that their signer signs (NIP-98).
+
+import { Problem, sign } from "./signer.js"
+
+const kind = 27235
+const root = new URL("../v1/me", location.href).href
+
+const base64 = text => btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+
+const sha256 = async text => {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))
+  return [...new Uint8Array(digest)].map(byte => byte.toString(16).padStart(2, "0")).join("")
+}
+
+/** The answer to a request below `/v1/me`. Throws a ``Problem`` with the router's own words where it refuses; null where there is no such thing. */
+async function ask(person, method, path = "", content) {
+  const url = root + path
+  const body = content === undefined ? undefined : JSON.stringify(content)
+  // Each proof counts once, so that two of the same second have to differ.
+  const tags = [["u", url], ["method", method], ["random", crypto.randomUUID()]]
+  if (body) tags.push(["payload", await sha256(body)])
+  const proof = await sign({ kind, pubkey: person, created_at: Math.floor(Date.now() / 1000), tags, content: "" })
+  const headers = { authorization: `Nostr ${base64(JSON.stringify(proof))}` }
+  if (body) headers["content-type"] = "application/json"
+  let answer
+  try {
+    answer = await fetch(url, { method, headers, body, cache: "no-store", credentials: "omit" })
+  } catch {
+    throw new Problem("problemRouter")
+  }
+  if (answer.status === 404) return null
+  const object = await answer.json().catch(() => null)
+  if (answer.ok && object) return object
+  const values = { seconds: answer.headers.get("retry-after") ?? "60", reason: object?.detail ?? `HTTP ${answer.status}` }
+  throw new Problem({ 401: "problemProof", 429: "problemOften" }[answer.status] ?? "problemRefused", values)
+}
+
+const device = id => `/devices/${encodeURIComponent(id)}`
+
+/** What the router knows of the person. */
+export const report = person => ask(person, "GET")
+
+/** What became of one event for the person; null where nothing was decided. */
+export const event = (person, id) => ask(person, "GET", `/events/${encodeURIComponent(id)}`)
+
+export const test = (person, id) => ask(person, "POST", `${device(id)}/test`)
+export const change = (person, id, wishes) => ask(person, "PATCH", device(id), wishes)
+export const remove = (person, id) => ask(person, "DELETE", device(id))

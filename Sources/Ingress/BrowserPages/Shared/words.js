@@ -1,0 +1,17 @@
+// Finds the words of a page in a person's language.
+
+/** What finds texts: `texts` are by language and key, and English has all of them. */
+export const wordsOf = texts => ({
+  /** The text under `key` in a language, with `{name}` replaced; of what has a number, the right form for `n`. */
+  textIn: (language, key, values = {}) => {
+    const text = (texts[language] ?? texts.en)[key] ?? texts.en[key] ?? ""
+    const form = typeof text === "string" ? text : text[values.n === 1 ? "one" : "many"]
+    return Object.entries(values).reduce((result, [name, value]) => result.replaceAll(`{${name}}`, () => String(value)), form)
+  },
+
+  /** The language to begin with: the first of the browser's that there are texts in. */
+  browserLanguage: () => {
+    const wanted = (navigator.languages ?? [navigator.language]).map(tag => tag.slice(0, 2).toLowerCase())
+    return wanted.find(tag => tag in texts) ?? "en"
+  },
+})

@@ -332,12 +332,21 @@ package final class Router: Service {
             now: now
         )
         let apiPort = ListeningAPI(configuration.api)
+        let operatorTokens = OperatorTokens(
+            token: { apiToken.value },
+            named: CurrentTokens(TokenFile(configuration), now: now, logger: logger)
+        )
+        let sessions = BrowserSessions(
+            principal: operatorTokens.principal(ofDigest:),
+            url: configuration.api?.console.inbound?.publicURL,
+            now: now
+        )
         operators = Operators(
             configuration.api,
             socket: configuration.adminSocketPath,
             authenticator: RouterAuthenticator(
-                token: { apiToken.value },
-                named: CurrentTokens(TokenFile(configuration), now: now, logger: logger),
+                tokens: operatorTokens,
+                sessions: sessions,
                 signOn: configuration.api.flatMap { api in
                     api.signOn.map {
                         ProxySignOn(
@@ -363,6 +372,8 @@ package final class Router: Service {
                     configuration: { settings.configuration },
                     pausedUntil: { courier.pausedUntil($0, at: $1) }
                 ),
+                sessions: sessions,
+                listeners: listeners,
                 users: UserOperations(
                     registry: stores.registry,
                     devices: deviceOperations,

@@ -58,10 +58,17 @@ package struct RulesFiles {
     private let paths: [String]
     private let ofApps: [String: [String]]
     private let platforms: KnownPlatforms
+    private let replacements: [String: String]
 
     /// Without `paths` the built-in rules are the common ones. Those of `ofApps` come before them, each for the devices
-    /// of one app.
-    package init(_ paths: [String], ofApps: [String: [String]] = [:], _ platforms: KnownPlatforms) {
+    /// of one app. `replacing` has texts by path that count in place of the files'.
+    package init(
+        _ paths: [String],
+        ofApps: [String: [String]] = [:],
+        _ platforms: KnownPlatforms,
+        replacing replacements: [String: String] = [:]
+    ) {
+        self.replacements = replacements
         self.paths = paths
         self.ofApps = ofApps
         self.platforms = platforms
@@ -85,9 +92,9 @@ package struct RulesFiles {
         let common =
             paths.isEmpty
             ? [RulesFile(name: RuleBook.defaultName, text: RuleBook.defaultYAML(platforms: platforms.catalog))]
-            : Self.files(paths, named, &mistakes)
+            : files(paths, named, &mistakes)
         var own: [String: [RulesFile]] = [:]
-        for (app, paths) in ofApps.sorted(by: { $0.key < $1.key }) { own[app] = Self.files(paths, named, &mistakes) }
+        for (app, paths) in ofApps.sorted(by: { $0.key < $1.key }) { own[app] = files(paths, named, &mistakes) }
         do {
             let book = try RuleBook(
                 files: common,
@@ -102,11 +109,16 @@ package struct RulesFiles {
         throw Diagnostics(mistakes)
     }
 
-    private static func files(_ paths: [String], _ named: NamedFiles, _ mistakes: inout [Diagnostic]) -> [RulesFile] {
+    /// Throws a mistake where the file cannot be read.
+    package static func text(of path: String) throws(Diagnostics) -> String {
+        try Configuration.text(of: path, what: "the rules")
+    }
+
+    private func files(_ paths: [String], _ named: NamedFiles, _ mistakes: inout [Diagnostic]) -> [RulesFile] {
         var files: [RulesFile] = []
         for path in paths {
             do {
-                let text = try Configuration.text(of: path, what: "the rules")
+                let text = if let other = replacements[path] { other } else { try Self.text(of: path) }
                 files.append(
                     RulesFile(name: path, text: text) { other throws(RulesFile.Unreadable) in
                         let file = Self.file(other, besides: path)

@@ -22,7 +22,7 @@ package struct APIOperation: Sendable {
 
     /// Parts of the description.
     enum Group: String, Sendable, CaseIterable {
-        case me, now, events, devices, queue, relays, users, rules, router, description
+        case me, session, now, events, devices, queue, relays, users, rules, router, description
     }
 
     init(_ endpoint: APIEndpoint, _ group: Group, _ summary: String, _ content: Content, body: JSONTree? = nil) {

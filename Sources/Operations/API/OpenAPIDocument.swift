@@ -33,6 +33,10 @@ struct OpenAPIDocument {
                         "type": "http", "scheme": "bearer",
                         "description": "The token of api.token_file, or a named one (carillon tokens create).",
                     ],
+                    "session": [
+                        "type": "apiKey", "in": "cookie", "name": .text(BrowserSessions.cookie),
+                        "description": "A browser that signed in with a token (POST /v1/session).",
+                    ],
                     "nostr": [
                         "type": "apiKey", "in": "header", "name": "Authorization",
                         "description": "`Nostr ` and an event of kind 27235 in base64 (NIP-98), signed by the account.",
@@ -122,7 +126,7 @@ struct OpenAPIDocument {
     private static func security(_ access: APIAccess) -> JSONTree {
         switch access {
         case .everybody: []
-        case .scope: [["token": []]]
+        case .scope: [["token": []], ["session": []]]
         case .owner: [["nostr": []]]
         }
     }

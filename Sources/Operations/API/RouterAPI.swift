@@ -19,6 +19,8 @@ package struct RouterAPI: Sendable {
         configuration: Configuration,
         devices: DeviceOperations,
         own: OwnOperations,
+        sessions: BrowserSessions,
+        listeners: ListenerCounts,
         users: UserOperations,
         logs: LogOperations,
         queue: QueueOperations,
@@ -50,8 +52,10 @@ package struct RouterAPI: Sendable {
             router.operations, DeviceAPI(devices: devices, queue: queue, trace: trace).operations,
             QueueAPI(queue: queue, trace: trace).operations,
             AccessAPI(users: users, relays: statusReader).operations,
-            RulesAPI(plugins: plugins, inForce: rules).operations, MeAPI(own: own, now: now).operations,
             StreamAPI(stream: stream).operations,
+            RulesAPI(plugins: plugins, inForce: rules, reload: reload).operations, MeAPI(own: own, now: now).operations,
+            SessionAPI(sessions: sessions).operations,
+            DoorAPI(configuration: configuration, listeners: listeners).operations,
         ]
         let operations = parts.flatMap(\.self)
         publicURL = configuration.api?.console.inbound?.publicURL ?? ""

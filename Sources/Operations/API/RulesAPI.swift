@@ -2,6 +2,7 @@ import Console
 import Foundation
 import JSON
 import NIOCore
+import Nostr
 import Notifications
 import PluginHost
 import RouterConfiguration
@@ -20,18 +21,100 @@ struct RulesAPI {
 
     let plugins: PluginHost
     let inForce: @Sendable () -> (configuration: Configuration, book: RuleBook)
+    let reload: @Sendable () async -> ReloadResult
     /// Each trial loads the plugins, so that one at a time is enough.
     private let gate = TrialGate()
 
     init(
         plugins: PluginHost,
-        inForce: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook)
+        inForce: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
+        reload: @escaping @Sendable () async -> ReloadResult
     ) {
         self.plugins = plugins
         self.inForce = inForce
+        self.reload = reload
     }
 
-    var operations: [APIOperation] { [check, attempt, signals] }
+    var operations: [APIOperation] { [show, check, attempt, save, fixtures, signals] }
+
+    private var show: APIOperation {
+        .report(.get, "/v1/rules", for: .scope(.read), .rules, "The rules in force, file by file.") {
+            [plugins, inForce] _ in
+            let configuration = inForce().configuration
+            do {
+                return try await DiskWork.run { try RulesInForce(configuration, KnownPlatforms(plugins)) }
+            } catch let mistakes as Diagnostics {
+                throw APIProblem(
+                    503,
+                    "the rules in force cannot be read any more: \(mistakes.all.first?.message ?? "")"
+                )
+            }
+        }
+    }
+
+    private var save: APIOperation {
+        let body: JSONTree = [
+            "type": "object", "required": ["file", "rules", "digest"], "additionalProperties": false,
+            "properties": [
+                "file": ["type": "string", "description": "A `name` of GET /v1/rules."],
+                "rules": ["type": "string", "maxLength": .number(Double(Self.longest))],
+                "digest": ["type": "string", "description": "That of GET /v1/rules: another one is refused."],
+            ],
+        ]
+        return .report(
+            .post,
+            "/v1/rules/save",
+            for: .scope(.operate),
+            .rules,
+            "Puts other rules into a file and reads the configuration anew. Rules with mistakes change nothing.",
+            body: body
+        ) { [plugins, inForce, reload] call in
+            let saving = try RulesSaving(call, longest: Self.longest)
+            let configuration = inForce().configuration
+            let former = try await DiskWork.run { try saving.write(configuration, KnownPlatforms(plugins)) }
+            let problem: APIProblem
+            switch await reload() {
+            case .done: return try await DiskWork.run { try RulesInForce(configuration, KnownPlatforms(plugins)) }
+            case .busy: problem = APIProblem(409, "a reload is under way: try again in a moment", retryAfter: 1)
+            case .refused(let mistakes):
+                let lists = ["mistakes": mistakes.all.map(\.description)]
+                problem = APIProblem(422, "the configuration has mistakes; the old rules stay", lists: lists)
+            }
+            try await DiskWork.run { try saving.restore(former) }
+            throw problem
+        }
+    }
+
+    private var fixtures: APIOperation {
+        APIOperation(
+            APIEndpoint(.get, "/v1/rules/fixtures", for: .scope(.read)) { _ in
+                let fixtures = try Fixture.all().map { fixture in
+                    "{\"name\":\(Console.JSONText.quoted(fixture.name)),\"about\":\(Console.JSONText.quoted(fixture.about)),"
+                        + "\"count\":\(fixture.count),\"event\":\(fixture.event.jsonString)}"
+                }
+                return ConsoleAnswer(body: "{\"fixtures\":[\(fixtures.joined(separator: ","))]}\n")
+            },
+            .rules,
+            "Events to try rules on.",
+            .json(
+                [
+                    "type": "object", "required": ["fixtures"],
+                    "properties": [
+                        "fixtures": [
+                            "type": "array",
+                            "items": [
+                                "type": "object", "required": ["name", "about", "count", "event"],
+                                "properties": [
+                                    "name": ["type": "string"], "about": ["type": "string"],
+                                    "count": ["type": "integer"], "event": ["type": "object"],
+                                ],
+                            ],
+                        ]
+                    ],
+                ]
+            )
+        )
+    }
 
     private var check: APIOperation {
         let body: JSONTree = [

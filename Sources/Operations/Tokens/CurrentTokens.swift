@@ -25,14 +25,16 @@ package final class CurrentTokens: Sendable {
         self.logger = logger
     }
 
-    /// Whose token it is; nil where there is none.
-    func principal(of text: String) -> APIPrincipal? {
+    func principal(of text: String) -> APIPrincipal? { principal(ofDigest: APIToken.digest(of: text)) }
+
+    /// Whose token has this digest; nil where there is none.
+    func principal(ofDigest digest: String) -> APIPrincipal? {
         // One look at the file's times, and only for what is not the token of the token file.
         let stamp = FileStamp.of(file.path)
         let now = now()
         let (token, isWorthWriting) = state.withLock { state -> (NamedToken?, Bool) in
             if state.stamp != stamp { read(stamp, &state) }
-            guard let token = state.tokens.token(of: text, now: now) else { return (nil, false) }
+            guard let token = state.tokens.token(ofDigest: digest, now: now) else { return (nil, false) }
             state.uses[token.name] = now.seconds
             var tokens = state.tokens
             guard !state.isWriting, tokens.use(state.uses) else { return (token, false) }

@@ -7,7 +7,7 @@ import Units
 package struct NamedToken: Codable, Sendable, Equatable {
     package var name: String
     package var scopes: [APIScope]
-    /// SHA-256 of the token, in base64url. A token has 256 random bits, so that nothing is gained by a slow hash.
+    /// See ``APIToken/digest``.
     var digest: String
     /// Seconds since 1970, as all of these.
     var createdAt: Int64
@@ -55,7 +55,7 @@ package struct NamedTokens: Codable, Sendable, Equatable {
             NamedToken(
                 name: name,
                 scopes: APIScope.allCases.filter { scopes.contains($0) },
-                digest: Self.digest(token),
+                digest: APIToken.digest(of: token),
                 createdAt: now.seconds,
                 expiresAt: span.map { (now + $0).seconds }
             )
@@ -71,11 +71,10 @@ package struct NamedTokens: Codable, Sendable, Equatable {
         return tokens.remove(at: index)
     }
 
-    /// The token whose text this is; nil where there is none, or its time is over.
-    func token(of text: String, now: Timestamp) -> NamedToken? {
-        let digest = Self.digest(text)
+    /// The token with this digest; nil where there is none, or its time is over.
+    func token(ofDigest digest: String, now: Timestamp) -> NamedToken? {
         // Not the token is compared but its hash, of which an attacker knows nothing.
-        return tokens.first { $0.digest == digest && $0.expiresAt.map { $0 > now.seconds } ?? true }
+        tokens.first { $0.digest == digest && $0.expiresAt.map { $0 > now.seconds } ?? true }
     }
 
     /// Notes uses, by name. Returns whether any is worth being kept.
@@ -89,8 +88,6 @@ package struct NamedTokens: Codable, Sendable, Equatable {
         }
         return isChanged
     }
-
-    private static func digest(_ text: String) -> String { Base64URL.encode(SHA256.hash(Array(text.utf8))) }
 }
 
 /// The API's named tokens, for an operator.

@@ -1,37 +1,59 @@
 import Console
 import RouterConfiguration
 
-/// Tells who asks a running router: by a token, by a key that signs, or by what a proxy says that people signed on at.
+/// Tells who asks a running router: by a token, by a session of the console, by a key that signs, or by what a proxy says
+/// that people signed on at.
 package struct RouterAuthenticator: APIAuthenticator {
-    private let token: @Sendable () -> APIToken?
-    private let named: CurrentTokens
+    private let tokens: OperatorTokens
+    private let sessions: BrowserSessions
     private let signOn: ProxySignOn?
     private let owners: OwnerAuthenticator
 
-    /// `token` is the one of the token file, which opens everything; a reload may replace it.
     package init(
-        token: @escaping @Sendable () -> APIToken?,
-        named: CurrentTokens,
+        tokens: OperatorTokens,
+        sessions: BrowserSessions,
         signOn: ProxySignOn?,
         owners: OwnerAuthenticator
     ) {
-        self.token = token
-        self.named = named
+        self.tokens = tokens
+        self.sessions = sessions
         self.signOn = signOn
         self.owners = owners
     }
 
     package func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
-        if let credentials = head.credentials("bearer") {
-            if token()?.opens(credentials) ?? false { return .agent("the token file", Set(APIScope.allCases)) }
-            return named.principal(of: credentials)
-        }
+        if let credentials = head.credentials("bearer") { return tokens.principal(of: credentials) }
         // A signature is looked at where one is wanted, and only there counts as used.
         if access == .owner, let credentials = head.credentials("nostr") {
             return try owners.principal(head, credentials)
         }
+        if let principal = try sessions.principal(of: head) { return principal }
         return try signOn?.principal(of: head)
     }
+}
+
+/// The tokens that open the API: that of the token file, and named ones.
+package struct OperatorTokens: Sendable {
+    private let token: @Sendable () -> APIToken?
+    private let named: CurrentTokens
+
+    /// `token` is the one of the token file, which opens everything; a reload may replace it.
+    package init(token: @escaping @Sendable () -> APIToken?, named: CurrentTokens) {
+        self.token = token
+        self.named = named
+    }
+
+    func principal(of text: String) -> APIPrincipal? {
+        if token()?.opens(text) ?? false { return Self.everything }
+        return named.principal(ofDigest: APIToken.digest(of: text))
+    }
+
+    /// The same by a digest.
+    package func principal(ofDigest digest: String) -> APIPrincipal? {
+        token()?.digest == digest ? Self.everything : named.principal(ofDigest: digest)
+    }
+
+    private static let everything = APIPrincipal.agent("the token file", Set(APIScope.allCases))
 }
 
 /// Single sign-on: a proxy asks people who they are, and says so in a header field.
@@ -44,7 +66,7 @@ package struct ProxySignOn: Sendable {
     package init(_ settings: Configuration.SignOn, isTrustedProxy: @escaping @Sendable (String) -> Bool, url: String?) {
         self.settings = settings
         self.isTrustedProxy = isTrustedProxy
-        origin = url.map(Self.origin)
+        origin = url?.origin
     }
 
     /// Nil where no proxy that is trusted names anybody. Throws an ``APIProblem`` for what another site may have had a
@@ -54,22 +76,9 @@ package struct ProxySignOn: Sendable {
         guard isTrustedProxy(head.peer), names.count == 1, let name = names.first, !name.isEmpty,
             let scopes = settings.scopes[name] ?? settings.scopes["*"]
         else { return nil }
-        guard head.method == "GET" || head.method == "HEAD" || isOfSameSite(head) else {
+        guard head.method == "GET" || head.method == "HEAD" || head.isOfSameSite(origin: origin) ?? true else {
             throw APIProblem(403, "this came from a page of another site")
         }
         return .agent("signed on as \(name)", scopes)
-    }
-
-    private func isOfSameSite(_ head: APIRequestHead) -> Bool {
-        if let site = head.fields("sec-fetch-site").first { return site == "same-origin" || site == "none" }
-        guard let claimed = head.fields("origin").first else { return true }
-        if let origin { return claimed.lowercased() == origin }
-        let host = head.fields("host").first?.lowercased() ?? ""
-        return !host.isEmpty && ["https://\(host)", "http://\(host)"].contains(claimed.lowercased())
-    }
-
-    private static func origin(of url: String) -> String {
-        let parts = url.lowercased().split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
-        return parts.prefix(3).joined(separator: "/")
     }
 }

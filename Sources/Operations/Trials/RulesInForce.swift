@@ -1,0 +1,124 @@
+import Cipher
+import Console
+import Foundation
+import Glibc
+import RouterConfiguration
+import Rules
+import YAMLReading
+
+/// The rules in force as their files have them.
+struct RulesInForce: OperatorAnswer, Equatable {
+    struct File: Codable, Sendable, Equatable {
+        /// Its path; empty for the built-in rules.
+        var name: String
+        /// The app that it is for; nil: all of them.
+        var app: String?
+        var text: String
+        /// What a change of it names, so that nobody overwrites what they have not seen.
+        var digest: String
+        /// Whether the router may write it.
+        var isWritable: Bool
+    }
+
+    /// In the order in which they are asked.
+    var files: [File]
+
+    /// Throws `Diagnostics` for a file that cannot be read any more.
+    init(_ configuration: Configuration, _ platforms: KnownPlatforms) throws {
+        var files: [File] = []
+        for (app, paths) in configuration.rulesFilesOfApps.sorted(by: { $0.key < $1.key }) {
+            for path in paths { files.append(try File(path, app: app)) }
+        }
+        for path in configuration.rulesFiles { files.append(try File(path, app: nil)) }
+        if configuration.rulesFiles.isEmpty {
+            let text = RuleBook.defaultYAML(platforms: platforms.catalog)
+            files.append(File(name: "", app: nil, text: text, digest: Self.digest(of: text), isWritable: false))
+        }
+        self.files = files
+    }
+
+    var text: String { files.map(\.text).joined(separator: "\n") }
+
+    static func digest(of text: String) -> String { Base64URL.encode(Array(SHA256.hash(Array(text.utf8)).prefix(12))) }
+}
+
+extension RulesInForce.File {
+    fileprivate init(_ path: String, app: String?) throws(Diagnostics) {
+        let text = try RulesFiles.text(of: path)
+        self.init(
+            name: path,
+            app: app,
+            text: text,
+            digest: RulesInForce.digest(of: text),
+            // The new one takes its place, so that the folder counts.
+            isWritable: access(URL(filePath: path).deletingLastPathComponent().path, W_OK) == 0
+        )
+    }
+}
+
+/// Puts other rules into a file of the configuration.
+struct RulesSaving: Sendable {
+    private let file: String
+    private let rules: String
+    private let digest: String
+
+    /// Throws an ``APIProblem``.
+    init(_ call: APICall, longest: Int) throws(APIProblem) {
+        let object = try RequestObject(call, members: ["file", "rules", "digest"])
+        file = try object.required("file", atMost: 4_096)
+        rules = try object.required("rules", atMost: longest)
+        digest = try object.required("digest", atMost: 100)
+    }
+
+    /// Checks the rules together with the other files, and writes the file. Returns what it held before.
+    func write(_ configuration: Configuration, _ platforms: KnownPlatforms) throws -> String {
+        let named = configuration.rulesFiles + configuration.rulesFilesOfApps.values.flatMap(\.self)
+        guard named.contains(file) else {
+            throw APIProblem(400, "file: expected one of the rules files that the configuration names")
+        }
+        let former = try RulesFiles.text(of: file)
+        guard RulesInForce.digest(of: former) == digest else {
+            throw APIProblem(409, "the file has changed since it was read: load it anew")
+        }
+        do {
+            let files = RulesFiles(
+                configuration.rulesFiles,
+                ofApps: configuration.rulesFilesOfApps,
+                platforms,
+                replacing: [file: rules]
+            )
+            _ = try files.read()
+        } catch {
+            throw APIProblem(422, "the rules have mistakes", lists: ["mistakes": error.all.map(\.description)])
+        }
+        try put(rules)
+        return former
+    }
+
+    /// Puts back what the file held.
+    func restore(_ former: String) throws { try put(former) }
+
+    /// The new file appears as a whole, with the mode and the owner of the former one.
+    private func put(_ text: String) throws {
+        let next = file + "-next"
+        unlink(next)
+        var former = stat()
+        guard stat(file, &former) == 0 else { throw failure(errno) }
+        let number = NewSecretFile.create(next, Array(text.utf8))
+        guard number == 0 else { throw failure(number) }
+        // Whoever is not root keeps the file as their own.
+        _ = chown(next, former.st_uid, former.st_gid)
+        guard chmod(next, former.st_mode & 0o777) == 0, rename(next, file) == 0 else {
+            let number = errno
+            unlink(next)
+            throw failure(number)
+        }
+    }
+
+    private func failure(_ number: Int32) -> APIProblem {
+        APIProblem(
+            503,
+            "cannot write \(file): \(String(cString: strerror(number))). Save the rules there by hand, and reload"
+        )
+    }
+}

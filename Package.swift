@@ -201,14 +201,14 @@ let ingress: [[Target]] = [
         exclude: ["make_fixtures.py"],
         resources: [.copy("Fixtures")]
     ),
-    // What the pages /subscribe and /me are made of. The files are part of the program.
+    // What the pages /subscribe, /me and /console are made of. The files are part of the program.
     [
         .target(name: "CBrowserPages", path: "Sources/Ingress/BrowserPages/Embedded"),
         .target(
             name: "BrowserPages",
             dependencies: ["ASCII", "CBrowserPages", "Cipher"],
             path: "Sources/Ingress/BrowserPages",
-            exclude: ["Embedded", "Shared", "Subscribe", "Me"]
+            exclude: ["Embedded", "Shared", "Subscribe", "Me", "Console"]
         ),
         .testTarget(name: "BrowserPagesTests", dependencies: ["BrowserPages"]),
     ],

@@ -1,6 +1,6 @@
 import CBrowserPages
 
-/// The pages at the API's port: `/me/` for users. They are the same in every installation, and
+/// The pages at the API's port: `/me/` for users, `/console/` for operators. They are the same in every installation, and
 /// hold nothing that is not public; what they show comes from the API.
 package enum APIPages {
     package static var all: [StaticSite] {
@@ -10,6 +10,11 @@ package enum APIPages {
                 isAtRoot: true,
                 // A remote signer (NIP-46) may be at any relay.
                 files: StaticSite.File.embedded(me_page_file) { policy(for: $0, connections: "'self' wss:") }
+            ),
+            StaticSite(
+                folder: "console",
+                isAtRoot: true,
+                files: StaticSite.File.embedded(console_page_file) { policy(for: $0, connections: "'self'") }
             ),
         ]
     }

@@ -6,6 +6,73 @@
 #define FILE_OF(name, bytes) { name, bytes, sizeof bytes }
 #define FILE_AT(table, index) ((index) < sizeof (table) / sizeof *(table) ? &(table)[index] : NULL)
 
+static const unsigned char console_access_js[] = {
+#embed "../Console/access.js"
+};
+
+static const unsigned char console_api_js[] = {
+#embed "../Console/api.js"
+};
+
+static const unsigned char console_console_texts_js[] = {
+#embed "../Console/console-texts.js"
+};
+
+// What all pages look like, and what is the console's alone.
+static const unsigned char console_style_css[] = {
+#embed "../Subscribe/style.css"
+,
+#embed "../Console/console.css"
+};
+
+static const unsigned char console_console_js[] = {
+#embed "../Console/console.js"
+};
+
+static const unsigned char console_devices_js[] = {
+#embed "../Console/devices.js"
+};
+
+static const unsigned char console_differences_js[] = {
+#embed "../Console/differences.js"
+};
+
+static const unsigned char console_doors_js[] = {
+#embed "../Console/doors.js"
+};
+
+static const unsigned char console_follow_js[] = {
+#embed "../Console/follow.js"
+};
+
+static const unsigned char console_icons_js[] = {
+#embed "../Console/icons.js"
+};
+
+static const unsigned char console_index_html[] = {
+#embed "../Console/index.html"
+};
+
+static const unsigned char console_now_js[] = {
+#embed "../Console/now.js"
+};
+
+static const unsigned char console_parts_js[] = {
+#embed "../Console/parts.js"
+};
+
+static const unsigned char console_playground_js[] = {
+#embed "../Console/playground.js"
+};
+
+static const unsigned char console_preview_js[] = {
+#embed "../Console/preview.js"
+};
+
+static const unsigned char console_sparkline_js[] = {
+#embed "../Console/sparkline.js"
+};
+
 static const unsigned char me_device_js[] = {
 #embed "../Me/device.js"
 };
@@ -157,3 +224,27 @@ static const struct browser_page_file me[] = {
 };
 
 const struct browser_page_file *me_page_file(size_t index) { return FILE_AT(me, index); }
+
+static const struct browser_page_file console[] = {
+    FILE_OF("access.js", console_access_js),
+    FILE_OF("api.js", console_api_js),
+    FILE_OF("console-texts.js", console_console_texts_js),
+    FILE_OF("console.js", console_console_js),
+    FILE_OF("devices.js", console_devices_js),
+    FILE_OF("differences.js", console_differences_js),
+    FILE_OF("doors.js", console_doors_js),
+    FILE_OF("follow.js", console_follow_js),
+    FILE_OF("icons.js", console_icons_js),
+    FILE_OF("index.html", console_index_html),
+    FILE_OF("now.js", console_now_js),
+    FILE_OF("parts.js", console_parts_js),
+    FILE_OF("playground.js", console_playground_js),
+    FILE_OF("preview.js", console_preview_js),
+    FILE_OF("sparkline.js", console_sparkline_js),
+    FILE_OF("style.css", console_style_css),
+    FILE_OF("icon.svg", subscribe_icon_svg),
+    FILE_OF("dom.js", shared_dom_js),
+    FILE_OF("words.js", shared_words_js),
+};
+
+const struct browser_page_file *console_page_file(size_t index) { return FILE_AT(console, index); }

@@ -13,5 +13,6 @@ struct browser_page_file {
 /// The file at `index` of the page /subscribe; null behind the last. So with the others.
 const struct browser_page_file *_Nullable subscribe_page_file(size_t index);
 const struct browser_page_file *_Nullable me_page_file(size_t index);
+const struct browser_page_file *_Nullable console_page_file(size_t index);
 
 #endif

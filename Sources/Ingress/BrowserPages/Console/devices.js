@@ -1,0 +1,131 @@
+// Devices: who is registered, how pushes to them went, and what can be done.
+
+import { ask, segment } from "./api.js"
+import { element } from "./dom.js"
+
+const page = 50
+
+const push = (parts, { at, outcome, status, reason }) => [
+  parts.state(outcome === "delivered" ? "good" : outcome === "retry" ? "open" : "bad", parts.said([outcome, status, reason === outcome ? "" : reason].filter(Boolean).join(" "))), " ", parts.when(at),
+]
+
+/** Why nothing wakes a device; null: as far as is known something does. */
+const standstill = (device, { say, said }) =>
+  device.is_blocked ? say("deviceBlocked")
+    : device.waits_for_code ? say("deviceWaits")
+      : device.queue_pause ? said(device.queue_pause)
+        : device.signals.length === 0 ? say("deviceWantsNothing") : null
+
+const link = (device, { say }) =>
+  element("a", { href: `#devices/${device.device}`, textContent: String(device.device), "aria-label": say("deviceNumber", { n: device.device }) })
+
+function list(place, context) {
+  const { parts, parameter, go } = context
+  const { say, said, when, key } = parts
+  const account = element("input", { type: "search", value: parameter.get("account") ?? "", autocomplete: "off", spellcheck: false, placeholder: "npub1…" })
+  const search = element("form", { className: "search", role: "search" }, parts.field("account", account), element("button", { type: "submit", textContent: say("search") }))
+  search.onsubmit = event => {
+    event.preventDefault()
+    go("devices", account.value.trim() ? { account: account.value.trim() } : {})
+  }
+  const content = element("div", {}, parts.notice("", say("loading")))
+  const more = element("p", { className: "buttons" })
+  place.replaceChildren(parts.heading("devices"), search, content, more)
+  const devices = []
+  const load = async after => {
+    const answer = await ask("devices", { query: { account: account.value.trim(), after, limit: page } })
+    devices.push(...answer.devices)
+    content.replaceChildren(
+      devices.length === 0 ? parts.notice("warn", say(account.value ? "noDevicesOf" : "noDevices"))
+        : element("div", { className: "card" }, parts.table("devices", [
+            ["number", device => link(device, parts)],
+            ["account", device => key(device.npub)],
+            ["name", device => said(device.name)],
+            ["platform", device => `${device.platform}/${device.app}`],
+            ["lastSuccess", device => (device.last_success ? when(device.last_success.at) : null)],
+            ["lastError", device => (device.last_error ? push(parts, device.last_error) : null)],
+            ["state", device => { const why = standstill(device, parts); return why ? parts.state("open", why) : parts.state("good", say("deviceInUse")) }],
+          ], devices)),
+      answer.waiting?.length ? parts.notice("warn", say("waitingRegistrations", { n: answer.waiting.length })) : "")
+    more.replaceChildren(...(answer.next ? [parts.button("more", () => load(answer.next))] : []))
+  }
+  load().catch(error => content.replaceChildren(parts.problem(error)))
+}
+
+const outcomeWords = ({ say }, answer) => {
+  const said = [answer.status || "", answer.reason === answer.outcome ? "" : answer.reason].filter(Boolean).join(" ")
+  return say(`test_${answer.outcome}`, { said, mode: answer.mode })
+}
+
+function facts(device, parts) {
+  const { say, said, when } = parts
+  const wishes = device.wishes
+  const none = say(device.is_traced ? "noneKnown" : "notTraced")
+  return parts.facts([
+    ["account", element("code", { className: "whole", textContent: device.npub })],
+    ["name", device.name ? said(device.name) : "–"],
+    ["platform", `${device.platform}/${device.app}`],
+    ["mode", said(device.mode ?? say("operatorsDefault"))],
+    ["wants", device.signals.length ? said(device.signals.join(", ")) : say("nothing")],
+    ["registered", when(device.registered_at)],
+    device.counts_until ? ["countsUntil", when(device.counts_until)] : null,
+    ["lastSuccess", device.last_success ? when(device.last_success.at) : none],
+    ["lastError", ...(device.last_error ? push(parts, device.last_error) : [none])],
+    device.waiting === undefined ? null : ["inOutbox", String(device.waiting)],
+    device.pace ? ["held", String(device.pace.held)] : null,
+    device.pace?.pushes_today === undefined ? null : ["today", String(device.pace.pushes_today)],
+    device.pace ? ["nextPush", device.pace.next_push_at ? when(device.pace.next_push_at) : device.pace.reason ? "" : say("atOnce"), device.pace.reason ? [" ", said(device.pace.reason)] : ""].flat() : null,
+    wishes?.quiet ? ["quietHours", `${wishes.quiet.start} – ${wishes.quiet.end} (${wishes.quiet.tz})`] : null,
+    wishes?.locale ? ["deviceLanguage", said(wishes.locale)] : null,
+  ])
+}
+
+function show(place, { parts, can, go }, number) {
+  const { say, button, confirm, tell, card } = parts
+  const content = element("div", {}, parts.notice("", say("loading")))
+  place.replaceChildren(element("div", { className: "screen-head" },
+    element("h1", { textContent: say("deviceNumber", { n: number }) }), element("a", { href: "#devices", textContent: say("allDevices") })), content)
+  const path = `devices/${segment(number)}`
+  const answer = element("div", { role: "status" })
+  const load = async () => {
+    const device = await ask(path)
+    const why = standstill(device, parts)
+    const mode = parts.select([["", say("ownMode")], ...["wake", "nudge", "sealed", "alert"].map(name => [name, name])], "")
+    const test = async () => {
+      answer.replaceChildren(parts.notice("", say("testing")))
+      try {
+        const result = await ask(`${path}/test`, { method: "POST", query: { mode: mode.value } })
+        answer.replaceChildren(parts.notice(result.outcome === "delivered" ? "" : "bad", outcomeWords(parts, result)),
+          parts.facts([["delivery", element("code", { className: "whole", textContent: result.delivery })], ...result.reductions.map(less => ["reduced", parts.said(`${less.mode}: ${[less.status || "", less.reason].join(" ")}`)])]))
+      } catch (error) {
+        answer.replaceChildren(parts.problem(error))
+      }
+    }
+    const resend = async () => {
+      const { retried } = await ask(`${path}/resend`, { method: "POST", query: { dry_run: true } })
+      if (retried === 0) return tell(say("nothingToResend"))
+      if (!(await confirm(say("resendSure", { n: retried }), "resend"))) return
+      await ask(`${path}/resend`, { method: "POST" })
+      tell(say("resent", { n: retried }))
+    }
+    const remove = async () => {
+      if (!(await confirm(say("removeSure", { n: number }), "remove"))) return
+      await ask(path, { method: "DELETE" })
+      tell(say("removed", { n: number }))
+      go("devices")
+    }
+    content.replaceChildren(
+      why ? parts.notice("warn", why) : "",
+      card("deviceTest", can("operate")
+        ? element("div", {}, parts.field("mode", mode), element("p", { className: "buttons" }, button("sendTest", test, { className: "main" }), button("resend", resend), button("remove", remove, { className: "danger" })))
+        : parts.notice("warn", say("needsOperate")), answer),
+      card("deviceFacts", facts(device, parts)))
+  }
+  load().catch(error => content.replaceChildren(parts.problem(error)))
+}
+
+export function open(place, context) {
+  const [number] = context.path
+  if (number) show(place, context, number)
+  else list(place, context)
+}

@@ -1,0 +1,65 @@
+// Where clients and events come in, and what runs the plugins.
+
+import { ask } from "./api.js"
+import { element } from "./dom.js"
+
+const doorsCard = ({ doors }, { say, number, table, card }) =>
+  card("doors", table("doors", [
+    ["door", door => say(`door_${door.name}`) || door.name],
+    ["listen", door => element("code", { textContent: door.listen })],
+    ["connections", door => number(door.connections)],
+    ["refusals", door => {
+      const all = Object.entries(door.refused).filter(([, count]) => count > 0)
+      return all.length ? element("ul", { className: "plain" }, all.map(([limit, count]) => element("li", { textContent: `${say(`limit_${limit}`) || limit}: ${number(count)}` }))) : say("none")
+    }],
+  ], doors))
+
+const tones = { connected: "good", connecting: "open", waiting: "bad", idle: "quiet" }
+
+const relayNotes = (relay, { say, said, when }) =>
+  element("ul", { className: "plain" },
+    relay.misbehaves.length ? element("li", {}, say("misbehaves"), " ", said(relay.misbehaves.join(", "))) : null,
+    relay.last_failure ? element("li", {}, say("lastFailure"), " ", said(relay.last_failure)) : null,
+    relay.next_try ? element("li", {}, say("nextTry"), " ", when(relay.next_try)) : null,
+    relay.last_words.map(words => element("li", {}, when(words.at), " ", said(`${words.command}: ${words.text}`))))
+
+const relaysCard = ({ relays, blocked }, parts) => {
+  const { say, state, number, when, table, card, notice } = parts
+  return card("relaysHeading",
+    relays.length === 0 ? notice("warn", say("noRelays"))
+      : table("relaysHeading", [
+          ["relay", relay => element("span", { className: "whole", textContent: relay.url })],
+          ["state", relay => [state(tones[relay.state] ?? "quiet", say(`relay_${relay.state}`) || relay.state), relay.misbehaves.length || relay.last_failure || relay.next_try || relay.last_words.length ? relayNotes(relay, parts) : null]],
+          ["whose", relay => say(relay.whose === "operator" ? "ofOperator" : "ofUsers")],
+          ["keys", relay => number(relay.keys)],
+          ["events", relay => number(relay.events)],
+          ["refusals", relay => number(relay.refusals)],
+          ["readUpTo", relay => (relay.read_up_to ? when(relay.read_up_to) : say("notYet"))],
+        ], relays),
+    blocked.length ? element("p", { className: "quiet", textContent: say("blockedRelays", { n: blocked.length }) }) : null)
+}
+
+const pluginsCard = ({ processes, refused }, parts) => {
+  const { say, said, state, number, table, card, notice } = parts
+  return card("plugins",
+    refused.map(words => notice("bad", say("pluginRefused"), " ", said(words))),
+    processes.length === 0 ? notice("", say("pluginsInRouter"))
+      : table("plugins", [
+          ["plugin", process => element("ul", { className: "plain" }, process.plugins.map(name => element("li", { className: "whole", textContent: name })))],
+          ["state", process => state({ running: "good", restarting: "open" }[process.state] ?? "bad", say(`process_${process.state}`) || process.state)],
+          ["deaths", process => [number(process.deaths), process.last_death ? element("small", {}, said(process.last_death)) : null]],
+          ["setAside", process => number(process.set_aside)],
+          ["confinement", process => (process.confinement ? said(process.confinement) : say("notConfined"))],
+        ], processes))
+}
+
+export function open(place, { parts }) {
+  const cards = [["doors", doorsCard], ["relays", relaysCard], ["plugins", pluginsCard]].map(([path, draw]) => {
+    const spot = element("div", {}, parts.notice("", parts.say("loading")))
+    const load = () => ask(path).then(answer => spot.replaceChildren(draw(answer, parts)), error => spot.replaceChildren(parts.problem(error)))
+    load()
+    return { spot, load }
+  })
+  const refresh = parts.button("refresh", () => Promise.all(cards.map(({ load }) => load())))
+  place.replaceChildren(parts.heading("doorsScreen", refresh), ...cards.map(({ spot }) => spot))
+}

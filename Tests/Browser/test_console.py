@@ -1,0 +1,305 @@
+"""The console: what an operator does with it, for whom it works, and what it does with text of strangers."""
+
+import json
+
+import pytest
+
+from nostr import Person, Socket, device_token, ios
+from pages import XSS, check, check_and_picture, nothing_ran, spoil_answers
+from programs import carillon, wait_until
+
+SCREENS = ["now", "follow", "devices", "devices/1", "playground", "doors", "access"]
+
+
+def token(console, name: str, *scopes: str) -> str:
+    options = [part for scope in scopes for part in ("--scope", scope)]
+    made = carillon("tokens", "create", name, *options, "--json", "--config", console.router.folder / "carillon.yaml")
+    return json.loads(made.stdout)["token"]
+
+
+@pytest.fixture
+def phone(console, alice):
+    """Somebody with a phone that wants to be told of everything."""
+    with Socket(console.router) as socket:
+        socket.publish(alice.registration(console.router, ios(device_token(), mode="alert"), device="phone"))
+    return alice
+
+
+def publish(console, *events):
+    with Socket(console.router) as socket:
+        socket.publish(*events)
+
+
+def test_signing_in_and_out(operator, console, axe):
+    page = operator.open().browser
+    assert page.js("return document.activeElement.id") == "field-token"
+    check_and_picture(page, axe, "console-sign-in")
+    page.choose("#field-token", "x" * 43)
+    page.click(".sign-in button")
+    page.wait_for("document.querySelector('.sign-in [role=alert]')")
+    assert "opens nothing" in page.text(".sign-in [role=alert]")
+    check_and_picture(page, axe, "console-sign-in-refused")
+    page.choose("#field-token", token(console, "deploy", "read", "operate"))
+    page.click(".sign-in button")
+    page.wait_for("!document.querySelector('#screens').hidden")
+    assert page.text("#who") == "deploy" and page.js("return document.cookie") == ""
+    # The session outlives the page.
+    operator.open()
+    assert page.is_shown("#screens")
+    operator.go("access")
+    assert "this browser" in page.text("#screen table") and "look, change" in page.text("#screen")
+    page.click("#screen section button")
+    page.wait_for("document.querySelector('.sign-in')")
+    operator.open()
+    assert page.is_shown(".sign-in") and not page.is_shown("#screens")
+
+
+def test_a_session_that_ends_is_said(operator, console):
+    page = operator.sign_in(token(console, "short", "read")).browser
+    operator.go("devices")
+    carillon("tokens", "revoke", "short", "--config", console.router.folder / "carillon.yaml")
+    page.js("location.hash = 'doors'")
+    page.wait_for("document.querySelector('.sign-in')")
+    assert "session has ended" in page.text("#told")
+
+
+def test_following_an_event_live(operator, console, phone, bob):
+    page = operator.sign_in().browser
+    operator.go("follow")
+    page.wait_for("/Listening/.test(document.querySelector('#screen').textContent)")
+    note = bob.note("hello", phone)
+    publish(console, note)
+    link = 'a[href="#follow/' + note["id"] + '"]'
+    row = f"[...document.querySelectorAll('.tail li')].find(n => /delivered/.test(n.textContent) && n.querySelector('{link}'))"
+    page.wait_for(row, what="the delivery is in the tail")
+    assert "hello" not in page.text(".tail")
+    page.js(f"{row}.querySelector('a[href^=\"#follow\"]').click()")
+    page.wait_for("/delivered/.test(document.querySelector('.way .outcome')?.textContent)")
+    assert "by the rule 'note'" in page.text(".way .steps")
+    # The filters narrow it down.
+    page.choose("#field-contains", "no such word")
+    assert page.js("return [...document.querySelectorAll('.tail li')].every(n => n.hidden)")
+    page.choose("#field-contains", "")
+    page.choose("#field-kind", "outcome")
+    page.wait_for("/Listening/.test(document.querySelector('#screen').textContent)")
+    publish(console, bob.note("again", phone))
+    page.wait_for("/delivered/.test(document.querySelector('.tail li')?.textContent)")
+    # By its npub a person is found, too.
+    page.choose("#field-event", console.json("/v1/devices")[1]["devices"][0]["npub"])
+    page.click("form.search button")
+    page.wait_for("location.hash.startsWith('#devices?account=npub1')")
+
+
+def test_an_event_that_nobody_knows(operator, axe):
+    page = operator.sign_in().browser
+    operator.go("follow/" + "0" * 64)
+    assert "Nothing is known of this event" in page.text("#screen")
+    check(page, axe)
+    operator.go("follow/none")
+    assert "refused" in page.text("#screen [role=alert]")
+
+
+def test_a_device_is_tested_and_removed(operator, console, phone, lab):
+    page = operator.sign_in().browser
+    operator.go("devices")
+    assert "phone" in page.text("#screen table")
+    page.js("document.querySelector('#screen table a').click()")
+    page.wait_for("document.querySelector('#heading-deviceTest')")
+    page.choose("#field-mode", "nudge")
+    page.click("#screen .main")
+    page.wait_for("/took the test in mode nudge/.test(document.querySelector('#screen').textContent)")
+    [push] = lab.accepted(1, "apns")
+    assert b"This is a test" in push.body
+    page.click("#screen .danger")
+    page.wait_for("document.querySelector('dialog[open]')")
+    page.click("dialog button[value=no]")
+    page.wait_for("!document.querySelector('dialog')")
+    assert len(console.json("/v1/devices")[1]["devices"]) == 1
+    page.click("#screen .danger")
+    page.wait_for("document.querySelector('dialog[open]')")
+    page.click("dialog button[value=yes]")
+    page.wait_for("/No device is registered/.test(document.querySelector('#screen').textContent)")
+    assert console.json("/v1/devices")[1]["devices"] == []
+
+
+def test_rules_are_tried_and_saved(operator, console, phone, bob, lab):
+    page = operator.sign_in().browser
+    operator.go("playground")
+    page.wait_for("document.querySelector('.iphone')")
+    file = console.router.folder / "rules.yaml"
+    before = file.read_text()
+    assert page.js("return document.querySelector('#field-rulesText').value") == before
+    assert page.text(".iphone .title") == "A note" and page.js("return document.querySelector('#screen .main').disabled")
+    # A mistake is named with its place, and nothing can be saved.
+    page.choose("#field-rulesText", before.replace("title: \"A note\"", "titel: \"A note\""))
+    page.wait_for("/did you mean/.test(document.querySelector('#screen').textContent)")
+    assert page.js("return document.querySelector('#screen .main').disabled")
+    page.click("#screen .inline")
+    assert page.js("const t = document.querySelector('#field-rulesText'); return t.value.slice(t.selectionStart).startsWith('titel')")
+    # Another title is seen at once, beside what is in force.
+    page.choose("#field-rulesText", before.replace('title: "A note"', 'title: "Heard"'))
+    page.wait_for("document.querySelector('.iphone .title')?.textContent === 'Heard'")
+    assert "some requests differ" in page.text("#screen")
+    assert page.js("return [...document.querySelectorAll('.difference ins')].some(n => n.textContent.includes('Heard'))")
+    # What is not saved yet stays while somebody looks at something else.
+    operator.go("devices").go("playground")
+    page.wait_for("document.querySelector('.iphone .title')?.textContent === 'Heard'")
+    page.click("#screen .main")
+    page.wait_for("document.querySelector('dialog[open]')")
+    page.click("dialog button[value=yes]")
+    page.wait_for("/rules are in force/.test(document.querySelector('#told').textContent)")
+    assert file.read_text() == before.replace('title: "A note"', 'title: "Heard"')
+    publish(console, bob.note("hello", phone))
+    [push] = lab.accepted(1, "apns")
+    assert b"Heard" in push.body
+
+
+def test_an_event_of_ones_own_and_other_modes(operator):
+    page = operator.sign_in().browser
+    operator.go("playground")
+    page.wait_for("document.querySelector('.iphone')")
+    page.choose("#field-mode", "wake")
+    page.wait_for("document.querySelector('.nothing')")
+    assert "woken in silence" in page.text(".previews")
+    page.choose("#field-mode", "alert")
+    page.wait_for("document.querySelector('.iphone')")
+    event = json.loads(page.js("return document.querySelector('#field-eventJSON').value"))
+    page.choose("#field-eventJSON", json.dumps(event | {"kind": 7, "content": XSS[0]}))
+    page.wait_for("document.querySelector('.iphone .title')?.textContent === 'A reaction'")
+    assert page.text(".iphone .text") == XSS[0] and page.js("return document.querySelector('#field-fixture').value") == ""
+    page.choose("#field-eventJSON", "{")
+    page.wait_for("/no JSON/.test(document.querySelector('#screen').textContent)")
+    nothing_ran(page)
+
+
+def test_whoever_may_only_look_changes_nothing(operator, console, phone, axe):
+    page = operator.sign_in(token(console, "reader", "read")).browser
+    operator.go("devices/1")
+    assert "take the scope" in page.text("#screen") and not page.is_shown("#screen .danger")
+    check(page, axe)
+    operator.go("playground")
+    page.wait_for("document.querySelector('.iphone')")
+    page.choose("#field-rulesText", "version: 1\nrules: []\n")
+    page.wait_for("/wakes nobody/.test(document.querySelector('#screen').textContent)")
+    assert page.js("return document.querySelector('#screen .main').disabled")
+    check(page, axe)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_every_screen_without_violations(operator, console, phone, bob, axe, language):
+    note = bob.note("hello", phone)
+    publish(console, note, bob.event(7, "+", [["e", "00" * 32], ["p", phone.hex]]))
+    console.router.wait_for_deliveries(1)
+    page = operator.sign_in().browser
+    page.choose("#language", language)
+    for screen in [*SCREENS, f"follow/{note['id']}"]:
+        operator.go(screen)
+        if screen == "playground":
+            page.wait_for("document.querySelector('.iphone')")
+            page.js("document.querySelector('#screen details').open = true")
+        name = "follow-event" if screen.startswith("follow/") else screen.replace("/", "-")
+        check_and_picture(page, axe, f"console-{name}-{language}")
+    nothing_ran(page)
+
+
+def test_empty_and_broken(operator, console, axe):
+    """Before anybody has registered, and when the router is gone."""
+    page = operator.sign_in().browser
+    operator.go("devices")
+    assert "No device is registered" in page.text("#screen")
+    check_and_picture(page, axe, "console-no-devices")
+    operator.go("now")
+    console.router.stop()
+    page.wait_for("/does not answer/.test(document.querySelector('#screen').textContent)")
+    check_and_picture(page, axe, "console-unreachable")
+
+
+def test_both_languages_have_the_same_texts(operator):
+    page = operator.open().browser
+    texts = page.js("return (await import('./console-texts.js')).texts")
+    assert set(texts["en"]) == set(texts["de"])
+    places = "text => [...JSON.stringify(text).matchAll(/\\{([a-z0-9]+)\\}/g)].map(m => m[1]).sort().join()"
+    differing = page.js(
+        f"const p = {places}; const {{ en, de }} = (await import('./console-texts.js')).texts;"
+        "return Object.keys(en).filter(k => typeof en[k] !== typeof de[k] || (typeof en[k] === 'string' && p(en[k]) !== p(de[k])))"
+    )
+    assert differing == []
+
+
+def test_text_of_strangers_stays_text(operator, console, phone, bob, axe):
+    """Everything that the router says is hostile, on every screen."""
+    publish(console, bob.note(XSS[1], phone))
+    console.router.wait_for_deliveries(1)
+    page = operator.sign_in().browser
+    spoil_answers(page)
+    for screen in [*SCREENS, "follow/" + "0" * 64]:
+        operator.go(screen)
+        if screen == "playground":
+            page.choose("#field-rulesText", (console.router.folder / "rules.yaml").read_text())
+            page.wait_for("document.querySelector('.previews figure')")
+            page.js("for (const d of document.querySelectorAll('#screen details')) d.open = true")
+        nothing_ran(page)
+    operator.go("follow")
+    page.wait_for("document.querySelectorAll('.tail li').length > 20")
+    nothing_ran(page)
+    assert page.js("return __spoilt") > 8
+    check(page, axe)
+
+
+def test_by_keyboard_alone(operator, console, phone):
+    """Signs in, goes to the devices, opens one and tests it."""
+    page = operator.open().browser
+    if page.name != "chromium":
+        pytest.skip("keys are pressed in Chromium")
+
+    def focus() -> str:
+        return page.js("const n = document.activeElement; return n.id || n.getAttribute('href') || n.textContent || n.tagName")
+
+    def tab_to(wanted: str):
+        for _ in range(40):
+            page.press("Tab", 9)
+            style = page.js("return getComputedStyle(document.activeElement).outlineStyle")
+            assert style != "none" or focus() == "BODY", f"nobody sees that {focus()} has the focus"
+            if focus() == wanted:
+                return
+        raise AssertionError(f"the focus never comes to {wanted}")
+
+    for letter in console.token:
+        page.press(letter, 0, letter)
+    page.press("Enter", 13, "\r")
+    page.wait_for("!document.querySelector('#screens').hidden")
+    tab_to("#devices")
+    page.press("Enter", 13, "\r")
+    page.wait_for("document.querySelector('#screen table')")
+    tab_to("#devices/1")
+    page.press("Enter", 13, "\r")
+    page.wait_for("document.querySelector('#field-mode')")
+    tab_to("Send a test")
+    page.press("Enter", 13, "\r")
+    page.wait_for("/took the test/.test(document.querySelector('#screen').textContent)")
+    tab_to("Remove")
+    page.press("Enter", 13, "\r")
+    page.wait_for("document.querySelector('dialog[open]')")
+    page.press("Escape", 27)
+    page.wait_for("!document.querySelector('dialog')")
+    assert len(console.json("/v1/devices")[1]["devices"]) == 1
+
+
+def test_nothing_is_asked_elsewhere(operator, phone):
+    page = operator.sign_in().browser
+    for screen in SCREENS:
+        operator.go(screen)
+    origins = page.js("return [...new Set(performance.getEntriesByType('resource').map(e => new URL(e.name).origin))]")
+    assert origins == [operator.url.removesuffix("/console/")]
+
+
+def test_many_devices_come_page_by_page(operator, console):
+    people = [Person() for _ in range(60)]
+    publish(console, *(person.registration(console.router, ios(device_token())) for person in people))
+    page = operator.sign_in().browser
+    operator.go("devices")
+    rows = "document.querySelectorAll('#screen tbody tr').length"
+    assert page.js(f"return {rows}") == 50
+    page.click("#screen > .buttons button")
+    page.wait_for(f"{rows} === 60")
+    wait_until(lambda: not page.is_shown("#screen > .buttons button"), "there are no more")

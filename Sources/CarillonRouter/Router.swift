@@ -209,6 +209,7 @@ package final class Router: Service {
                 intakes: partitions ?? PartitionIntakes()
             )
         }
+        if let cluster { courier.count(with: { [weak cluster] in cluster?.couriers ?? [] }) }
         let listeners = ListenerCounts(configuration)
         let farewells = try stores.farewells
         let sockets = try Sockets(

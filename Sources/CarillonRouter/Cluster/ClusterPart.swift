@@ -1,4 +1,5 @@
 import Cluster
+import Delivery
 import Dispatch
 import Logging
 import NATS
@@ -66,6 +67,13 @@ final class ClusterPart: RouterPart {
 
     /// Whether sources should wait: the owner of some partition has enough before it.
     var isFull: Bool { member?.isFull ?? false }
+
+    /// Those of the partitions that it owns.
+    var couriers: [Courier] {
+        state.withLock { state in
+            state.entries.values.compactMap { if case .running(let runner, _) = $0 { runner.courier } else { nil } }
+        }
+    }
 
     /// Nil once it has left.
     var status: ClusterStatus? {

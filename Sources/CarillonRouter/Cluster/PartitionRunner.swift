@@ -32,7 +32,7 @@ final class PartitionRunner: Sendable {
 
     let intake = Intake()
     private let store: LoggedStore
-    private let courier: Courier
+    let courier: Courier
     private let pipeline: PipelineThread
     private let now: @Sendable () -> Timestamp
 

@@ -55,6 +55,8 @@ package final class Courier: Sendable {
     /// Deliveries handed over that the queues have not taken yet.
     private let onTheWay = Atomic<Int>(0)
     private let mostOnTheWay: Int
+    /// Couriers of the same router over other stores.
+    private let others = Mutex<@Sendable () -> [Courier]>({ [] })
 
     /// A courier that attempts nothing before ``start()``. Throws when the store cannot be read.
     package init(
@@ -122,8 +124,16 @@ package final class Courier: Sendable {
     /// Deliveries without a final outcome.
     package var waiting: Int { environment.store.count }
 
+    /// From now on, what is said of queues is about those of `others` as well, and what concerns all of them reaches
+    /// these: a member of a cluster has a courier for each partition.
+    package func count(with others: @escaping @Sendable () -> [Courier]) { self.others.withLock { $0 = others } }
+
     /// The status of each queue; queues that never had a delivery are missing.
     package var status: [QueueStatus] {
+        others.withLock(\.self)().reduce(ownStatus) { QueueStatus.together($0, $1.ownStatus) }
+    }
+
+    private var ownStatus: [QueueStatus] {
         let now = environment.now()
         return state.withLock { $0.queues.status(now: now) }.map { status in
             var status = status
@@ -203,6 +213,7 @@ package final class Courier: Sendable {
     /// Lets paused queues probe at once, after credentials, transports or plugins were changed.
     package func resume() {
         mailbox.post(.event(.lift))
+        for other in others.withLock(\.self)() { other.resume() }
     }
 
     /// Begins no further attempts, and returns when the outcomes of those under way are on disk, or at `deadline`.

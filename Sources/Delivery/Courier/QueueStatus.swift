@@ -47,6 +47,33 @@ package struct QueueStatus: Sendable, Hashable {
     }
 }
 
+extension QueueStatus {
+    /// The queues of several couriers, those of one name as one: what they have together, and the longest pause.
+    static func together(_ one: [QueueStatus], _ other: [QueueStatus]) -> [QueueStatus] {
+        guard !one.isEmpty else { return other }
+        var queues = one
+        for status in other {
+            guard let place = queues.firstIndex(where: { $0.queue == status.queue }) else {
+                queues.append(status)
+                continue
+            }
+            queues[place].add(status)
+        }
+        return queues
+    }
+
+    private mutating func add(_ other: QueueStatus) {
+        waiting += other.waiting
+        share += other.share
+        inFlight += other.inFlight
+        inMemory += other.inMemory
+        waitingForRetry += other.waitingForRetry
+        pausedHosts = max(pausedHosts, other.pausedHosts)
+        guard let until = other.pausedUntil, pausedUntil.map({ $0 < until }) ?? true else { return }
+        (pausedUntil, pauseCause, pauseReason) = (until, other.pauseCause, other.pauseReason)
+    }
+}
+
 /// A pause of a queue: it attempts nothing for a while.
 package struct QueuePause: Sendable, Hashable {
     package enum Cause: Sendable, Hashable, CaseIterable {

@@ -1,0 +1,38 @@
+import Testing
+import Units
+
+@testable import Delivery
+
+/// Queues of several couriers are shown as one.
+@Suite struct QueueStatusTests {
+    private func status(_ app: String, waiting: Int, until: Timestamp? = nil, reason: String? = nil) -> QueueStatus {
+        QueueStatus(
+            queue: QueueName(platform: "ios", app: app),
+            inFlight: 1,
+            inMemory: 2,
+            waitingForRetry: 1,
+            pausedUntil: until,
+            pauseCause: until.map { _ in .asked },
+            pauseReason: reason,
+            waiting: waiting,
+            share: 10
+        )
+    }
+
+    @Test func queuesOfOneNameAddUp() {
+        let together = QueueStatus.together(
+            [status("a", waiting: 3, until: 50, reason: "early"), status("b", waiting: 1)],
+            [status("a", waiting: 4, until: 90, reason: "late"), status("c", waiting: 2)]
+        )
+        #expect(together.map(\.queue.app) == ["a", "b", "c"] && together.map(\.waiting) == [7, 1, 2])
+        #expect(together[0].inFlight == 2 && together[0].inMemory == 4 && together[0].share == 20)
+        // The longest pause is the one that is told of, with its reason.
+        #expect(together[0].pausedUntil == 90 && together[0].pauseReason == "late" && together[1].pausedUntil == nil)
+    }
+
+    @Test func nothingElseIsAsBefore() {
+        let own = [status("a", waiting: 3, until: 50, reason: "early")]
+        #expect(QueueStatus.together(own, []) == own && QueueStatus.together([], own) == own)
+        #expect(QueueStatus.together(own, [status("a", waiting: 0)])[0].pauseReason == "early")
+    }
+}

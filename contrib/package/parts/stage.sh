@@ -7,8 +7,11 @@ put() { install -D -m "$1" "$2" "$3"; }
 
 # A program or library without what only a debugger reads.
 put_stripped() {
+    local hashes=()
+    # The compiler's hash of a module sometimes differs where its code is the same, and so does the linker's of the whole.
+    [[ $2 != "$built"/* ]] || hashes=(--remove-section=.swift_modhash --remove-section=.note.gnu.build-id)
     put "$1" "$2" "$3"
-    strip --strip-unneeded --remove-section=.comment "$3"
+    strip --strip-unneeded --remove-section=.comment "${hashes[@]}" "$3"
 }
 
 # Swift's libraries that these binaries need, directly or through each other.

@@ -32,8 +32,10 @@ tarball() {
 
 sbom() {
     say "SBOM"
-    rm -f "$dist"/*.spdx.json
+    rm -f "$dist"/*.spdx.json "$dist"/*.Package.resolved
     mkdir -p "$dist"
+    # The versions of Swift packages, for who builds the same commit later.
+    put 644 Package.resolved "$dist/carillon-$version.Package.resolved"
     python3 contrib/package/parts/sbom.py --version "$version" --commit "$commit" --date "$SOURCE_DATE_EPOCH" \
         --build "$built" --runtime "$runtime" --resolved Package.resolved >"$dist/carillon-$version.spdx.json"
 }

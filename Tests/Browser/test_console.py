@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from console import Console
 from nostr import Person, Socket, device_token, ios
 from pages import XSS, check, check_and_picture, nothing_ran, spoil_answers
 from programs import carillon, wait_until
+from stage import Operator
 
 SCREENS = ["now", "follow", "devices", "devices/1", "playground", "doors", "access"]
 
@@ -120,6 +122,43 @@ def test_a_device_is_tested_and_removed(operator, console, phone, lab):
     page.click("dialog button[value=yes]")
     page.wait_for("/No device is registered/.test(document.querySelector('#screen').textContent)")
     assert console.json("/v1/devices")[1]["devices"] == []
+
+
+def test_several_devices_at_once(operator, console):
+    people = [Person() for _ in range(3)]
+    publish(console, *(person.registration(console.router, ios(device_token())) for person in people))
+    page = operator.sign_in().browser
+    operator.go("devices")
+    assert not page.is_shown(".bulk")
+    page.js("for (const box of [...document.querySelectorAll('tbody input')].slice(0, 2)) box.click()")
+    assert "2 devices chosen" in page.text(".bulk")
+    page.click(".bulk button")
+    page.wait_for("document.querySelector('dialog[open]')")
+    page.click("dialog button[value=yes]")
+    page.wait_for("/Nothing has failed/.test(document.querySelector('#told').textContent)")
+    page.click(".bulk .danger")
+    page.wait_for("document.querySelector('dialog[open]')")
+    page.click("dialog button[value=yes]")
+    page.wait_for("/2 devices are forgotten/.test(document.querySelector('#told').textContent)")
+    page.wait_for("document.querySelectorAll('tbody tr').length === 1")
+    assert len(console.json("/v1/devices")[1]["devices"]) == 1
+
+
+def test_signed_in_by_a_proxy(stopped_router, browser):
+    if browser.name != "chromium":
+        pytest.skip("Chromium takes a header from the test, as a proxy would add it")
+    sign_on = {"header": "X-Forwarded-User", "users": {"alice": ["read"]}}
+    console = Console(stopped_router, trusted_proxies=["127.0.0.1"], sign_on=sign_on).start()
+    operator = Operator(browser, console)
+    browser._page("Network.enable")
+    browser._page("Network.setExtraHTTPHeaders", headers={"X-Forwarded-User": "alice"})
+    try:
+        operator.open()
+        assert browser.text("#who") == "signed on as alice"
+        operator.go("access")
+        assert "Your proxy signs you in" in browser.text("#screen") and "No browser is signed in" in browser.text("#screen")
+    finally:
+        browser._page("Network.setExtraHTTPHeaders", headers={})
 
 
 def test_rules_are_tried_and_saved(operator, console, phone, bob, lab):

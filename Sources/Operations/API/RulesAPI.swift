@@ -23,7 +23,8 @@ struct RulesAPI {
     let inForce: @Sendable () -> (configuration: Configuration, book: RuleBook)
     let reload: @Sendable () async -> ReloadResult
     /// Each trial loads the plugins, so that one at a time is enough.
-    private let gate = TrialGate()
+    private let gate = OneAtATime("another trial is under way")
+    private let saves = OneAtATime("somebody else saves rules")
 
     init(
         plugins: PluginHost,
@@ -68,20 +69,23 @@ struct RulesAPI {
             .rules,
             "Puts other rules into a file and reads the configuration anew. Rules with mistakes change nothing.",
             body: body
-        ) { [plugins, inForce, reload] call in
+        ) { [saves, plugins, inForce, reload] call in
             let saving = try RulesSaving(call, longest: Self.longest)
-            let configuration = inForce().configuration
-            let former = try await DiskWork.run { try saving.write(configuration, KnownPlatforms(plugins)) }
-            let problem: APIProblem
-            switch await reload() {
-            case .done: return try await DiskWork.run { try RulesInForce(configuration, KnownPlatforms(plugins)) }
-            case .busy: problem = APIProblem(409, "a reload is under way: try again in a moment", retryAfter: 1)
-            case .refused(let mistakes):
-                let lists = ["mistakes": mistakes.all.map(\.description)]
-                problem = APIProblem(422, "the configuration has mistakes; the old rules stay", lists: lists)
+            let platforms = KnownPlatforms(plugins)
+            return try await saves.run {
+                let configuration = inForce().configuration
+                let former = try await DiskWork.run { try saving.write(configuration, platforms) }
+                let problem: APIProblem
+                switch await reload() {
+                case .done: return try await DiskWork.run { try RulesInForce(configuration, platforms) }
+                case .busy: problem = APIProblem(409, "a reload is under way: try again in a moment", retryAfter: 1)
+                case .refused(let mistakes):
+                    let lists = ["mistakes": mistakes.all.map(\.description)]
+                    problem = APIProblem(422, "the configuration has mistakes; the old rules stay", lists: lists)
+                }
+                try await DiskWork.run { try saving.restore(former) }
+                throw problem
             }
-            try await DiskWork.run { try saving.restore(former) }
-            throw problem
         }
     }
 
@@ -300,9 +304,14 @@ private struct TrialRequest: Sendable {
     private static func words(_ failure: TrialFailure) -> String { failure.description.replacing("--", with: "") }
 }
 
-/// Lets one trial in at a time.
-private final class TrialGate: Sendable {
+/// Does one thing at a time, and refuses others meanwhile.
+private final class OneAtATime: Sendable {
     private let isTaken = Mutex(false)
+    private let refusal: String
+
+    init(_ refusal: String) {
+        self.refusal = refusal
+    }
 
     func run<Value>(_ body: () async throws -> Value) async throws -> Value {
         let isFree = isTaken.withLock { isTaken in
@@ -310,7 +319,7 @@ private final class TrialGate: Sendable {
             return !isTaken
         }
         guard isFree else {
-            throw APIProblem(503, "another trial is under way: try again in a moment", retryAfter: 1)
+            throw APIProblem(503, "\(refusal): try again in a moment", retryAfter: 1)
         }
         defer { isTaken.withLock { $0 = false } }
         return try await body()

@@ -19,9 +19,48 @@ const standstill = (device, { say, said }) =>
 const link = (device, { say }) =>
   element("a", { href: `#devices/${device.device}`, textContent: String(device.device), "aria-label": say("deviceNumber", { n: device.device }) })
 
+/** What can be done with several devices at once; `chosen` are their numbers. */
+function bulk(chosen, { say, button, confirm, tell }, reload) {
+  const each = async (work) => {
+    let count = 0
+    for (const number of [...chosen]) count += await work(`devices/${segment(number)}`)
+    return count
+  }
+  const resend = async () => {
+    if (!(await confirm(say("resendOfSure", { n: chosen.size }), "resend"))) return
+    const n = await each(async path => (await ask(`${path}/resend`, { method: "POST" })).retried)
+    tell(n === 0 ? say("nothingToResend") : say("resent", { n }))
+  }
+  const remove = async () => {
+    if (!(await confirm(say("removeManySure", { n: chosen.size }), "remove", true))) return
+    const n = await each(async path => (await ask(path, { method: "DELETE" })) && 1)
+    tell(say("removedMany", { n }))
+    reload()
+  }
+  const words = element("span", { role: "status" })
+  const bar = element("p", { className: "buttons bulk", hidden: true }, words, button("resend", resend), button("remove", remove, { className: "danger" }))
+  return {
+    bar,
+    write: () => {
+      bar.hidden = chosen.size === 0
+      words.textContent = say("chosen", { n: chosen.size })
+    },
+  }
+}
+
 function list(place, context) {
-  const { parts, parameter, go } = context
+  const { parts, parameter, go, can } = context
   const { say, said, when, key } = parts
+  const chosen = new Set()
+  const { bar, write } = bulk(chosen, parts, () => list(place, context))
+  const box = device => element("input", {
+    type: "checkbox", checked: chosen.has(device.device), "aria-label": say("choose", { n: device.device }),
+    onchange: ({ target }) => {
+      if (target.checked) chosen.add(device.device)
+      else chosen.delete(device.device)
+      write()
+    },
+  })
   const account = element("input", { type: "search", value: parameter.get("account") ?? "", autocomplete: "off", spellcheck: false, placeholder: "npub1…" })
   const search = element("form", { className: "search", role: "search" }, parts.field("account", account), element("button", { type: "submit", textContent: say("search") }))
   search.onsubmit = event => {
@@ -30,7 +69,7 @@ function list(place, context) {
   }
   const content = element("div", {}, parts.notice("", say("loading")))
   const more = element("p", { className: "buttons" })
-  place.replaceChildren(parts.heading("devices"), search, content, more)
+  place.replaceChildren(parts.heading("devices"), search, bar, content, more)
   const devices = []
   const load = async after => {
     const answer = await ask("devices", { query: { account: account.value.trim(), after, limit: page } })
@@ -38,7 +77,7 @@ function list(place, context) {
     content.replaceChildren(
       devices.length === 0 ? parts.notice("warn", say(account.value ? "noDevicesOf" : "noDevices"))
         : element("div", { className: "card" }, parts.table("devices", [
-            ["number", device => link(device, parts)],
+            ["number", device => (can("operate") ? [box(device), " ", link(device, parts)] : link(device, parts))],
             ["account", device => key(device.npub)],
             ["name", device => said(device.name)],
             ["platform", device => `${device.platform}/${device.app}`],
@@ -109,7 +148,7 @@ function show(place, { parts, can, go }, number) {
       tell(say("resent", { n: retried }))
     }
     const remove = async () => {
-      if (!(await confirm(say("removeSure", { n: number }), "remove"))) return
+      if (!(await confirm(say("removeSure", { n: number }), "remove", true))) return
       await ask(path, { method: "DELETE" })
       tell(say("removed", { n: number }))
       go("devices")

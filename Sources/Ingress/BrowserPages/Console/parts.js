@@ -116,14 +116,14 @@ export class Parts {
     return node
   }
 
-  /** Asks before something is lost. Resolves whether it is meant. */
-  confirm = (question, yes) =>
+  /** Asks before something is done. Resolves whether it is meant. */
+  confirm = (question, yes, isLoss = false) =>
     new Promise(resolve => {
       const dialog = element("dialog", { className: "card", "aria-labelledby": "question" },
         element("p", { id: "question", textContent: question }),
         element("form", { method: "dialog", className: "buttons" },
           element("button", { value: "no", autofocus: true, textContent: this.say("cancel") }),
-          element("button", { value: "yes", className: "main danger", textContent: this.say(yes) })))
+          element("button", { value: "yes", className: isLoss ? "main danger" : "main", textContent: this.say(yes) })))
       dialog.onclose = () => {
         dialog.remove()
         resolve(dialog.returnValue === "yes")

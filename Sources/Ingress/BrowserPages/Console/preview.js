@@ -48,7 +48,12 @@ export function shown(platform, delivery) {
   const object = parsed(delivery.decrypted ?? delivery.body ?? "")
   if (!object || typeof object !== "object") return null
   const read = readers[platform] ?? (other => (other.title || other.body || other.text || other.message ? { title: words(other.title), body: words(other.body ?? other.text ?? other.message) } : null))
-  const found = read(object)
+  let found = null
+  try {
+    found = read(object)
+  } catch {
+    // Rules may make something that no receiver could show either.
+  }
   return found && (found.title || found.body) ? found : null
 }
 

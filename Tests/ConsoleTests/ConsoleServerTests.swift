@@ -1,4 +1,6 @@
 import Foundation
+import HTTPListening
+import Listening
 import ListeningTestSupport
 import Logging
 import NIOCore
@@ -33,6 +35,7 @@ struct ConsoleServerTests {
         /// Of the endpoint that waits to be let go.
         let entered = AsyncStream.makeStream(of: Void.self)
         let released = AsyncStream.makeStream(of: Void.self)
+        let live = Parts()
 
         func endpoint(
             _ method: APIEndpoint.Method,
@@ -80,12 +83,50 @@ struct ConsoleServerTests {
                     for await _ in self.released.stream { break }
                     return ConsoleAnswer(body: "{}")
                 },
+                APIEndpoint(.get, "/v1/live", for: .scope(.read)) { _ in
+                    ConsoleAnswer(live: self.live, contentType: "text/event-stream")
+                },
                 APIEndpoint(.get, "/v1/broken", for: .scope(.read)) { _ in throw Broken() },
             ]
         }
     }
 
     private struct Broken: Error {}
+
+    /// A body of parts that a test gives.
+    private final class Parts: LiveBody {
+        private let parts = AsyncStream.makeStream(of: String.self)
+        private let ends = AsyncStream.makeStream(of: Void.self)
+
+        func give(_ part: String) { parts.continuation.yield(part) }
+
+        func next() async -> ByteBuffer? {
+            for await part in parts.stream { return ByteBuffer(string: part) }
+            return nil
+        }
+
+        func end() {
+            parts.continuation.finish()
+            ends.continuation.yield()
+        }
+
+        /// Returns when somebody said that it ends.
+        func ended() async {
+            for await _ in ends.stream { break }
+        }
+    }
+
+    /// Shows another time to each who looks.
+    private final class RunningClock: Sendable {
+        private let seconds = Mutex<Int64>(0)
+
+        @Sendable func now() -> Timestamp {
+            seconds.withLock { seconds in
+                seconds += 11
+                return Timestamp(seconds: seconds)
+            }
+        }
+    }
 
     private let calls = Calls()
 
@@ -146,7 +187,8 @@ struct ConsoleServerTests {
                 for token in [nil, "x" + Self.token, ""] {
                     let answer = try await ask(port, line, token: token)
                     #expect(answer.hasPrefix("HTTP/1.1 401 "), "\(line)")
-                    #expect(answer.lowercased().contains("www-authenticate: bearer"))
+                    let scheme = line == "GET /v1/me" ? "nostr" : "bearer"
+                    #expect(answer.lowercased().contains("www-authenticate: \(scheme)\r\n"))
                     #expect(answer.contains("expected the header Authorization"))
                 }
             }
@@ -238,6 +280,78 @@ struct ConsoleServerTests {
             // Whoever may not see it does not learn whether it changed.
             #expect(try await ask(port, "GET /v1/devices", "If-None-Match: \(tag)\r\n").hasPrefix("HTTP/1.1 401 "))
         }
+    }
+
+    @Test func aLiveBodyIsSentWhileItComesAbout() async throws {
+        try await run { port in
+            let connection = try await RawConnection(port: port)
+            await connection.send("GET /v1/live HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer reader\r\n\r\n")
+            let head = try await connection.heads()[0].lowercased()
+            #expect(head.contains("transfer-encoding: chunked") && head.contains("content-type: text/event-stream"))
+            #expect(!head.contains("etag") && head.contains("cache-control: no-store"))
+            calls.live.give("one")
+            calls.live.give("two")
+            calls.live.end()
+            var text = ""
+            while !text.hasSuffix("0\r\n\r\n") { text += try await connection.part() }
+            #expect(text == "3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n")
+            // The connection goes on with the next request.
+            await connection.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await connection.status() == 200)
+            await connection.close()
+        }
+    }
+
+    @Test func aLiveBodyEndsWithItsReader() async throws {
+        try await run { port in
+            let connection = try await RawConnection(port: port)
+            await connection.send("GET /v1/live HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer reader\r\n\r\n")
+            _ = try await connection.heads()
+            await connection.close()
+            await calls.live.ended()
+        }
+    }
+
+    @Test func theHeadOfALiveBodyComesAlone() async throws {
+        try await run { port in
+            let head = try await ask(port, "HEAD /v1/live", token: "reader")
+            #expect(head.hasPrefix("HTTP/1.1 200 ") && head.hasSuffix("\r\n\r\n"))
+            await calls.live.ended()
+        }
+    }
+
+    /// A token may be revoked while somebody reads.
+    @Test func whoMayReadNoMoreIsSentAway() async throws {
+        final class Once: APIAuthenticator {
+            private let asked = Atomic<Int>(0)
+
+            func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
+                asked.add(1, ordering: .relaxed).oldValue < 2 ? .agent("a", [.read]) : nil
+            }
+        }
+        let parts = Parts()
+        let handler = ConsoleHandler(
+            configuration: Self.configuration(),
+            authenticator: Once(),
+            routes: RouteTable([
+                APIEndpoint(.get, "/v1/live", for: .scope(.read)) { _ in
+                    ConsoleAnswer(live: parts, contentType: "text/event-stream")
+                }
+            ]),
+            counts: LimitCounts(),
+            now: RunningClock().now
+        )
+        let answer = await handler.answer(
+            APIRequestHead(method: "GET", target: "/v1/live", authorization: ["Bearer x"], peer: "127.0.0.1")
+        )
+        guard case .live(let body) = answer.body else {
+            Issue.record("expected a live body")
+            return
+        }
+        for part in ["one", "two"] { parts.give(part) }
+        #expect(await body.next() == ByteBuffer(string: "one"))
+        #expect(await body.next() == nil)
+        await parts.ended()
     }
 
     @Test func headHasNoBody() async throws {

@@ -27,6 +27,7 @@ class Person:
     def __init__(self):
         self.keys = sdk.Keys.generate()
         self.hex: str = self.keys.public_key().to_hex()
+        self.npub: str = self.keys.public_key().to_bech32()
         self._registered_at = 0
         self._written: set[str] = set()
 

@@ -56,6 +56,12 @@ package final class RawConnection: Sendable {
         try await Int(heads()[0].split(separator: " ")[1]) ?? 0
     }
 
+    /// What comes next. Throws when the connection ends before.
+    package func part() async throws -> String {
+        for await part in received { return part }
+        throw Ended()
+    }
+
     /// All that comes until the server ends the connection.
     package func rest() async -> String {
         var text = ""

@@ -32,6 +32,8 @@ package struct ConsoleConfiguration: Sendable {
         package var principalBurst = 2_000
         /// Calls in work at the same time; further ones get 503.
         package var callsAtATime = 16
+        /// The same of calls that send notifications: they wait for the disk, and cost little meanwhile.
+        package var sendsAtATime = 256
         /// The longest body that is read; a longer one ends the connection.
         package var bodyBytes: ByteCount = .kibibytes(64)
         /// The longest request line and header.

@@ -16,6 +16,7 @@ final class ConsoleHandler: Sendable {
         var principals: RateTable<APIPrincipal>
         var callsInWork = 0
         var ownersInWork = 0
+        var sendsInWork = 0
     }
 
     private let configuration: ConsoleConfiguration
@@ -107,7 +108,10 @@ final class ConsoleHandler: Sendable {
             let problem = APIProblem(500, "this could not be done; the router's log says why")
             answer = ConsoleAnswer(problem, requestID: requestID, isFormerStyle: isFormerStyle)
         }
-        if methods != nil { answer.fields.merge(Self.leave) { $1 } }
+        if methods != nil {
+            answer.fields.merge(Self.leave) { $1 }
+            if answer.status == 401 { answer.fields["www-authenticate"] = "Nostr" }
+        }
         if answer.fields["cache-control"] == nil { answer.fields["cache-control"] = "no-store" }
         guard isVersioned else { return HTTPAnswer(answer) }
         answer.fields["x-request-id"] = requestID
@@ -210,12 +214,22 @@ final class ConsoleHandler: Sendable {
 
     /// However many users ask, half of the places are left for operators.
     private func work(for access: APIAccess, _ body: () async throws -> ConsoleAnswer) async throws -> ConsoleAnswer {
-        let limit = configuration.limits.callsAtATime
-        let owners = access == .owner ? 1 : 0
+        let limits = configuration.limits
         let isAdmitted = state.withLock { state in
-            guard state.callsInWork < limit, state.ownersInWork + owners <= max(1, limit / 2) else { return false }
-            state.callsInWork += 1
-            state.ownersInWork += owners
+            switch access {
+            case .scope(.send):
+                guard state.sendsInWork < limits.sendsAtATime else { return false }
+                state.sendsInWork += 1
+            case .owner:
+                guard state.callsInWork < limits.callsAtATime,
+                    state.ownersInWork < max(1, limits.callsAtATime / 2)
+                else { return false }
+                state.callsInWork += 1
+                state.ownersInWork += 1
+            case .everybody, .scope:
+                guard state.callsInWork < limits.callsAtATime else { return false }
+                state.callsInWork += 1
+            }
             return true
         }
         guard isAdmitted else {
@@ -224,8 +238,13 @@ final class ConsoleHandler: Sendable {
         }
         defer {
             state.withLock { state in
-                state.callsInWork -= 1
-                state.ownersInWork -= owners
+                switch access {
+                case .scope(.send): state.sendsInWork -= 1
+                case .owner:
+                    state.callsInWork -= 1
+                    state.ownersInWork -= 1
+                case .everybody, .scope: state.callsInWork -= 1
+                }
             }
         }
         return try await body()

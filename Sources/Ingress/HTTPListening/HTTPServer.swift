@@ -119,6 +119,7 @@ package final class HTTPServer: Sendable {
         HTTP1Channel.Configuration(
             additionalChannelHandlers: [
                 self.gate(), UnreadAnswersGuard(patience: TimeAmount(self.terms.idleTimeout)), ContinueHandler(),
+                LiveAnswerGuard(),
             ],
             idleTimeout: TimeAmount(terms.idleTimeout),
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(

@@ -1,0 +1,236 @@
+import Delivery
+import Foundation
+import NIOCore
+import Nostr
+import Notifications
+import Pipeline
+import Synchronization
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import Operations
+@testable import Registry
+
+struct LiveFeedTests {
+    private static func words(_ byte: UInt8) -> Bytes32 { Bytes32(words: (UInt64(byte), 0, 0, 0)) }
+    private static func event(_ byte: UInt8) -> EventID { EventID(words(byte)) }
+    private static func key(_ byte: UInt8) -> PublicKey { PublicKey(words(byte)) }
+
+    private static func step(_ byte: UInt8, device: Int64? = nil, delivery: String? = nil) -> LiveEntry {
+        var step = TraceStep(step: .queued, event: event(byte), account: key(byte))
+        step.device = device.map(DeviceID.init(rawValue:))
+        step.delivery = delivery
+        step.reason = "rule \"a\""
+        return LiveEntry(step, at: 1_000)
+    }
+
+    private static func report(_ delivery: String, device: Int64, app: String = "default") -> DeliveryReport {
+        DeliveryReport(
+            delivery: delivery,
+            device: DeviceID(rawValue: device),
+            queue: QueueName(platform: "ios", app: app),
+            kind: .rejected,
+            status: 400,
+            reason: "bad",
+            attempt: 1
+        )
+    }
+
+    private static func feed(_ change: (inout LiveFeed.Limits) -> Void = { _ in }) -> LiveFeed {
+        var limits = LiveFeed.Limits(readers: 3)
+        change(&limits)
+        var runs = 0
+        return LiveFeed(limits) {
+            runs += 1
+            return "run\(runs)"
+        }
+    }
+
+    private func join(
+        _ feed: inout LiveFeed,
+        _ filter: LiveFilter,
+        after last: String?,
+        now: Deadline
+    ) throws -> (id: LiveFeed.ReaderID, frames: [LiveFeed.Frame]) {
+        let joined = feed.join(filter, after: last, now: now)
+        return try #require(joined)
+    }
+
+    private static func text(_ frames: [LiveFeed.Frame]) -> String {
+        frames.map { String(buffer: $0.bytes) }.joined()
+    }
+
+    @Test func readersGetWhatTheyAskedFor() throws {
+        var feed = Self.feed()
+        let all = try join(&feed, LiveFilter(), after: nil, now: 0).id
+        let one = try join(&feed, LiveFilter(event: Self.event(2)), after: nil, now: 0).id
+        let outcomes = try join(&feed, LiveFilter(kinds: [.outcome]), after: nil, now: 0).id
+        let further = feed.join(LiveFilter(), after: nil, now: 0)
+        #expect(further == nil)
+        let sent = feed.take([Self.step(1), Self.step(2)], lost: 0, now: 1)
+        let byReader = Dictionary(grouping: sent, by: \.reader).mapValues { Self.text($0.map(\.frame)) }
+        #expect(byReader[all]?.components(separatedBy: "event: step").count == 3)
+        #expect(byReader[one]?.hasPrefix("id: run1.2\nevent: step\ndata: {") == true)
+        #expect(byReader[outcomes] == nil)
+        feed.leave(outcomes, now: 2)
+        _ = try join(&feed, LiveFilter(), after: nil, now: 0)
+    }
+
+    @Test func whoComesAgainGetsWhatWasMissed() throws {
+        var feed = Self.feed { $0.kept = 3 }
+        let first = try join(&feed, LiveFilter(), after: nil, now: 0).id
+        _ = feed.take((1...5).map { Self.step($0) }, lost: 0, now: 1)
+        feed.leave(first, now: 2)
+        func again(_ last: String) throws -> String {
+            let joined = try join(&feed, LiveFilter(), after: last, now: 3)
+            feed.leave(joined.id, now: 3)
+            return Self.text(joined.frames)
+        }
+        let some = try again("run1.4")
+        #expect(some.contains("id: run1.5\n") && !some.contains("run1.4") && !some.contains("lost"))
+        let old = try again("run1.0")
+        #expect(old.contains("event: lost\ndata: {\"why\":\"old\",\"count\":2}\n\n") && old.contains("id: run1.3\n"))
+        let other = try again("run0.4")
+        #expect(other.contains("{\"why\":\"restart\"}") && !other.contains("id:"))
+    }
+
+    @Test(arguments: ["", ".", "run1", "run1.x", "run1.-1", "run1.99", "run1.4.4"])
+    func anIDThatIsNoneMissesSomething(_ last: String) throws {
+        var feed = Self.feed()
+        let joined = try join(&feed, LiveFilter(), after: last, now: 0)
+        #expect(Self.text(joined.frames).contains("\"why\":\"restart\""))
+    }
+
+    @Test func whatNobodyReadIsForgottenAndNumbersBeginAnew() throws {
+        var feed = Self.feed()
+        let first = try join(&feed, LiveFilter(), after: nil, now: 0).id
+        _ = feed.take([Self.step(1)], lost: 0, now: 1)
+        feed.leave(first, now: 10)
+        let moments: [Deadline] = [10, 60_009, 60_010]
+        let answers = moments.map { feed.isAbandoned(now: $0) }
+        #expect(answers == [false, false, true])
+        let joined = try join(&feed, LiveFilter(), after: "run1.1", now: 70_000)
+        #expect(Self.text(joined.frames).contains("\"why\":\"restart\""))
+        let isAbandoned = feed.isAbandoned(now: 999_999)
+        #expect(!isAbandoned)
+    }
+
+    @Test func whoHearsNothingGetsASignOfLife() throws {
+        var feed = Self.feed()
+        let reader = try join(&feed, LiveFilter(event: Self.event(9)), after: nil, now: 0).id
+        let nothing = feed.take([], lost: 0, now: 14_999)
+        #expect(nothing.isEmpty)
+        let sent = feed.take([Self.step(1)], lost: 0, now: 15_000)
+        #expect(sent.map(\.reader) == [reader] && Self.text(sent.map(\.frame)) == ":\n\n")
+        let stillNothing = feed.take([], lost: 0, now: 29_999)
+        #expect(stillNothing.isEmpty)
+    }
+
+    @Test func moreThanAReaderGetsIsCounted() throws {
+        var feed = Self.feed { $0.bytesAtATime = 600 }
+        _ = feed.join(LiveFilter(), after: nil, now: 0)
+        let sent = feed.take((1...20).map { Self.step($0) }, lost: 5, now: 1)
+        let text = Self.text(sent.map(\.frame))
+        let count = text.components(separatedBy: "event: step").count - 1
+        #expect(count > 0 && count < 20)
+        #expect(text.hasSuffix("event: lost\ndata: {\"why\":\"slow\",\"count\":\(20 - count + 5)}\n\n"))
+        // The numbers tell of those that nobody got, too.
+        let next = Self.text(feed.take([Self.step(1)], lost: 0, now: 2).map(\.frame))
+        #expect(next.hasPrefix("id: run1.26\n"))
+    }
+
+    @Test func aSlowReaderKeepsTheNewestAndIsToldWhatItLost() {
+        var mailbox = LiveMailbox(limit: 10)
+        for number in 1...4 {
+            mailbox.put(LiveFeed.Frame(bytes: ByteBuffer(string: "frame\(number)"), entries: number))
+        }
+        mailbox.put(LiveFeed.Frame(bytes: ByteBuffer(string: ":\n\n"), entries: 0))
+        var taken: [String] = []
+        while let part = mailbox.take() { taken.append(String(buffer: part)) }
+        #expect(taken == ["event: lost\ndata: {\"why\":\"slow\",\"count\":6}\n\n", "frame4"])
+        mailbox.put(LiveFeed.Frame(bytes: ByteBuffer(string: String(repeating: "x", count: 99)), entries: 1))
+        let (large, nothing) = (mailbox.take(), mailbox.take())
+        #expect(large?.readableBytes == 99 && nothing == nil)
+    }
+
+    @Test func anOutcomeIsOfTheEventOfItsDelivery() async throws {
+        let stream = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }, monotonic: { 5 })
+        let account = try stream.open(LiveFilter(account: Self.key(1)), after: nil)
+        let app = try stream.open(LiveFilter(app: "other"), after: nil)
+        for reader in [account, app] { _ = await reader.next() }
+        var step = TraceStep(step: .queued, event: Self.event(1), account: Self.key(1))
+        step.device = DeviceID(rawValue: 7)
+        step.delivery = "d1"
+        stream.trace([step], at: 3)
+        stream.deliveriesReported([Self.report("d1", device: 7), Self.report("d2", device: 8, app: "other")])
+        stream.serve()
+        let text = String(buffer: try #require(await account.next()))
+        #expect(text.contains("\"outcome\":\"rejected\"") && text.contains("\"event\":\"\(Self.event(1).hex)\""))
+        #expect(text.contains("\"delivery\":\"d1\"") && !text.contains("d2"))
+        let other = String(buffer: try #require(await app.next()))
+        #expect(other.contains("d2") && !other.contains("d1"))
+        account.end()
+        #expect(await account.next() == nil)
+        stream.close()
+        #expect(await app.next() == nil)
+        #expect(throws: (any Error).self) { try stream.open(LiveFilter(), after: nil) }
+    }
+
+    @Test func aPlatformIsLookedUpWhereSomebodyAsks() async throws {
+        let looked = LookUps()
+        let stream = LiveStream(readers: 9, device: looked.find, now: { 5 }, monotonic: { 5 })
+        let all = try stream.open(LiveFilter(), after: nil)
+        _ = await all.next()
+        var step = TraceStep(step: .held, event: Self.event(1), account: Self.key(1))
+        step.device = DeviceID(rawValue: 7)
+        stream.trace([step], at: 3)
+        stream.serve()
+        #expect(looked.count == 0)
+        let some = try stream.open(LiveFilter(platform: "ios"), after: nil)
+        _ = await some.next()
+        for _ in 0..<3 {
+            stream.trace([step], at: 3)
+            stream.serve()
+        }
+        #expect(looked.count == 1)
+        #expect(String(buffer: try #require(await some.next())).contains("\"platform\":\"ios\""))
+        stream.close()
+    }
+
+    @Test func nothingIsKeptWhileNobodyReads() async throws {
+        let stream = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }, monotonic: { 5 })
+        stream.deliveriesReported([Self.report("before", device: 1)])
+        let reader = try stream.open(LiveFilter(), after: nil)
+        _ = await reader.next()
+        stream.deliveriesReported([Self.report("after", device: 1)])
+        stream.serve()
+        let text = String(buffer: try #require(await reader.next()))
+        #expect(text.contains("after") && !text.contains("before"))
+        stream.close()
+    }
+}
+
+private final class LookUps: Sendable {
+    private let counted = Mutex(0)
+
+    var count: Int { counted.withLock(\.self) }
+
+    @Sendable func find(_ device: DeviceID) -> DeviceListing? {
+        counted.withLock { $0 += 1 }
+        let key = PublicKey(Bytes32(words: (1, 0, 0, 0)))
+        return DeviceListing(
+            device: device,
+            slot: RegistrationSlot(author: key),
+            account: key,
+            route: Route(platform: "ios", app: "default"),
+            mode: nil,
+            signals: [],
+            createdAt: 0,
+            registeredAt: 0,
+            firstRegisteredAt: 0,
+            countsUntil: nil,
+            waitsForCode: false
+        )
+    }
+}

@@ -8,14 +8,17 @@ package enum BackupRole: String, Codable, Sendable, Hashable, CaseIterable {
     case apiToken = "api_token"
     case registrationSecrets = "registration_secrets"
     case configuration, rules
+    /// The API's named tokens: what each is good for, and its hash.
+    case apiTokens = "api_tokens"
 
-    /// What follows a store's path in the path of this database; nil for what is no database.
+    /// What follows a store's path in the path of this file; nil for what does not lie beside the store.
     package var suffix: String? {
         switch self {
         case .registry: ""
         case .outbox: "-outbox"
         case .trace: "-trace"
         case .context: "-context"
+        case .apiTokens: "-tokens"
         default: nil
         }
     }
@@ -23,7 +26,9 @@ package enum BackupRole: String, Codable, Sendable, Hashable, CaseIterable {
     /// Databases without which there is no store.
     package var isEssential: Bool { self == .registry || self == .outbox }
 
-    package static let databases = allCases.filter { $0.suffix != nil }
+    package static let databases: [BackupRole] = [.registry, .outbox, .trace, .context]
+    /// What lies beside the store, and the store itself first.
+    package static let ofStore = databases + [.apiTokens]
 }
 
 /// The first file of a backup: what is inside.

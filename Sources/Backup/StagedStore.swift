@@ -41,7 +41,7 @@ package struct StagedStore {
         return FileManager.default.fileExists(atPath: marker) ? .ready : .unfinished
     }
 
-    /// Where a database is made; and the folder of other files, for nil.
+    /// Where a file of the store is made; and the folder of other files, for nil.
     package func place(of role: BackupRole?) -> String { folder + "/" + (role?.rawValue ?? "files") }
 
     /// Where other files are in the end.
@@ -49,9 +49,9 @@ package struct StagedStore {
 
     /// What is at the places of a store already, so that nothing must be put there.
     package var obstacle: String? {
-        let databases = BackupRole.databases.compactMap { $0.suffix.map { store + $0 } }
+        let files = BackupRole.ofStore.compactMap { $0.suffix.map { store + $0 } }
         let all =
-            databases.flatMap { path in ["", "-wal", "-journal"].map { path + $0 } }
+            files.flatMap { path in ["", "-wal", "-journal"].map { path + $0 } }
             + [filesFolder, RetiredStore.marker(of: store)]
         return all.first { path in
             var status = stat()
@@ -69,7 +69,7 @@ package struct StagedStore {
 
     /// Declares all files to be there. They are on disk afterwards.
     package func declareReady() throws {
-        for role in BackupRole.databases {
+        for role in BackupRole.ofStore {
             // Looking into a copy may have left these; the copy alone is whole.
             for end in ["-wal", "-shm"] { unlink(place(of: role) + end) }
             if FileManager.default.fileExists(atPath: place(of: role)) { try flush(place(of: role)) }
@@ -88,7 +88,7 @@ package struct StagedStore {
         }
         try move(place(of: nil), to: filesFolder)
         // The registry last: without it an outbox is not begun with.
-        for role in BackupRole.databases.reversed() {
+        for role in BackupRole.ofStore.reversed() {
             guard let suffix = role.suffix else { continue }
             try move(place(of: role), to: store + suffix)
         }

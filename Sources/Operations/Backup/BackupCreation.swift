@@ -80,7 +80,7 @@ package struct BackupCreation {
         if options.withKey, let identity, let owner = contents.owner, identity.publicKey.hex != owner {
             throw BackupError("--with-key: \(configuration.keyFile) is not the key that the store was made with")
         }
-        let inputs = try copies.map(Self.input) + secrets() + files()
+        let inputs = try copies.map(Self.input) + tokens(in: work) + secrets() + files()
         let manifest = BackupManifest(
             carillon: Version.current,
             createdAt: now,
@@ -130,6 +130,17 @@ package struct BackupCreation {
 
     private static func input(_ copy: StoreSnapshot.Copy) -> BackupInput {
         BackupInput(role: copy.role, name: copy.role.rawValue + ".sqlite", path: copy.path, original: copy.original)
+    }
+
+    /// The API's named tokens, of which only hashes are kept. A copy: a router notes there when they were used.
+    private func tokens(in work: WorkFolder) throws -> [BackupInput] {
+        let path = TokenFile(configuration).path
+        guard let content = FileManager.default.contents(atPath: path) else { return [] }
+        let role = BackupRole.apiTokens
+        let copy = work.file(role.rawValue)
+        let number = NewSecretFile.create(copy, Array(content))
+        guard number == 0 else { throw BackupError("cannot make \(copy): \(String(cString: strerror(number)))") }
+        return [BackupInput(role: role, name: role.rawValue + ".json", path: copy, original: path)]
     }
 
     private func secrets() throws -> [BackupInput] {
@@ -189,9 +200,6 @@ package struct BackupCreation {
         var things: [String] = []
         if !options.withKey { things.append("the key \(configuration.keyFile) (--with-key): keep it elsewhere") }
         if !options.withConfiguration { things.append("configuration and rules (--with-config)") }
-        if FileManager.default.fileExists(atPath: TokenFile(configuration).path) {
-            things.append("the API's named tokens: carillon tokens create makes new ones")
-        }
         if !configuration.apps.isEmpty { things.append("the credentials of push services, which apps: names") }
         return things
     }

@@ -145,6 +145,11 @@ package struct StoreMigration {
         if let owner = contents.owner, identity.publicKey.hex != owner {
             throw BackupError("\(configuration.keyFile) is not the key that \(from) was made with: it was not moved")
         }
+        if let tokens = FileManager.default.contents(atPath: TokenFile(configuration).path) {
+            let place = staged.place(of: .apiTokens)
+            let number = NewSecretFile.create(place, Array(tokens))
+            guard number == 0 else { throw BackupError("cannot make \(place): \(String(cString: strerror(number)))") }
+        }
         try copySecrets()
         try reached(.copied)
         // From here on no router starts on the old one, and none on the new one until all is there.

@@ -152,7 +152,7 @@ let vocabulary: [[Target]] = [
     module("Notifications"),
     module("Caching"),
     module("RateLimits", uses: ["Caching"]),
-    module("YAMLReading", uses: [yams]),
+    module("YAMLReading", uses: ["JSON", yams]),
     module("Patterns", uses: ["CPCRE2"]),
     module("Platforms", uses: ["JSON", "Notifications", "Patterns"], tests: ["PlatformTestSupport"]),
     [

@@ -332,6 +332,13 @@ package final class Router: Service {
             mark: relays.watch.mark,
             now: now
         )
+        let notifier = Notifier(
+            outbox: stores.outbox,
+            registry: stores.registry,
+            intake: intake,
+            identity: claim.identity,
+            now: now
+        )
         let apiPort = ListeningAPI(configuration.api)
         let operatorTokens = OperatorTokens(
             token: { apiToken.value },
@@ -411,10 +418,12 @@ package final class Router: Service {
                 ),
                 plugins: outgoing.plugins,
                 statusReader: statusReader,
+                doors: DoorReader(configuration, listeners: listeners, counts: counts, pool: relays.pool),
                 transports: transports,
                 trace: stores.trace,
                 cluster: { cluster?.status },
                 stream: stream,
+                notifier: notifier,
                 rules: { (settings.configuration, settings.rules) },
                 reload: reloader.reload,
                 now: now

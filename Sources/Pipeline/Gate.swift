@@ -96,6 +96,10 @@ struct Gate {
             guard !hits.isEmpty else { break }
             if isAhead(scanned, at: now) { return ahead(scanned) }
             return built(scanned, in: json, verdict) { .addressed($0, hits) }
+        case .order:
+            // Nobody else can say this, whatever the rules are for.
+            guard case .api = source else { break }
+            return built(scanned, in: json, verdict) { .addressed($0, match(scanned, index: index)) }
         case .other:
             break
         }
@@ -235,6 +239,8 @@ struct Purposes {
         case deletion
         /// Something that a rule may be for.
         case notice
+        /// It stands for what somebody asked for over our API.
+        case order
         case other
     }
 
@@ -258,6 +264,7 @@ struct Purposes {
             case .remoteSigning where takesRequests: .request
             case .relayList, .deviceList: .list
             case .deletion, .requestToVanish: .deletion
+            case .requestedNotification: .order
             case .wakeUpHint where takesHints: .hint
             case let kind where recipientKinds.contains(kind): .recipientList
             default: notifiableKinds?.contains(number) ?? true ? .notice : .other

@@ -8,7 +8,7 @@ package struct RuleBook: Sendable {
     package let rules: [Rule]
     /// The file's texts for several events.
     private let summary: NotificationTemplate
-    private let nudge: NeutralTemplates
+    let nudge: NeutralTemplates
     /// What several events say together.
     private let batch: BatchTemplates
     /// The same if none of them is more urgent than low.

@@ -1,3 +1,4 @@
+import JSON
 import Yams
 
 /// One YAML file that is being read, and the mistakes found in it so far. Only one reader uses it at a time, so it is a
@@ -5,6 +6,8 @@ import Yams
 package final class YAMLFile {
     package let name: String
     package private(set) var mistakes: [Diagnostic] = []
+    /// Whether it is JSON of a client's: texts are as they are, and mistakes name the place as a JSON pointer (RFC 6901).
+    package let isOfClient: Bool
     private let environment: (String) -> String?
 
     /// - Parameters:
@@ -13,6 +16,38 @@ package final class YAMLFile {
     package init(name: String, environment: @escaping (String) -> String? = { _ in nil }) {
         self.name = name
         self.environment = environment
+        isOfClient = false
+    }
+
+    private init(ofClient name: String) {
+        self.name = name
+        environment = { _ in nil }
+        isOfClient = true
+    }
+
+    /// A client's JSON as if it had been read from a file, so that the same readers check it. The name of each of its
+    /// ``mistakes``' files is the pointer to what is wrong.
+    package static func reading(_ json: JSONValue) -> YAMLValue {
+        YAMLValue(node: Node(json), path: "", file: YAMLFile(ofClient: ""))
+    }
+
+    /// Where a member or an element of what is at `path` is.
+    func path(_ path: String, member name: String) -> String {
+        guard isOfClient else { return path.isEmpty ? name : "\(path).\(name)" }
+        return "\(path)/\(name.replacing("~", with: "~0").replacing("/", with: "~1"))"
+    }
+
+    func path(_ path: String, element number: Int) -> String {
+        isOfClient ? "\(path)/\(number)" : "\(path)[\(number)]"
+    }
+
+    /// Notes a mistake of the value at `path`, whose place is `mark`.
+    func note(_ message: String, ofValueAt path: String, _ mark: Mark?) {
+        if isOfClient {
+            note(Diagnostic(file: path, line: 0, column: 0, message: message))
+        } else {
+            note(path.isEmpty ? message : "\(path): \(message)", at: mark)
+        }
     }
 
     /// The document in `text`, or nil, with a mistake noted, when it is no YAML.
@@ -61,7 +96,9 @@ package final class YAMLFile {
     /// `text` with a whole-value `${NAME}`, or one at the start of a path, as in `${NAME}/file`, replaced from the
     /// environment; nil when that is not set. Two braces are a template's.
     func expand(_ text: String) -> String? {
-        guard text.hasPrefix("${"), !text.hasPrefix("${{"), let end = text.firstIndex(of: "}") else { return text }
+        guard !isOfClient, text.hasPrefix("${"), !text.hasPrefix("${{"), let end = text.firstIndex(of: "}") else {
+            return text
+        }
         let rest = text[text.index(after: end)...]
         guard rest.isEmpty || (rest.hasPrefix("/") && !text.contains("{{")) else { return text }
         return environment(String(text[..<end].dropFirst(2))).map { $0 + rest }
@@ -161,5 +198,20 @@ enum MissingQuotes {
             rest = rest.dropFirst()
         }
         return false
+    }
+}
+
+extension Node {
+    /// The same value as JSON has it.
+    fileprivate init(_ json: JSONValue) {
+        switch json {
+        case .null: self.init("null", Tag(.null), .plain)
+        case .bool(let flag): self.init(flag ? "true" : "false", Tag(.bool), .plain)
+        case .number(let digits): self.init(digits, .implicit, .plain)
+        case .string(let text): self.init(text, Tag(.str), .doubleQuoted)
+        case .array(let elements): self.init(elements.map(Node.init))
+        case .object(let object):
+            self.init(object.members.map { (Node($0.name, Tag(.str), .doubleQuoted), Node($0.value)) })
+        }
     }
 }

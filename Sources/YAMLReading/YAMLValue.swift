@@ -12,7 +12,7 @@ package struct YAMLValue {
     /// Notes a mistake at this value.
     package func mistake(_ message: String) {
         let message = isBareTemplate ? MissingQuotes.ofTemplate : message
-        file.note(path.isEmpty ? message : "\(path): \(message)", at: node.mark)
+        file.note(message, ofValueAt: path, node.mark)
     }
 
     /// Whether this is `{{…}}` without quotes, which YAML takes for a mapping whose one key is a mapping.
@@ -108,7 +108,7 @@ package struct YAMLValue {
             mistake("expected a list")
             return nil
         }
-        return sequence.enumerated().map { YAMLValue(node: $1, path: "\(path)[\($0)]", file: file) }
+        return sequence.enumerated().map { YAMLValue(node: $1, path: file.path(path, element: $0), file: file) }
     }
 
     /// Whether this is a mapping.
@@ -138,7 +138,7 @@ package struct YAMLValue {
             }
             let name = scalar.string
             if scalar.isMergeKey {
-                file.note((path.isEmpty ? "" : "\(path): ") + Self.mergeMistake, at: key.mark)
+                file.note(Self.mergeMistake, ofValueAt: path, key.mark)
                 continue
             }
             if let keys, !keys.contains(name) {
@@ -148,12 +148,13 @@ package struct YAMLValue {
                     hint += "; known here: " + keys.joined(separator: ", ")
                 }
                 file.note(
-                    (path.isEmpty ? "" : "\(path): ") + "unknown key '\(name.prefix(64))'" + hint,
-                    at: key.mark
+                    "unknown key '\(name.prefix(64))'" + hint,
+                    ofValueAt: file.isOfClient ? file.path(path, member: name) : path,
+                    key.mark
                 )
                 continue
             }
-            members.append((name, YAMLValue(node: value, path: path.isEmpty ? name : "\(path).\(name)", file: file)))
+            members.append((name, YAMLValue(node: value, path: file.path(path, member: name), file: file)))
         }
         return YAMLMapping(value: self, members: members)
     }

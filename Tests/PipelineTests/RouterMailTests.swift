@@ -84,6 +84,7 @@ import Testing
             case .relay: "relay"
             case .feed: "feed"
             case .socket: "socket"
+            case .api: "api"
             }
         }
         #expect(names == ["relay", "feed", "socket"])

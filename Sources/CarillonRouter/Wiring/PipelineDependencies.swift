@@ -53,7 +53,7 @@ extension EventSource {
     fileprivate var requestSource: RequestSource {
         switch self {
         case .socket: .ownSocket
-        case .feed, .relay: .relays
+        case .feed, .relay, .api: .relays
         }
     }
 }

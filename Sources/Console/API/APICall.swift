@@ -41,36 +41,47 @@ package struct APICall: Sendable {
 
 /// Why the API does not do something (RFC 9457).
 package struct APIProblem: Error, Sendable, Equatable {
+    /// What is wrong at one place of the body.
+    package struct Mistake: Sendable, Equatable {
+        /// A JSON pointer as a fragment (RFC 6901), as in `#/to/account`.
+        package let pointer: String
+        package let detail: String
+
+        package init(pointer: String, detail: String) {
+            self.pointer = pointer
+            self.detail = detail
+        }
+    }
+
     package let status: Int
     /// What is wrong and what was expected.
     package let detail: String
     /// Further lists of sentences, by name.
-    package let lists: [String: [String]]
+    package var lists: [String: [String]] = [:]
+    package var mistakes: [Mistake] = []
     /// After how many seconds it may be tried again.
-    package let retryAfter: Int64?
+    package var retryAfter: Int64?
     /// The methods that there are, where it was the wrong one.
-    let allow: [String]?
+    private(set) var allow: [String]?
 
     package init(
         _ status: Int,
         _ detail: String,
         lists: [String: [String]] = [:],
+        mistakes: [Mistake] = [],
         retryAfter: Int64? = nil
     ) {
-        self.init(status, detail, lists: lists, retryAfter: retryAfter, allow: nil)
-    }
-
-    private init(_ status: Int, _ detail: String, lists: [String: [String]], retryAfter: Int64?, allow: [String]?) {
         self.status = status
         self.detail = detail
         self.lists = lists
+        self.mistakes = mistakes
         self.retryAfter = retryAfter
-        self.allow = allow
     }
 
     static func wrongMethod(allow methods: [String]) -> APIProblem {
-        let detail = "expected one of these methods here: \(methods.joined(separator: ", "))"
-        return APIProblem(405, detail, lists: [:], retryAfter: nil, allow: methods)
+        var problem = APIProblem(405, "expected one of these methods here: \(methods.joined(separator: ", "))")
+        problem.allow = methods
+        return problem
     }
 }
 

@@ -45,6 +45,12 @@ package struct ConsoleAnswer: Sendable {
         for (name, sentences) in problem.lists.sorted(by: { $0.key < $1.key }) {
             members.append((name, "[\(sentences.map(JSONText.quoted).joined(separator: ","))]"))
         }
+        if !problem.mistakes.isEmpty {
+            let mistakes = problem.mistakes.map {
+                "{\"pointer\":\(JSONText.quoted($0.pointer)),\"detail\":\(JSONText.quoted($0.detail))}"
+            }
+            members.append(("errors", "[\(mistakes.joined(separator: ","))]"))
+        }
         self.init(
             status: problem.status,
             body: "{\(members.map { "\(JSONText.quoted($0.name)):\($0.json)" }.joined(separator: ","))}\n"

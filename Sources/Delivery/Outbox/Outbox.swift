@@ -189,7 +189,7 @@ package final class Outbox: DeliveryStore {
     }
 
     /// Writes in one transaction, which a power cut may undo.
-    private func writeUnflushed<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    func writeUnflushed<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try watch.writing {
             try writer.writeWithoutTransaction { database in
                 try Durability.flushCheckpointsOnly(database)
@@ -206,6 +206,11 @@ package final class Outbox: DeliveryStore {
                 return value
             }
         }
+    }
+
+    /// Reads what was written last, by the writer's connection.
+    func readLatest<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        try watch.reading { try writer.writeWithoutTransaction(body) }
     }
 
     package func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage {

@@ -146,5 +146,21 @@ enum OutboxMigrations {
             ) STRICT, WITHOUT ROWID;
             """
         ),
+        (
+            // What was asked to be sent over the API, without content.
+            "outbox-requests",
+            """
+            CREATE TABLE outbox_request (
+                number INTEGER PRIMARY KEY AUTOINCREMENT,
+                id BLOB NOT NULL UNIQUE,
+                sender BLOB NOT NULL,
+                key BLOB,
+                body BLOB NOT NULL,
+                created INTEGER NOT NULL,
+                events BLOB NOT NULL
+            ) STRICT;
+            CREATE UNIQUE INDEX outbox_request_key ON outbox_request (sender, key) WHERE key IS NOT NULL;
+            """
+        ),
     ]
 }

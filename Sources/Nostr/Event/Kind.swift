@@ -54,6 +54,8 @@ package struct Kind: RawRepresentable, Hashable, Sendable {
     package static let notificationRelay = Kind(10067)
     /// Seed 004: a partner's hint that something waits for an account.
     package static let wakeUpHint = Kind(20062)
+    /// Ours, and never published: what stands for a notification that somebody asked for over the API.
+    package static let requestedNotification = Kind(20063)
     /// NIP-59, the ephemeral variant.
     package static let ephemeralGiftWrap = Kind(21059)
     /// NIP-42.

@@ -4,7 +4,7 @@ import Rules
 
 /// An endpoint with what the API's description says of it.
 package struct APIOperation: Sendable {
-    /// What comes with status 200.
+    /// What comes with the status of success.
     enum Content: Sendable {
         case json(JSONTree)
         /// Of that type.
@@ -17,19 +17,29 @@ package struct APIOperation: Sendable {
     let group: Group
     let summary: String
     let content: Content
+    /// The status of success.
+    let status: Int
     /// The schema of the body that it takes.
     let body: JSONTree?
 
     /// Parts of the description.
     enum Group: String, Sendable, CaseIterable {
-        case me, session, now, events, devices, queue, relays, users, rules, router, description
+        case me, session, notify, now, events, devices, queue, relays, users, rules, router, description
     }
 
-    init(_ endpoint: APIEndpoint, _ group: Group, _ summary: String, _ content: Content, body: JSONTree? = nil) {
+    init(
+        _ endpoint: APIEndpoint,
+        _ group: Group,
+        _ summary: String,
+        _ content: Content,
+        status: Int = 200,
+        body: JSONTree? = nil
+    ) {
         self.endpoint = endpoint
         self.group = group
         self.summary = summary
         self.content = content
+        self.status = status
         self.body = body
     }
 

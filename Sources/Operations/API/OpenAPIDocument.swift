@@ -79,6 +79,17 @@ struct OpenAPIDocument {
                 "status": ["type": "integer", "minimum": 400, "maximum": 599],
                 "detail": ["type": "string", "description": "What is wrong and what was expected."],
                 "request_id": ["type": "string"],
+                "errors": [
+                    "type": "array",
+                    "description": "What is wrong with the body, place by place.",
+                    "items": [
+                        "type": "object", "required": ["pointer", "detail"],
+                        "properties": [
+                            "pointer": ["type": "string", "description": "A JSON pointer, as in #/to/account."],
+                            "detail": ["type": "string"],
+                        ],
+                    ],
+                ],
             ],
         ]
     }
@@ -109,7 +120,7 @@ struct OpenAPIDocument {
                 .object([("text/event-stream", ["schema": ["type": "string"], "x-events": forms])])
             }
         let good: JSONTree = ["description": .text(operation.summary), "content": content]
-        var members: [(key: String, value: JSONTree)] = [("200", good)]
+        var members: [(key: String, value: JSONTree)] = [("\(operation.status)", good)]
         if operation.endpoint.method == .get { members.append(("304", ["description": "As the client has it."])) }
         members.append(("default", ["$ref": "#/components/responses/Problem"]))
         return .object(members)

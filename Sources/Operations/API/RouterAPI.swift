@@ -29,10 +29,12 @@ package struct RouterAPI: Sendable {
         metrics: RouterMetrics,
         plugins: PluginHost,
         statusReader: StatusReader,
+        doors: DoorReader,
         transports: ActiveTransports,
         trace: TraceStore?,
         cluster: @escaping @Sendable () -> ClusterStatus? = { nil },
         stream: LiveStream,
+        notifier: Notifier,
         rules: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
         reload: @escaping @Sendable () async -> ReloadResult,
         now: @escaping @Sendable () -> Timestamp
@@ -41,6 +43,7 @@ package struct RouterAPI: Sendable {
             health: health,
             metrics: metrics,
             status: statusReader,
+            doors: doors,
             plugins: plugins,
             logs: logs,
             statistics: statistics,
@@ -55,7 +58,7 @@ package struct RouterAPI: Sendable {
             StreamAPI(stream: stream).operations,
             RulesAPI(plugins: plugins, inForce: rules, reload: reload).operations, MeAPI(own: own, now: now).operations,
             SessionAPI(sessions: sessions).operations,
-            DoorAPI(configuration: configuration, listeners: listeners).operations,
+            NotifyAPI(notifier: notifier, devices: devices, trace: trace, plugins: plugins, rules: rules).operations,
         ]
         let operations = parts.flatMap(\.self)
         publicURL = configuration.api?.console.inbound?.publicURL ?? ""

@@ -13,6 +13,7 @@ struct StatusAPI {
     let health: RouterHealth
     let metrics: RouterMetrics
     let status: StatusReader
+    let doors: DoorReader
     let plugins: PluginHost
     let logs: LogOperations
     let statistics: StatisticsOperations
@@ -21,7 +22,7 @@ struct StatusAPI {
     let reload: @Sendable () async -> ReloadResult
 
     var operations: [APIOperation] {
-        [alive, ready, numbers, overview, issues, plugin, members, counts, levels, setLevel, readAnew]
+        [alive, ready, numbers, overview, issues, ways, plugin, members, counts, levels, setLevel, readAnew]
     }
 
     // MARK: For machines that watch
@@ -103,6 +104,16 @@ struct StatusAPI {
         .report(.get, "/v1/issues", for: .scope(.read), .now, "What is amiss, and what helps.") { [status] _ in
             IssueList(issues: await status.status(within: Self.patience).issues)
         }
+    }
+
+    private var ways: APIOperation {
+        .report(
+            .get,
+            "/v1/doors",
+            for: .scope(.read),
+            .now,
+            "The ways in: where events, registrations and requests come from, and what was refused there."
+        ) { [doors] _ in doors.doors }
     }
 
     private var plugin: APIOperation {

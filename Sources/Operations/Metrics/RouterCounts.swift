@@ -40,13 +40,14 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
     package func couldNotRead(_ times: Int) { unread.wrappingAdd(UInt64(max(0, times)), ordering: .relaxed) }
 
     package func answered(_ source: EventSource, _ events: Int, _ nanoseconds: UInt64) {
-        let histogram =
+        let histogram: AtomicHistogram? =
             switch source {
             case .socket: socket
             case .feed: feed
             case .relay: relays
+            case .api: nil
             }
-        histogram.observe(nanoseconds: nanoseconds, times: UInt64(events))
+        histogram?.observe(nanoseconds: nanoseconds, times: UInt64(events))
     }
 
     package func record(_ counts: [PipelineStep: Int]) {

@@ -1,5 +1,7 @@
 import Delivery
 import Nostr
+import Notifications
+import Rules
 import Units
 
 /// What a pipeline's thread finds in its intake at one time.
@@ -58,10 +60,15 @@ package enum EventSource: Sendable {
     case feed
     /// A relay, without answers either.
     case relay(RelayReading)
+    /// Our own API: the event, which we made and signed, stands for what somebody asked to be sent.
+    case api(NotificationOrder)
 
     /// Whether the sender gets the verdict.
     var isAnswered: Bool {
-        if case .socket = self { true } else { false }
+        switch self {
+        case .socket, .api: true
+        case .feed, .relay: false
+        }
     }
 
     /// Whether it may register without being listed by key.
@@ -72,7 +79,7 @@ package enum EventSource: Sendable {
     /// Whether its events may wake anybody.
     var mayWake: Bool {
         switch self {
-        case .socket, .feed, .relay(.live), .relay(.stored): true
+        case .socket, .feed, .relay(.live), .relay(.stored), .api: true
         case .relay(.baseline), .relay(.fetched): false
         }
     }
@@ -81,10 +88,53 @@ package enum EventSource: Sendable {
     /// made when it came; the age of a stored one is known by its date alone.
     var clockTolerance: Duration {
         switch self {
-        case .socket, .feed, .relay(.live): .minutes(10)
+        case .socket, .feed, .relay(.live), .api: .minutes(10)
         case .relay(.stored), .relay(.baseline), .relay(.fetched): .zero
         }
     }
+}
+
+/// What somebody asked to be sent over the API, and to which devices of those whom the event names.
+package final class NotificationOrder: Sendable {
+    package enum Content: Sendable {
+        /// What was asked for itself.
+        case rule(Rule)
+        /// The rule of that name, of the book for a device's app.
+        case template(String)
+    }
+
+    let content: Content
+    /// What devices call it; nil: the rule says, or ``Signal/notification``. Devices that switch it off are not woken.
+    let signal: Signal?
+    private let devices: Set<DeviceID>?
+    private let platform: String?
+    private let app: String?
+
+    /// Nil stands for all `devices`, whatever their `platform` and `app`.
+    package init(
+        _ content: Content,
+        signal: Signal? = nil,
+        devices: Set<DeviceID>? = nil,
+        platform: String? = nil,
+        app: String? = nil
+    ) {
+        self.content = content
+        self.signal = signal
+        self.devices = devices
+        self.platform = platform
+        self.app = app
+    }
+
+    /// Whether it is for that device.
+    package func includes(_ device: DeviceID, platform: String, app: String) -> Bool {
+        (devices?.contains(device) ?? true) && (self.platform.map { $0 == platform } ?? true)
+            && (self.app.map { $0 == app } ?? true)
+    }
+}
+
+extension Signal {
+    /// Of what is asked for over the API without a signal of its own. No device can switch it off.
+    package static let notification = Signal(rawValue: "notification")
 }
 
 /// How an event of a relay came to be read, which decides whether it is new.

@@ -50,6 +50,7 @@ struct Matcher {
         at now: Timestamp
     ) throws -> [Plan] {
         let event = addressed.event
+        if case .api(let order) = addressed.source { return plan(order, addressed, in: index) }
         let newSince = now - addressed.source.clockTolerance
         let newFollows = try contactList(addressed, in: index).map { list in
             try follows.new(in: list, seen: addressed.source.contactListSighting)
@@ -204,6 +205,56 @@ struct Matcher {
         return plan
     }
 
+    // MARK: What somebody asked for
+
+    /// What an order comes to for each account that its event names. Nothing has to be matched.
+    private func plan(
+        _ order: NotificationOrder,
+        _ addressed: AddressedEvent,
+        in index: borrowing MatchIndex
+    ) -> [Plan] {
+        let event = addressed.event
+        let renderers = EventRenderers(of: event, EventFacts(event))
+        var plans: [Plan] = []
+        for account in addressed.accounts {
+            guard let key = index.key(of: account) else { continue }
+            let relevance = Relevance(signal: order.signal, author: event.pubkey)
+            var plan = Plan(event: event.id, account: key, relevance: relevance, isOfInterest: false)
+            plan.expiresAt = event.expiresAt
+            index.forEachDevice(of: account) { device in
+                guard let route = index.route(device.route),
+                    order.includes(device.device, platform: route.platform, app: route.app)
+                else { return }
+                guard let rule = order.rule(of: rules[route.app]) else {
+                    plan.exclusions.append(Plan.Exclusion(step: .unmatched, device: device.device))
+                    return
+                }
+                let signal = order.signal ?? rule.signal ?? .notification
+                guard signal == .notification || !device.signals.isDisjoint(with: index.signals[signal]) else {
+                    plan.exclusions.append(
+                        Plan.Exclusion(step: .unwanted, reason: signal.rawValue, device: device.device)
+                    )
+                    return
+                }
+                guard !showingPlatforms.contains(route.platform) || !rule.isSilent(on: route.platform) else {
+                    plan.exclusions.append(
+                        Plan.Exclusion(step: .silent, reason: route.platform, device: device.device)
+                    )
+                    return
+                }
+                plan.targets.append(
+                    Plan.Target(
+                        device: target(device, of: key, route, index.languages[device.language]),
+                        renderer: renderers.renderer(rule, signal, for: key, relevance),
+                        preferences: index.preferences(of: device.device)
+                    )
+                )
+            }
+            plans.append(plan)
+        }
+        return plans
+    }
+
     private func target(
         _ device: DeviceEntry,
         of account: PublicKey,
@@ -238,7 +289,7 @@ struct Matcher {
 extension EventSource {
     fileprivate var contactListSighting: ContactListSighting {
         switch self {
-        case .socket: .direct
+        case .socket, .api: .direct
         case .feed, .relay(.live), .relay(.stored): .relay
         case .relay(.baseline), .relay(.fetched): .baseline
         }
@@ -262,4 +313,14 @@ extension Event {
 extension Kind {
     /// Whether events of this kind are dated back and signed by a key made for each (NIP-59).
     var isGiftWrap: Bool { self == .giftWrap || self == .ephemeralGiftWrap }
+}
+
+extension NotificationOrder {
+    /// Nil where the book has no such rule.
+    fileprivate func rule(of book: RuleBook) -> Rule? {
+        switch content {
+        case .rule(let rule): rule
+        case .template(let name): book.rule(named: name)
+        }
+    }
 }

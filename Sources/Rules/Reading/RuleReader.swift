@@ -82,11 +82,11 @@ struct RuleReader {
         return name
     }
 
-    private func mode(_ value: YAMLValue) -> Mode? {
+    func mode(_ value: YAMLValue) -> Mode? {
         value.choice(Mode.allCases.map(\.name)).flatMap { Mode(name: $0) }
     }
 
-    private func urgency(_ value: YAMLValue) -> Urgency? {
+    func urgency(_ value: YAMLValue) -> Urgency? {
         value.choice(Urgency.allCases.map(\.name)).flatMap { name in Urgency.allCases.first { $0.name == name } }
     }
 }

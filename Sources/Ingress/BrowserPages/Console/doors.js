@@ -5,14 +5,15 @@ import { element } from "./dom.js"
 
 const doorsCard = ({ doors }, { say, number, table, card }) =>
   card("doors", table("doors", [
-    ["door", door => say(`door_${door.name}`) || door.name],
-    ["listen", door => element("code", { textContent: door.listen })],
-    ["connections", door => number(door.connections)],
+    ["door", ({ door }) => say(`door_${door}`) || door],
+    ["listen", ({ listen, url }) => listen || url ? element("code", { textContent: listen ?? url }) : "–"],
+    ["connections", ({ connections }) => connections === undefined ? "–" : number(connections)],
+    ["eventsIn", ({ events }) => events === undefined ? "–" : number(events)],
     ["refusals", door => {
       const all = Object.entries(door.refused).filter(([, count]) => count > 0)
       return all.length ? element("ul", { className: "plain" }, all.map(([limit, count]) => element("li", { textContent: `${say(`limit_${limit}`) || limit}: ${number(count)}` }))) : say("none")
     }],
-  ], doors))
+  ], doors.filter(door => door.is_open)))
 
 const tones = { connected: "good", connecting: "open", waiting: "bad", idle: "quiet" }
 

@@ -25,6 +25,14 @@ struct Template: Sendable {
         self.variables = []
     }
 
+    /// A text in which `{{` means nothing. Throws ``TemplateError`` for characters that its place cannot show.
+    init(unchanged text: String, in place: TextPlace) throws(TemplateError) {
+        try LiteralCheck.check([text[...]], place)
+        self.body = .literal(text)
+        self.place = place
+        self.variables = []
+    }
+
     /// Throws ``TemplateError`` for broken syntax, unknown variables and functions, what ``TemplateTags`` refuses, and
     /// characters that the text's place cannot show.
     init(
@@ -96,7 +104,8 @@ extension Template {
     ) -> Template? {
         guard let text = value.string() else { return nil }
         do {
-            return try Template(text, in: place, speakingOf: vocabulary)
+            return value.file.isOfClient
+                ? try Template(unchanged: text, in: place) : try Template(text, in: place, speakingOf: vocabulary)
         } catch {
             value.mistake(error.message)
             return nil

@@ -1,0 +1,143 @@
+import Foundation
+import GRDB
+import Storage
+import Units
+
+/// What was asked to be sent over the API: no content, but what tells whether it was asked before, and what became of
+/// it.
+package struct RequestRecord: Sendable, Hashable {
+    /// 16 bytes, made at random.
+    package var id: [UInt8]
+    /// Who asked, as 32 bytes that name nobody.
+    package var sender: [UInt8]
+    /// The sender's name for the request as 32 bytes; nil: it has none.
+    package var key: [UInt8]?
+    /// A digest of what was asked, of 32 bytes.
+    package var body: [UInt8]
+    package var createdAt: Timestamp
+    /// The events that stand for it, by their ids of 32 bytes; empty until they are made.
+    package var events: [[UInt8]]
+
+    package init(
+        id: [UInt8],
+        sender: [UInt8],
+        key: [UInt8]?,
+        body: [UInt8],
+        createdAt: Timestamp,
+        events: [[UInt8]] = []
+    ) {
+        self.id = id
+        self.sender = sender
+        self.key = key
+        self.body = body
+        self.createdAt = createdAt
+        self.events = events
+    }
+}
+
+/// Requests that are remembered.
+extension Outbox {
+    /// How many requests are remembered at most, and for how long.
+    package static let mostRequests = 500_000
+    package static let requestsAreKept: Duration = .days(1)
+
+    /// Remembers `requests`, and notes the events of those that are `done`. Returns what is known of each of
+    /// `requests`: it itself, or the one of the same sender and key that was there before.
+    ///
+    /// It reaches the disk with whatever is flushed next, which is before any push of these requests goes out.
+    package func remember(_ requests: [RequestRecord], done: [RequestRecord] = []) throws -> [RequestRecord] {
+        try writeUnflushed { database in
+            for record in done { try RequestRows.note(record, database) }
+            let known = try requests.map { try RequestRows.remember($0, database) }
+            if let last = requests.last { try RequestRows.prune(at: last.createdAt, database) }
+            return known
+        }
+    }
+
+    /// The one of that sender and key; nil where there is none.
+    package func request(of sender: [UInt8], key: [UInt8]) throws -> RequestRecord? {
+        try readLatest { try RequestRows.find(sender, key, $0) }
+    }
+
+    /// Nil where there is none.
+    package func request(_ id: [UInt8]) throws -> RequestRecord? {
+        // The writer's connection: what a reader would see may be older.
+        try readLatest { try RequestRows.find(id, $0) }
+    }
+}
+
+private enum RequestRows {
+    /// So many numbers are looked at for their age each time.
+    private static let prunedAtATime = 2_000
+
+    static func remember(_ record: RequestRecord, _ database: Database) throws -> RequestRecord {
+        if let key = record.key {
+            let select = try database.cachedStatement(
+                sql: "SELECT * FROM outbox_request WHERE sender = ? AND key = ? AND created > ?"
+            )
+            let oldest = record.createdAt - Outbox.requestsAreKept
+            if let row = try Row.fetchOne(select, arguments: [record.sender.data, key.data, oldest]) {
+                return self.record(row)
+            }
+            let delete = try database.cachedStatement(sql: "DELETE FROM outbox_request WHERE sender = ? AND key = ?")
+            try delete.execute(arguments: [record.sender.data, key.data])
+        }
+        let insert = try database.cachedStatement(
+            sql: "INSERT INTO outbox_request (id, sender, key, body, created, events) VALUES (?, ?, ?, ?, ?, ?)"
+        )
+        try insert.execute(
+            arguments: [
+                record.id.data, record.sender.data, record.key?.data, record.body.data, record.createdAt,
+                record.events.joined().data,
+            ]
+        )
+        return record
+    }
+
+    static func note(_ record: RequestRecord, _ database: Database) throws {
+        let update = try database.cachedStatement(sql: "UPDATE outbox_request SET events = ? WHERE id = ?")
+        try update.execute(arguments: [record.events.joined().data, record.id.data])
+    }
+
+    static func find(_ sender: [UInt8], _ key: [UInt8], _ database: Database) throws -> RequestRecord? {
+        let select = try database.cachedStatement(sql: "SELECT * FROM outbox_request WHERE sender = ? AND key = ?")
+        return try Row.fetchOne(select, arguments: [sender.data, key.data]).map(record)
+    }
+
+    static func find(_ id: [UInt8], _ database: Database) throws -> RequestRecord? {
+        let select = try database.cachedStatement(sql: "SELECT * FROM outbox_request WHERE id = ?")
+        return try Row.fetchOne(select, arguments: [id.data]).map(record)
+    }
+
+    /// Requests come in the order of their numbers, so the old ones are the first.
+    static func prune(at now: Timestamp, _ database: Database) throws {
+        let last = try Int64.fetchOne(database, sql: "SELECT max(number) FROM outbox_request") ?? 0
+        let old = try database.cachedStatement(
+            sql: """
+                DELETE FROM outbox_request WHERE number IN (
+                    SELECT number FROM (SELECT number, created FROM outbox_request ORDER BY number LIMIT ?3)
+                    WHERE created <= ?1 OR number <= ?2
+                )
+                """
+        )
+        try old.execute(
+            arguments: [now - Outbox.requestsAreKept, last - Int64(Outbox.mostRequests), prunedAtATime]
+        )
+    }
+
+    private static func record(_ row: Row) -> RequestRecord {
+        let events: Data = row["events"]
+        return RequestRecord(
+            id: Array(row["id"] as Data),
+            sender: Array(row["sender"] as Data),
+            key: (row["key"] as Data?).map(Array.init),
+            body: Array(row["body"] as Data),
+            createdAt: row["created"],
+            events: stride(from: 0, to: events.count - 31, by: 32).map { Array(events.dropFirst($0).prefix(32)) }
+        )
+    }
+}
+
+extension Sequence<UInt8> {
+    fileprivate var data: Data { Data(self) }
+}

@@ -1,0 +1,250 @@
+import Cipher
+import Console
+import Delivery
+import Dispatch
+import Nostr
+import Notifications
+import Pipeline
+import Registry
+import Synchronization
+import Units
+
+/// Sends what somebody asks for: as events of ours, which go the way of all events, so that pace, filters, sealing and
+/// the trace are the same.
+///
+/// A request is remembered before its events are made, and the events' ids depend on nothing else: a request that comes
+/// again after a crash makes the same events, which wake nobody twice.
+package final class Notifier: Sendable {
+    /// Who asked, and under which name.
+    struct Origin: Sendable {
+        let sender: String
+        let key: String?
+    }
+
+    /// What the sender is answered.
+    struct Receipt: Sendable {
+        let id: String
+        let createdAt: Timestamp
+    }
+
+    /// Accounts that one event names.
+    private static let accountsPerEvent = 500
+
+    private let outbox: Outbox
+    private let registry: Registry
+    private let intake: Intake
+    private let identity: KeyPair
+    private let now: @Sendable () -> Timestamp
+    private let records: RequestRecorder
+    /// Requests that are on their way.
+    private let underWay = Mutex<Set<[UInt8]>>([])
+    /// Whether somebody asks for all users of an app, for which all devices are looked at.
+    private let isScanning = Mutex(false)
+
+    package init(
+        outbox: Outbox,
+        registry: Registry,
+        intake: Intake,
+        identity: KeyPair,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.outbox = outbox
+        self.registry = registry
+        self.intake = intake
+        self.identity = identity
+        self.now = now
+        records = RequestRecorder(outbox)
+    }
+
+    /// Returns when everything that the request leads to is on disk. `read` reads it: a request that was answered before
+    /// is not read again. Throws an ``APIProblem``.
+    func send(
+        _ body: [UInt8],
+        from origin: Origin,
+        read: @Sendable () throws -> NotifyRequest
+    ) async throws -> Receipt {
+        let digest = SHA256.hash(body)
+        let sender = SHA256.hash(Array(origin.sender.utf8))
+        let key = origin.key.map { SHA256.hash(Array($0.utf8)) }
+        if let key, let known = try await disk({ [outbox] in try outbox.request(of: sender, key: key) }),
+            !known.events.isEmpty, known.createdAt > now() - Outbox.requestsAreKept
+        {
+            return try Self.receipt(known, for: digest)
+        }
+        let request = try read()
+        let accounts = try await accounts(of: request)
+        let fresh = RequestRecord(
+            id: SecureRandom.bytes(16),
+            sender: sender,
+            key: key,
+            body: digest,
+            createdAt: now()
+        )
+        var record = try await records.remember(fresh)
+        let receipt = try Self.receipt(record, for: digest)
+        guard record.events.isEmpty else { return receipt }
+        let id = record.id
+        guard underWay.withLock({ $0.insert(id).inserted }) else {
+            throw APIProblem(409, "the same request is under way: wait for its answer", retryAfter: 1)
+        }
+        defer { underWay.withLock { _ = $0.remove(id) } }
+        let events = try events(of: record, request, accounts)
+        try await submit(events, request.order)
+        record.events = events.map(\.id.bytes.array)
+        records.note(record)
+        return receipt
+    }
+
+    /// What is known of a request of that sender. Throws an ``APIProblem`` where there is none.
+    func record(_ id: String, of sender: String) throws -> RequestRecord {
+        guard let bytes = Hex.decode(id), bytes.count == 16, let record = try records.find(bytes),
+            record.sender == SHA256.hash(Array(sender.utf8))
+        else { throw APIProblem(404, "there is no such notification, or it is more than a day old, or another's") }
+        return record
+    }
+
+    private static func receipt(_ record: RequestRecord, for body: [UInt8]) throws(APIProblem) -> Receipt {
+        guard record.body == body else {
+            throw APIProblem(422, "the Idempotency-Key was used for another body within the last day")
+        }
+        return Receipt(id: Hex.encode(record.id), createdAt: record.createdAt)
+    }
+
+    // MARK: Recipients
+
+    private func accounts(of request: NotifyRequest) async throws -> [PublicKey] {
+        switch request.recipients {
+        case .accounts(let keys): return Array(Set(keys)).sorted { $0.hex < $1.hex }
+        case .devices(let devices):
+            return try await disk { [registry] in
+                var accounts: Set<PublicKey> = []
+                for (number, device) in devices.enumerated() {
+                    guard let listing = try registry.listing(of: device) else {
+                        let pointer = devices.count == 1 ? "#/to" : "#/to/devices/\(number)"
+                        let mistake = APIProblem.Mistake(pointer: pointer, detail: "no such device is registered")
+                        throw APIProblem(422, "\(pointer): no such device is registered", mistakes: [mistake])
+                    }
+                    accounts.insert(listing.account)
+                }
+                return accounts.sorted { $0.hex < $1.hex }
+            }
+        case .app(let app, let signal):
+            guard
+                isScanning.withLock({ isScanning in
+                    defer { isScanning = true }
+                    return !isScanning
+                })
+            else { throw APIProblem(503, "another request for all users of an app is under way", retryAfter: 2) }
+            defer { isScanning.withLock { $0 = false } }
+            return try await disk { [registry] in try Self.users(of: app, wanting: signal, in: registry) }
+        }
+    }
+
+    private static func users(of app: String, wanting signal: Signal?, in registry: Registry) throws -> [PublicKey] {
+        var accounts: Set<PublicKey> = []
+        var last: DeviceID?
+        while true {
+            let page = try registry.devices(after: last)
+            guard let end = page.last else { break }
+            last = end.device
+            for device in page where device.route.app == app && signal.map(device.signals.contains) ?? true {
+                accounts.insert(device.account)
+            }
+        }
+        return accounts.sorted { $0.hex < $1.hex }
+    }
+
+    // MARK: Events
+
+    /// At least one, so that the request is known to be done with.
+    private func events(
+        of record: RequestRecord,
+        _ request: NotifyRequest,
+        _ accounts: [PublicKey]
+    ) throws -> [Event] {
+        let id = Hex.encode(record.id)
+        let parts = stride(from: 0, to: max(1, accounts.count), by: Self.accountsPerEvent)
+        return try parts.enumerated().map { number, start in
+            let keys = accounts.dropFirst(start).prefix(Self.accountsPerEvent)
+            return try Event.signed(
+                kind: .requestedNotification,
+                createdAt: record.createdAt.seconds,
+                tags: keys.map { ["p", $0.hex] } + [["request", id, "\(number)"]] + request.tags,
+                by: identity
+            )
+        }
+    }
+
+    private func submit(_ events: [Event], _ order: NotificationOrder) async throws {
+        let verdicts = await withCheckedContinuation { continuation in
+            intake.submit(
+                Submission(events: events.map(\.json), source: .api(order)) { continuation.resume(returning: $0) }
+            )
+        }
+        for case .refused(let reason) in verdicts.map(\.result) {
+            let words = reason.hasPrefix("error: ") ? String(reason.dropFirst(7)) : reason
+            throw APIProblem(503, words, retryAfter: 1)
+        }
+    }
+
+    private func disk<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await DiskWork.run(body)
+    }
+}
+
+/// Remembers requests, many at a time: each transaction costs as much as a hundred rows.
+private final class RequestRecorder: Sendable {
+    private struct State {
+        var new: [(record: RequestRecord, done: CheckedContinuation<RequestRecord, any Error>)] = []
+        var done: [RequestRecord] = []
+        var isScheduled = false
+    }
+
+    private let outbox: Outbox
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "carillon requests")
+
+    init(_ outbox: Outbox) {
+        self.outbox = outbox
+    }
+
+    /// What is known of it: it itself, or an earlier one of the same sender and key.
+    func remember(_ record: RequestRecord) async throws -> RequestRecord {
+        try await withCheckedThrowingContinuation { continuation in
+            schedule { $0.new.append((record, continuation)) }
+        }
+    }
+
+    /// Its events are on disk. Lost by a crash, they would be made again, and wake nobody twice.
+    func note(_ record: RequestRecord) { schedule { $0.done.append(record) } }
+
+    /// Also what is not written yet.
+    func find(_ id: [UInt8]) throws -> RequestRecord? {
+        queue.sync { write() }
+        return try outbox.request(id)
+    }
+
+    private func schedule(_ change: (inout State) -> Void) {
+        let mustSchedule = state.withLock { state in
+            change(&state)
+            defer { state.isScheduled = true }
+            return !state.isScheduled
+        }
+        if mustSchedule { queue.async { [self] in write() } }
+    }
+
+    private func write() {
+        let (new, done) = state.withLock { state in
+            defer { state = State() }
+            return (state.new, state.done)
+        }
+        guard !new.isEmpty || !done.isEmpty else { return }
+        do {
+            let known = try outbox.remember(new.map(\.record), done: done)
+            for (waiting, record) in zip(new, known) { waiting.done.resume(returning: record) }
+        } catch {
+            let problem = APIProblem(503, "the disk does not take it: try again later", retryAfter: 5)
+            for waiting in new { waiting.done.resume(throwing: problem) }
+        }
+    }
+}

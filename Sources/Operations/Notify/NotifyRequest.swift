@@ -1,0 +1,278 @@
+import Console
+import Foundation
+import JSON
+import NIOCore
+import Nostr
+import Notifications
+import Pipeline
+import Platforms
+import RouterConfiguration
+import Rules
+
+/// What somebody asks to be sent, and to whom.
+struct NotifyRequest: Sendable {
+    /// Who is meant.
+    enum Recipients: Sendable {
+        case devices([DeviceID])
+        case accounts([PublicKey])
+        /// All who have a device of the app that wants the signal; nil: any device.
+        case app(String, wanting: Signal?)
+    }
+
+    /// Devices or accounts in one request.
+    static let mostRecipients = 1_000
+    /// Values for a template, and characters of each.
+    private static let mostValues = 20
+    private static let longestValue = 4_000
+
+    let recipients: Recipients
+    let order: NotificationOrder
+    /// Tags of the event that stands for it: the template's values.
+    let tags: [[String]]
+
+    /// Rules and platforms as they are in force.
+    struct Terms {
+        let book: RuleBook
+        let platforms: KnownPlatforms
+    }
+
+    /// Throws an ``APIProblem`` that names everything that is wrong.
+    init(_ body: ByteBuffer, _ terms: Terms) throws(APIProblem) {
+        guard let text = String(validating: body.readableBytesView, as: UTF8.self) else {
+            throw APIProblem(400, "the body: expected JSON in UTF-8")
+        }
+        let value: JSONValue
+        do {
+            value = try JSONValue(parsing: text)
+        } catch {
+            throw APIProblem(400, "the body: \(error)")
+        }
+        guard case .object(let object) = value else { throw APIProblem(400, "the body: expected a JSON object") }
+        var mistakes = Mistakes()
+        let target = Target(object, &mistakes)
+        let content = Self.content(object, target, terms, &mistakes)
+        let signal = Self.signal(object, content, terms, &mistakes)
+        guard let target, let content, mistakes.all.isEmpty else { throw mistakes.problem }
+        recipients = target.recipients
+        var devices: Set<DeviceID>?
+        if case .devices(let all) = target.recipients { devices = Set(all) }
+        order = NotificationOrder(
+            content.order,
+            signal: target.tag ?? signal,
+            devices: devices,
+            platform: target.platform,
+            app: target.app
+        )
+        tags = content.tags
+    }
+
+    // MARK: What it says
+
+    private static func content(
+        _ object: JSONObject,
+        _ target: Target?,
+        _ terms: Terms,
+        _ mistakes: inout Mistakes
+    ) -> (order: NotificationOrder.Content, tags: [[String]])? {
+        let own = ["to", "signal", "template", "values"]
+        let said = object.members.filter { !own.contains($0.name) }
+        if let template = object["template"] {
+            for member in said {
+                mistakes.add("/\(member.name)", "the template says this: leave out '\(member.name)' or 'template'")
+            }
+            return self.template(template, object["values"], terms, &mistakes)
+        }
+        if object["values"] != nil { mistakes.add("/values", "'template' is missing, which these are for") }
+        let shows = ["title", "subtitle", "body", "data"] + terms.platforms.catalog.blocks.map(\.key) + ["native"]
+        if !said.contains(where: { shows.contains($0.name) }) {
+            mistakes.add("", "expected at least one of title, body and data, or a template")
+        }
+        do throws(RequestedRuleError) {
+            let rule = try Rule.requested(
+                JSONObject(members: said),
+                by: target?.app.map { terms.book[$0] } ?? terms.book,
+                name: "api",
+                platforms: terms.platforms.catalog,
+                blockChecks: terms.platforms.blockChecks
+            )
+            return (.rule(rule), [])
+        } catch {
+            for mistake in error.mistakes { mistakes.add(mistake.pointer, mistake.message) }
+            return nil
+        }
+    }
+
+    private static func template(
+        _ name: JSONValue,
+        _ values: JSONValue?,
+        _ terms: Terms,
+        _ mistakes: inout Mistakes
+    ) -> (order: NotificationOrder.Content, tags: [[String]])? {
+        guard case .string(let name) = name,
+            ([terms.book] + terms.book.ofApps.values).contains(where: { $0.rule(named: name) != nil })
+        else {
+            mistakes.add("/template", "expected the name of a rule that drops nothing")
+            return nil
+        }
+        var tags: [[String]] = []
+        if let values {
+            guard case .object(let object) = values, object.members.count <= mostValues else {
+                mistakes.add("/values", "expected an object of at most \(mostValues) texts")
+                return nil
+            }
+            for member in object.members {
+                guard case .string(let text) = member.value, text.unicodeScalars.count <= longestValue else {
+                    mistakes.add(
+                        "/values/\(Mistakes.escaped(member.name))",
+                        "expected a text of at most \(longestValue) characters"
+                    )
+                    continue
+                }
+                // Those are about who gets it, and for how long.
+                guard !["p", "expiration", "root_identity", "request", ""].contains(member.name) else {
+                    mistakes.add("/values/\(Mistakes.escaped(member.name))", "expected another name")
+                    continue
+                }
+                tags.append([member.name, text])
+            }
+        }
+        return (.template(name), tags)
+    }
+
+    private static func signal(
+        _ object: JSONObject,
+        _ content: (order: NotificationOrder.Content, tags: [[String]])?,
+        _ terms: Terms,
+        _ mistakes: inout Mistakes
+    ) -> Signal? {
+        guard let value = object["signal"] else { return nil }
+        guard case .string(let word) = value else {
+            mistakes.add("/signal", "expected a text")
+            return nil
+        }
+        return known(Signal(rawValue: word), at: "/signal", terms.book, &mistakes)
+    }
+
+    /// A signal that registrations can switch on and off.
+    private static func known(
+        _ signal: Signal,
+        at pointer: String,
+        _ book: RuleBook,
+        _ mistakes: inout Mistakes
+    ) -> Signal? {
+        guard Signal.wellKnown.contains(signal) || book.namedSignals.contains(signal) else {
+            let all = (Signal.wellKnown + book.namedSignals.sorted { $0.rawValue < $1.rawValue }).map(\.rawValue)
+            mistakes.add(pointer, "expected a signal that a rule names: \(all.joined(separator: ", "))")
+            return nil
+        }
+        return signal
+    }
+}
+
+/// Everything that is wrong with a request.
+private struct Mistakes {
+    private(set) var all: [APIProblem.Mistake] = []
+
+    /// `pointer` is one as RFC 6901 has it.
+    mutating func add(_ pointer: String, _ detail: String) {
+        all.append(APIProblem.Mistake(pointer: "#\(pointer)", detail: detail))
+    }
+
+    var problem: APIProblem {
+        let first = all.first.map { "\($0.pointer): \($0.detail)" } ?? "the body"
+        return APIProblem(422, all.count > 1 ? "\(first); and \(all.count - 1) more" : first, mistakes: all)
+    }
+
+    static func escaped(_ name: String) -> String { name.replacing("~", with: "~0").replacing("/", with: "~1") }
+}
+
+/// The member `to`.
+private struct Target {
+    private static let ways = ["device", "devices", "account", "accounts", "tag", "everybody"]
+
+    let recipients: NotifyRequest.Recipients
+    let tag: Signal?
+    let platform: String?
+    let app: String?
+
+    init?(_ object: JSONObject, _ mistakes: inout Mistakes) {
+        guard case .object(let to)? = object["to"] else {
+            mistakes.add("/to", "expected an object that says who is to get it: \(Self.ways.joined(separator: ", "))")
+            return nil
+        }
+        for member in to.members where !(Self.ways + ["app", "platform"]).contains(member.name) {
+            mistakes.add(
+                "/to/\(Mistakes.escaped(member.name))",
+                "expected \(Self.ways.joined(separator: ", ")), app or platform"
+            )
+        }
+        func text(_ name: String) -> String? {
+            guard let value = to[name] else { return nil }
+            if case .string(let text) = value, !text.isEmpty { return text }
+            mistakes.add("/to/\(name)", "expected a text that is not empty")
+            return nil
+        }
+        platform = text("platform")
+        app = text("app")
+        tag = text("tag").map(Signal.init(rawValue:))
+        let named = Self.ways.filter { to[$0] != nil }
+        guard named.count == 1, let way = named.first, let value = to[way] else {
+            mistakes.add("/to", "expected exactly one of \(Self.ways.joined(separator: ", "))")
+            return nil
+        }
+        guard let recipients = Self.recipients(way, value, app, tag, &mistakes) else { return nil }
+        self.recipients = recipients
+    }
+
+    private static func recipients(
+        _ way: String,
+        _ value: JSONValue,
+        _ app: String?,
+        _ tag: Signal?,
+        _ mistakes: inout Mistakes
+    ) -> NotifyRequest.Recipients? {
+        switch way {
+        case "device": return device(value, "/to/device", &mistakes).map { .devices([$0]) }
+        case "account": return account(value, "/to/account", &mistakes).map { .accounts([$0]) }
+        case "devices": return list(value, way, &mistakes, device).map { .devices($0) }
+        case "accounts": return list(value, way, &mistakes, account).map { .accounts($0) }
+        default:
+            if way == "everybody", value != .bool(true) { mistakes.add("/to/everybody", "expected true") }
+            guard let app else {
+                mistakes.add("/to/app", "expected the app whose users are meant")
+                return nil
+            }
+            return .app(app, wanting: tag)
+        }
+    }
+
+    private static func list<Element>(
+        _ value: JSONValue,
+        _ way: String,
+        _ mistakes: inout Mistakes,
+        _ read: (JSONValue, String, inout Mistakes) -> Element?
+    ) -> [Element]? {
+        guard case .array(let values) = value, (1...NotifyRequest.mostRecipients).contains(values.count) else {
+            mistakes.add("/to/\(way)", "expected a list of 1 to \(NotifyRequest.mostRecipients)")
+            return nil
+        }
+        let elements = values.enumerated().compactMap { read($0.element, "/to/\(way)/\($0.offset)", &mistakes) }
+        return elements.count == values.count ? elements : nil
+    }
+
+    private static func device(_ value: JSONValue, _ pointer: String, _ mistakes: inout Mistakes) -> DeviceID? {
+        guard case .number(let digits) = value, let number = Int64(digits), number > 0 else {
+            mistakes.add(pointer, "expected a device's number; carillon devices list shows them")
+            return nil
+        }
+        return DeviceID(rawValue: number)
+    }
+
+    private static func account(_ value: JSONValue, _ pointer: String, _ mistakes: inout Mistakes) -> PublicKey? {
+        guard case .string(let text) = value, let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text) else {
+            mistakes.add(pointer, "expected 64 lowercase hex digits or npub1…")
+            return nil
+        }
+        return key
+    }
+}

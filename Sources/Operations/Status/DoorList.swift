@@ -1,0 +1,89 @@
+import Console
+import Listening
+import RelayPool
+import RouterConfiguration
+import WebIngress
+
+/// The ways in: where events, registrations and requests come from, and what was refused there.
+package struct DoorList: OperatorAnswer, Equatable {
+    package struct Door: Codable, Sendable, Equatable {
+        /// `socket`, `relays`, `feed`, `ingress`, `api`, `plugins` or `subscribe`.
+        package var door: String
+        package var isOpen: Bool
+        /// Where it listens; nil: it does not listen itself.
+        package var listen: String?
+        /// Under which URL others reach it, where the configuration says so.
+        package var url: String?
+        /// Connections that are open now.
+        package var connections: Int?
+        /// Events that came in and were answered or dealt with, since the start.
+        package var events: UInt64?
+        /// What was refused since the start, by the limit that clients met.
+        package var refused: [String: UInt64]
+    }
+
+    package var doors: [Door]
+
+    package var text: String {
+        let rows = doors.map { door in
+            [
+                door.door, door.isOpen ? "open" : "closed", door.listen ?? door.url ?? "-",
+                door.connections.map(String.init) ?? "-", door.events.map(String.init) ?? "-",
+                "\(door.refused.values.reduce(0, +))",
+            ]
+        }
+        return TextTable.lines([["DOOR", "STATE", "WHERE", "CONNECTIONS", "EVENTS", "REFUSED"]] + rows)
+            .joined(separator: "\n")
+    }
+}
+
+/// Looks at the doors of a running router.
+package struct DoorReader: Sendable {
+    private let configuration: Configuration
+    private let listeners: ListenerCounts
+    private let counts: RouterCounts
+    private let pool: RelayPool
+
+    package init(_ configuration: Configuration, listeners: ListenerCounts, counts: RouterCounts, pool: RelayPool) {
+        self.configuration = configuration
+        self.listeners = listeners
+        self.counts = counts
+        self.pool = pool
+    }
+
+    var doors: DoorList {
+        let connected = pool.status.filter { $0.state == .connected }.count
+        var socket = door("socket", listeners.socket, counts.socket)
+        socket.listen = "\(configuration.relay.host):\(configuration.relay.port)"
+        socket.url = configuration.relay.url.isEmpty ? nil : configuration.relay.url
+        var relays = door("relays", nil, counts.relays, isOpen: !pool.status.isEmpty)
+        relays.connections = connected
+        let feed = door("feed", nil, counts.feed, isOpen: configuration.feed != nil)
+        var ingress = door("ingress", listeners.ingress, nil, isOpen: configuration.sealedIngress != nil)
+        ingress.listen = configuration.sealedIngress.map { "\($0.web.host):\($0.web.port)" }
+        let console = configuration.api?.console
+        var api = door("api", listeners.api, nil, isOpen: console != nil)
+        api.listen = console.map { "\($0.host):\($0.port)" }
+        api.url = console?.inbound?.publicURL
+        var plugins = door("plugins", nil, nil, isOpen: console?.inbound != nil)
+        plugins.url = console?.inbound.map { "\($0.publicURL)/plugins/" }
+        let subscribe = door("subscribe", nil, nil, isOpen: configuration.subscribePage != nil)
+        return DoorList(doors: [socket, relays, feed, ingress, api, plugins, subscribe])
+    }
+
+    private func door(
+        _ name: String,
+        _ limits: LimitCounts?,
+        _ events: AtomicHistogram?,
+        isOpen: Bool = true
+    ) -> DoorList.Door {
+        let refused = (limits?.refused ?? [:]).map { ($0.key.rawValue, $0.value) }
+        return DoorList.Door(
+            door: name,
+            isOpen: isOpen,
+            connections: limits?.openConnections,
+            events: events.map { $0.snapshot.counts.reduce(0, +) },
+            refused: Dictionary(uniqueKeysWithValues: refused)
+        )
+    }
+}

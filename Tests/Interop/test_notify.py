@@ -1,0 +1,279 @@
+"""`POST /v1/notify`: notifications of senders that are not on Nostr."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from console import Console
+from nostr import Person, Socket, device_token, ios
+from programs import carillon, wait_until
+from test_api_v1 import Description
+from test_stream import token
+
+RULES = """
+version: 1
+rules:
+  - name: news
+    match: { kinds: [20063] }
+    signal: news
+    title: "News: {{event.tag.headline}}"
+    body: "{{event.tag.lead}} ({{recipient.npub}})"
+"""
+
+
+@pytest.fixture
+def router(stopped_router):
+    (stopped_router.folder / "rules.yaml").write_text(RULES)
+    stopped_router.configuration["rules"] = ["rules.yaml"]
+    return stopped_router
+
+
+class Sender:
+    """Somebody with a token for sending; answers are compared with the description."""
+
+    def __init__(self, console: Console, name: str = "send"):
+        self.console = console
+        self.description = Description(console)
+        made = carillon(
+            "tokens", "create", name, "--scope", "send", "--json", "--config",
+            console.router.folder / "carillon.yaml",
+        )
+        self.token = json.loads(made.stdout)["token"]
+
+    def send(self, body: dict, status: int = 202, key: str | None = None) -> dict:
+        headers = {"idempotency-key": key} if key else {}
+        got, text = self.console.ask("/v1/notify", "POST", self.token, body, headers)
+        answer = json.loads(text)
+        assert got == status, answer
+        self.description.judge("/v1/notify", "POST", got, answer)
+        return answer
+
+    def show(self, id: str, status: int = 200, after: int | None = None) -> dict:
+        path = f"/v1/notify/{id}" + (f"?after={after}" if after is not None else "")
+        return self.description.ask(path, token=self.token, status=status)
+
+    def wait_for(self, id: str, state: str) -> dict:
+        def found():
+            answer = self.show(id)
+            return answer if any(device["state"] == state for device in answer["devices"]) else None
+
+        return wait_until(found, f"a device is {state}")
+
+
+def pointers(problem: dict) -> list[str]:
+    return [error["pointer"] for error in problem["errors"]]
+
+
+def test_a_notification_goes_out_as_it_was_asked_for(router, lab, alice, bob):
+    sender = Sender(Console(router).start())
+    phone = device_token()
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(phone, mode="alert")))
+    sent = sender.send(
+        {
+            "to": {"account": alice.npub},
+            "title": "{{event.content}} & ${HOME}",
+            "body": "two\nlines",
+            "data": {"order": "17", "note": "{{x}}"},
+            "actions": [{"id": "app.open", "label": "Open"}],
+            "url": "https://example.com/17",
+            "urgency": "high",
+            "expires": "2h",
+            "apns": {"sound": "bell.caf"},
+        }
+    )
+    [received] = lab.accepted(1)
+    payload = received.payload
+    # Nothing of it is a template.
+    assert payload["aps"]["alert"] == {"title": "{{event.content}} & ${HOME}", "body": "two\nlines"}
+    assert payload["aps"]["sound"] == "bell.caf" and payload["order"] == "17" and payload["note"] == "{{x}}"
+    assert payload["body"]["url"] == "https://example.com/17"
+    assert received.header("apns-priority") == "10"
+    assert abs(int(received.header("apns-expiration")) - time.time() - 7200) < 60
+    for of_no_event in ["id", "kind", "pubkey"]:
+        assert of_no_event not in payload
+    report = sender.wait_for(sent["id"], "delivered")
+    [device] = report["devices"]
+    assert device["status"] == 200 and device["platform"] == "ios" and report["is_complete"]
+    assert report["created_at"] == sent["created_at"] and "next" not in report
+    assert phone not in json.dumps(report) and alice.hex not in json.dumps(report)
+    # Only who sent it sees what became of it.
+    assert Sender(sender.console, "other").show(sent["id"], 404)
+    sender.show("0" * 32, 404)
+    # It is in the trace as everything is, and content is nowhere but where it waits.
+    assert "two\\nlines" not in router.log_text and "bell.caf" not in router.log_text
+
+
+def test_a_request_that_comes_again_is_answered_as_before_and_pushes_once(router, lab, alice):
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+    body = {"to": {"account": alice.hex}, "title": "once"}
+    with ThreadPoolExecutor(8) as pool:
+        headers = {"idempotency-key": "order-17"}
+        answers = list(pool.map(lambda _: sender.console.ask("/v1/notify", "POST", sender.token, body, headers), range(16)))
+    good = {text for status, text in answers if status == 202}
+    assert len(good) == 1 and {status for status, _ in answers} <= {202, 409}
+    first = json.loads(good.pop())
+    assert sender.send(body, key="order-17") == first
+    refused = sender.send({**body, "title": "another"}, 422, key="order-17")
+    assert "Idempotency-Key" in refused["detail"]
+    # Another sender's name for a request is another one.
+    assert Sender(sender.console, "other").send(body, key="order-17")["id"] != first["id"]
+    lab.accepted(2)
+    # The key outlives the process, also where that is killed.
+    router.kill()
+    sender.console.start()
+    assert sender.send(body, key="order-17") == first
+    assert sender.send(body)["id"] != first["id"]
+    lab.accepted(3)
+    router.wait_until_nothing_waits()
+    assert len(lab.received()) == 3
+
+
+def test_a_kill_at_any_moment_loses_and_repeats_nothing(router, lab, alice):
+    """Whoever got no answer sends again under the same key."""
+    console = Console(router).start()
+    sender = Sender(console)
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+    titles = [f"number {number}" for number in range(120)]
+
+    def send(title: str) -> bool:
+        try:
+            body = {"to": {"account": alice.hex}, "title": title}
+            return console.ask("/v1/notify", "POST", sender.token, body, {"idempotency-key": title})[0] == 202
+        except OSError:
+            return False
+
+    left = titles
+    for _ in range(3):
+        with ThreadPoolExecutor(8) as pool:
+            results = pool.map(send, left)
+            time.sleep(0.15)
+            router.kill()
+            left = [title for title, is_sent in zip(left, results) if not is_sent]
+        console.start()
+    assert all(send(title) for title in left) and all(send(title) for title in titles)
+    wait_until(
+        lambda: {request.payload["aps"]["alert"]["title"] for request in lab.received()} == set(titles),
+        "everything arrives",
+    )
+    router.wait_until_nothing_waits()
+    ids: dict[str, set] = {}
+    for request in lab.received():
+        ids.setdefault(request.payload["aps"]["alert"]["title"], set()).add(request.apns_id)
+    # A push that was under way when the process died may come again, but as the same push.
+    assert all(len(found) == 1 for found in ids.values())
+
+
+def test_who_can_be_meant(router, lab, alice, bob):
+    router.configuration["apps"]["other"] = {"ios": lab.ios}
+    console = Console(router).start()
+    sender = Sender(console)
+    carol = Person()
+    with Socket(router) as socket:
+        socket.publish(
+            alice.registration(router, ios("a1" * 32, mode="alert", filters={"news": True}), device="one"),
+            alice.registration(router, ios("a2" * 32, mode="alert", filters={"news": False}), device="two"),
+            bob.registration(router, ios("b1" * 32, mode="alert", filters={"news": True}, app="other")),
+            carol.registration(router, ios("c1" * 32, mode="alert", filters={"news": True})),
+        )
+    devices = {
+        (device["npub"], device["name"]): device["device"] for device in console.json("/v1/devices")[1]["devices"]
+    }
+
+    def reached(to: dict, **more) -> set[str]:
+        before = len(lab.received())
+        sent = sender.send({"to": to, "title": "hello", **more})
+        router.wait_until_nothing_waits()
+        wait_until(
+            lambda: all(device["state"] != "queued" for device in sender.show(sent["id"])["devices"]), "all is through"
+        )
+        return {request.target[:2] for request in lab.received()[before:]}
+
+    one = devices[(alice.npub, "one")]
+    assert reached({"device": one}) == {"a1"}
+    assert reached({"devices": [one, devices[(carol.npub, "")]]}) == {"a1", "c1"}
+    assert reached({"accounts": [alice.npub, bob.hex]}) == {"a1", "a2", "b1"}
+    assert reached({"accounts": [alice.npub, bob.hex], "app": "other"}) == {"b1"}
+    assert reached({"everybody": True, "app": "default"}) == {"a1", "a2", "c1"}
+    assert reached({"tag": "news", "app": "default"}) == {"a1", "c1"}
+    assert reached({"account": alice.hex}, signal="news") == {"a1"}
+    assert reached({"account": alice.hex, "platform": "android"}) == set()
+    assert reached({"account": Person().hex}) == set()
+
+
+def test_a_template_is_a_rule_by_name_that_events_never_reach(router, lab, alice, bob):
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert", filters={"news": True, "dm": True})))
+        # Nobody wakes anybody by an event of that kind.
+        accepted, _ = socket.offer(bob.event(20063, "", [["p", alice.hex], ["headline", "false"]]))
+        assert accepted
+        sent = sender.send(
+            {
+                "to": {"account": alice.npub},
+                "template": "news",
+                "values": {"headline": "{{event.tag.lead}}", "lead": "more"},
+            }
+        )
+        [received] = lab.accepted(1)
+        alert = received.payload["aps"]["alert"]
+        assert alert == {"title": "News: {{event.tag.lead}}", "body": f"more ({alice.npub})"}
+        sender.wait_for(sent["id"], "delivered")
+    assert len(lab.received()) == 1
+
+
+def test_pace_and_quiet_hours_hold_for_them_too(router, lab, alice):
+    router.configuration["defaults"]["cooldown_seconds"] = 3_000
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
+    sent = [sender.send({"to": {"account": alice.hex}, "title": f"number {number}"}) for number in range(3)]
+    sender.wait_for(sent[0]["id"], "delivered")
+    assert [sender.wait_for(each["id"], state)["devices"][0]["state"] for each, state in zip(sent[1:], ["held", "batched"])]
+    assert len(lab.received()) == 1
+
+
+def test_what_is_wrong_is_named_by_its_place(router, lab, alice):
+    sender = Sender(Console(router).start())
+    good = {"to": {"account": alice.hex}, "title": "hello"}
+    for change, expected in [
+        ({"to": None}, ["#/to"]),
+        ({"to": {}}, ["#/to"]),
+        ({"to": {"account": alice.hex, "device": 1}}, ["#/to"]),
+        ({"to": {"account": "alice"}}, ["#/to/account"]),
+        ({"to": {"accounts": [alice.hex, "bob", 1]}}, ["#/to/accounts/1", "#/to/accounts/2"]),
+        ({"to": {"device": "1"}}, ["#/to/device"]),
+        ({"to": {"device": 99}}, ["#/to"]),
+        ({"to": {"everybody": True}}, ["#/to/app"]),
+        ({"to": {"account": alice.hex, "apps": "x"}}, ["#/to/apps"]),
+        ({"title": 7.5, "body": ["x"]}, ["#/body"]),
+        ({"title": "two\nlines"}, ["#/title"]),
+        ({"titel": "hello"}, ["#/titel"]),
+        ({"urgency": "highest"}, ["#/urgency"]),
+        ({"expires": "1s"}, ["#/expires"]),
+        ({"actions": [{"id": "a", "label": "b"}, {"id": "c"}]}, ["#/actions/1"]),
+        ({"apns": {"sound": "x", "bagde": 1}}, ["#/apns/bagde"]),
+        ({"data": {"aps": {}}}, ["#/data/aps"]),
+        ({"signal": "unheard"}, ["#/signal"]),
+        ({"template": "none"}, ["#/title"]),
+        ({"title": None}, ["#"]),
+        ({"values": {"a": "b"}}, ["#/values"]),
+    ]:
+        body = {name: value for name, value in {**good, **change}.items() if value is not None}
+        problem = sender.send(body, 422)
+        assert set(expected) <= set(pointers(problem)), (change, problem)
+        assert alice.hex not in problem["detail"]
+    assert sender.console.ask("/v1/notify", "POST", sender.token)[0] == 400
+    assert lab.received() == []
+
+
+def test_senders_need_the_scope_for_it(router, alice):
+    console = Console(router).start()
+    body = {"to": {"account": alice.hex}, "title": "hello"}
+    for key, status in [(None, 401), ("x" * 43, 401), (token(router, "read"), 403), (token(router, "operate"), 403)]:
+        assert console.ask("/v1/notify", "POST", key, body)[0] == status

@@ -1,0 +1,87 @@
+import Delivery
+import JSON
+import Nostr
+import Notifications
+import PlatformTestSupport
+import Platforms
+import Rules
+import Testing
+import Units
+
+@testable import Pipeline
+
+/// What somebody asks for over the API goes the way of all events.
+struct RequestedNotificationTests {
+    private static func order(
+        _ json: String,
+        signal: Signal? = nil,
+        devices: Set<DeviceID>? = nil
+    ) throws
+        -> NotificationOrder
+    {
+        guard case .object(let object) = try JSONValue(parsing: json) else { throw CancellationError() }
+        let rule = try Rule.requested(
+            object,
+            by: RuleBook.builtIn(),
+            name: "api",
+            platforms: .builtIn,
+            blockChecks: [:]
+        )
+        return NotificationOrder(.rule(rule), signal: signal, devices: devices)
+    }
+
+    private static func event(_ bench: Workbench, for owners: [KeyPair]) throws -> Event {
+        try bench.event(
+            .requestedNotification,
+            "",
+            tags: owners.map { ["p", $0.publicKey.hex] } + [["request", "1", "0"]],
+            by: bench.identity
+        )
+    }
+
+    @Test func itWakesWhomItNamesAndOnce() throws {
+        let bench = try Workbench()
+        let (alice, bob) = (try bench.account(mode: "alert"), try bench.account(mode: "nudge"))
+        _ = try bench.account(mode: "alert")
+        let event = try Self.event(bench, for: [alice, bob])
+        let order = try Self.order(#"{"title": "hello", "mode": "alert"}"#)
+        let first = bench.submit([event], from: .api(order))
+        #expect(first.map(\.result) == [.accepted])
+        #expect(Set(bench.kept.map(\.notification.mode)) == [.alert, .nudge])
+        #expect(bench.kept.allSatisfy { $0.notification.signal == .notification })
+        // After a crash it is made anew, with the same id.
+        let again = bench.submit([event], from: .api(order))
+        #expect(again.map(\.result) == [.duplicate] && bench.kept.count == 2)
+        try bench.restart()
+        #expect(bench.submit([event], from: .api(order)).map(\.result) == [.duplicate] && bench.kept.count == 2)
+    }
+
+    @Test func nobodyElseCanSayIt() throws {
+        let rules = "version: 1\nrules: [{ match: { kinds: [20063] }, signal: news, title: a }]"
+        let bench = try Workbench(rules: RuleBook(yaml: rules, name: "test"))
+        let alice = try bench.account(["news"])
+        let event = try Self.event(bench, for: [alice])
+        for source in [EventSource.socket(authenticated: [bench.identity.publicKey]), .feed, .relay(.live)] {
+            _ = bench.submit([event], from: source)
+        }
+        #expect(bench.kept.isEmpty)
+        _ = bench.submit([event], from: .api(NotificationOrder(.template("rule-1"))))
+        #expect(bench.kept.map(\.notification.title) == ["a"])
+    }
+
+    @Test func aDeviceThatSwitchedASignalOffIsNotWoken() throws {
+        let bench = try Workbench()
+        let alice = try bench.account(["dm"])
+        let event = try Self.event(bench, for: [alice])
+        _ = bench.submit([event], from: .api(try Self.order(#"{"title": "a"}"#, signal: .zap)))
+        #expect(bench.kept.isEmpty && bench.observed.steps.last?.step == .unwanted)
+    }
+
+    @Test func devicesThatAreNotMeantAreLeftAlone() throws {
+        let bench = try Workbench()
+        let alice = try bench.account(mode: "alert")
+        let none = try Self.order(#"{"title": "a"}"#, devices: [DeviceID(rawValue: 999)])
+        _ = bench.submit([try Self.event(bench, for: [alice])], from: .api(none))
+        #expect(bench.kept.isEmpty)
+    }
+}

@@ -152,6 +152,7 @@ let vocabulary: [[Target]] = [
     module("Notifications"),
     module("Caching"),
     module("RateLimits", uses: ["Caching"]),
+    module("StandardWebhooks", uses: ["Cipher"]),
     module("YAMLReading", uses: ["JSON", yams]),
     module("Patterns", uses: ["CPCRE2"]),
     module("Platforms", uses: ["JSON", "Notifications", "Patterns"], tests: ["PlatformTestSupport"]),
@@ -430,7 +431,7 @@ let router: [[Target]] = [
                 "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits", "RelayServer", "RelayPool",
                 "RemoteSigning", "AccountWatch", "Registry", "EventTrace", "Pipeline", "Rules", "WebIngress",
                 "BrowserPages", "Console", "Delivery", "CarillonPluginPython", "PluginHost", "PluginIsolation",
-                "HTTPLanes", "Telemetry", "YAMLReading", "Logs", logging, "Cluster", "NATS",
+                "HTTPLanes", "Telemetry", "YAMLReading", "Logs", logging, "Cluster", "NATS", "StandardWebhooks",
             ],
             path: "Sources/Configuration"
         ),
@@ -443,7 +444,7 @@ let router: [[Target]] = [
                 "PluginIsolation", "HTTPLanes", "Streams", "Telemetry", "YAMLReading", "Schnorr", "Storage",
                 "CPrivileges", "CBuild", logging, nio, nioPosix, nioHTTP1, nioSSL, "ASCII", "Caching", "HTTPListening",
                 "Logs", "RemoteSigning",
-                "Cluster", "NATS",
+                "Cluster", "NATS", "StandardWebhooks",
             ]
         ),
     ],
@@ -537,7 +538,7 @@ let plugins: [[Target]] = [
     ),
     plugin("Ntfy", "Transport", uses: ["Cipher"]),
     plugin("Gotify", "Transport"),
-    plugin("Webhook", "Transport", uses: ["Cipher"]),
+    plugin("Webhook", "Transport", uses: ["Cipher", "StandardWebhooks"]),
     plugin("Telegram", "Transport", uses: ["Cipher"]),
     plugin("HTTPTemplate", "Transport", tests: ["YAMLReading"]),
 

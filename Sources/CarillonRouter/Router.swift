@@ -150,10 +150,19 @@ package final class Router: Service {
             device: { [registry = stores.registry] in try? registry.listing(of: $0) },
             now: now
         )
+        let operationalEvents = try configuration.inItsWords {
+            try OperationalEvents(
+                configuration.operationalEvents,
+                stream: stream,
+                sender: outgoing.lanes,
+                now: now,
+                logger: logger
+            )
+        }
         let everybody = RouterObservers(
             pipeline: [log, counts, dailyCounts, stream]
                 + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? []),
-            deliveries: [log, counts, dailyCounts, trials, stream]
+            deliveries: [log, counts, dailyCounts, trials, stream, operationalEvents]
                 + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? [])
         )
         let observers = everybody.adding(PaceFeedback(intake: intake, now: now))
@@ -339,6 +348,17 @@ package final class Router: Service {
             identity: claim.identity,
             now: now
         )
+        operationalEvents.begin(
+            OperationalEvents.Sources(
+                transports: transports,
+                plugins: outgoing.plugins,
+                pool: relays.pool,
+                registry: stores.registry,
+                files: OperatorFiles(configuration: configuration),
+                status: statusReader
+            ),
+            notifier: notifier
+        ) { settings.rules }
         let apiPort = ListeningAPI(configuration.api)
         let operatorTokens = OperatorTokens(
             token: { apiToken.value },
@@ -449,6 +469,7 @@ package final class Router: Service {
                 trace: stores.trace,
                 stores: stores,
                 statistics: statisticsKeeper,
+                operationalEvents: operationalEvents,
                 announcer: announcer,
                 health: health,
                 serving: serving,

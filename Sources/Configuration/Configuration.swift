@@ -36,6 +36,8 @@ package struct Configuration: Sendable {
     package var deadLetters = DeadLetterLimits()
     /// Where the way of events is exported to as spans; nil: nowhere.
     package var tracing: TracingSettings?
+    /// Who is told what happens to the router; nil: nobody is.
+    package var operationalEvents: OperationalEvents?
     /// Where the block on that stands, for mistakes that show only when it is used; 0 where no file was read.
     package var tracingPlace = (line: 0, column: 0)
     /// A stream of events to read besides; nil: none. Not in the file: whoever starts us says so.

@@ -12,7 +12,7 @@ struct ConfigurationReader {
     let folder: String
     private let file: YAMLFile
     /// Whether blocks of apps may lack what environment variables would say.
-    private let isWithoutCredentials: Bool
+    let isWithoutCredentials: Bool
 
     init(
         name: String,
@@ -31,7 +31,7 @@ struct ConfigurationReader {
                 "identity", "store", "relay", "relays", "hints", "registration", "context", "trace", "tracing", "rules",
                 "plugins", "dead_letters",
                 "http", "defaults", "bounds", "filters", "apps", "sealed_ingress", "api", "shutdown_seconds",
-                "access", "log", "subscribe", "cluster",
+                "access", "log", "subscribe", "cluster", "operational_events",
             ])
             .flatMap(configuration)
         try file.throwMistakes()
@@ -76,6 +76,7 @@ struct ConfigurationReader {
         configuration.sealedIngress = top["sealed_ingress"].map { sealedIngress($0, apps: configuration.apps) }
         configuration.subscribePage = top["subscribe"].flatMap { subscribePage($0, apps: configuration.apps) }
         configuration.api = top["api"].map(api)
+        configuration.operationalEvents = top["operational_events"].flatMap(operationalEvents)
         configuration.cluster = top["cluster"].flatMap(cluster)
         configuration.shutdownTime =
             top["shutdown_seconds"]?.integer(in: 1...3_600).map { .seconds($0) } ?? configuration.shutdownTime
@@ -248,7 +249,10 @@ extension ConfigurationReader {
     func api(_ value: YAMLValue) -> Configuration.API {
         guard
             let mapping = value.mapping(
-                keys: ["listen", "token_file", "open_metrics", "public_url", "trusted_proxies", "sign_on", "stream_readers"]
+                keys: [
+                    "listen", "token_file", "open_metrics", "public_url", "trusted_proxies", "sign_on",
+                    "stream_readers",
+                ]
             )
         else {
             return Configuration.API(tokenFile: "")

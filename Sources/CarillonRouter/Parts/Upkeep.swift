@@ -16,6 +16,7 @@ final class Upkeep: RouterPart {
     private let trace: TraceStore?
     private let stores: Stores
     private let statistics: StatisticsKeeper
+    private let operationalEvents: OperationalEvents
     private let announcer: Announcer
     private let health: RouterHealth
     private let serving: ServingFlag
@@ -32,6 +33,7 @@ final class Upkeep: RouterPart {
         trace: TraceStore?,
         stores: Stores,
         statistics: StatisticsKeeper,
+        operationalEvents: OperationalEvents,
         announcer: Announcer,
         health: RouterHealth,
         serving: ServingFlag,
@@ -45,6 +47,7 @@ final class Upkeep: RouterPart {
         self.trace = trace
         self.stores = stores
         self.statistics = statistics
+        self.operationalEvents = operationalEvents
         self.announcer = announcer
         self.health = health
         self.serving = serving
@@ -75,6 +78,7 @@ final class Upkeep: RouterPart {
     func stop(_ time: StopBudget) {
         if serving.isSet { logger.info("Stopping") }
         for task in tasks.withLock({ $0 }) { task.cancel() }
+        operationalEvents.stop()
         accessDeadline.stop()
         serving.set(false)
         serviceManager?.stopping()
@@ -100,6 +104,7 @@ final class Upkeep: RouterPart {
             }
         )
         tasks.append(Task { [statistics] in await statistics.run() })
+        tasks.append(Task { [operationalEvents] in await operationalEvents.run() })
         if let trace { tasks.append(Task { await trace.dropExpired() }) }
         if let serviceManager, let interval = serviceManager.watchdog {
             let watchdog = Watchdog(

@@ -41,6 +41,7 @@ extension Configuration {
             ("trace", trace == new.trace),
             ("dead_letters", deadLetters == new.deadLetters),
             ("tracing", tracing == new.tracing),
+            ("operational_events", operationalEvents == new.operationalEvents),
             ("plugins", plugins.isExtended(by: new.plugins)),
             ("http", http == new.http),
             ("sealed_ingress", Self.areSame(sealedIngress, new.sealedIngress)),

@@ -39,6 +39,7 @@ enum ConfigurationSchema {
                         ("sealed_ingress", SealedIngressSchema.schema),
                         ("subscribe", subscribePage),
                         ("api", APISchema.schema), access, log,
+                        ("operational_events", OperationalEventsSchema.schema),
                         ("cluster", ClusterSchema.schema),
                         (
                             "shutdown_seconds",

@@ -37,6 +37,9 @@ package struct ExposedFiles {
         if let headers = configuration.tracing?.headersFile {
             add(headers, "tracing.headers_file", line: configuration.tracingPlace.line)
         }
+        for webhook in configuration.operationalEvents?.webhooks ?? [] {
+            add(webhook.secretFile, "operational_events.webhooks.secret_file", line: 0)
+        }
         for path in [
             configuration.storePath, configuration.outboxPath, configuration.contextPath, configuration.tracePath,
         ] {

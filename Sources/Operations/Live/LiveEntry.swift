@@ -4,6 +4,7 @@ import EventTrace
 import Nostr
 import Notifications
 import Pipeline
+import RouterConfiguration
 import Rules
 import Units
 
@@ -15,11 +16,17 @@ struct LiveEntry: Sendable {
         case step
         /// What was decided about a delivery.
         case outcome
+        /// Something is amiss, or is so no more.
+        case issue
+        /// Something that an operator may want to be told.
+        case operation
     }
 
     enum What: Sendable {
         case step(TraceStep)
         case outcome(DeliveryReport)
+        case issue(RouterStatus.Issue, isOver: Bool)
+        case operation(OperationalEvent)
     }
 
     let time: Timestamp
@@ -43,10 +50,23 @@ struct LiveEntry: Sendable {
         queue = report.queue
     }
 
+    init(_ issue: RouterStatus.Issue, isOver: Bool, at time: Timestamp) {
+        self.time = time
+        what = .issue(issue, isOver: isOver)
+    }
+
+    init(_ event: OperationalEvent) {
+        time = event.time
+        what = .operation(event)
+        queue = event.queue
+    }
+
     var kind: Kind {
         switch what {
         case .step: .step
         case .outcome: .outcome
+        case .issue: .issue
+        case .operation: .operation
         }
     }
 
@@ -54,6 +74,8 @@ struct LiveEntry: Sendable {
         switch what {
         case .step(let step): step.device
         case .outcome(let report): report.device
+        case .issue: nil
+        case .operation(let event): event.device
         }
     }
 
@@ -61,6 +83,7 @@ struct LiveEntry: Sendable {
         switch what {
         case .step(let step): step.delivery
         case .outcome(let report): report.delivery
+        case .issue, .operation: nil
         }
     }
 
@@ -87,6 +110,16 @@ struct LiveEntry: Sendable {
             json.add("mode", report.mode?.name)
             json.add("next_at", report.nextDue.map { UTCTime($0).stamp })
             json.add("words", ReportWords.words(TraceEntry.Report(report), reason: report.reason))
+        case .issue(let issue, let isOver):
+            json.add("what", issue.what)
+            json.add("words", issue.detail)
+            json.add("remedy", issue.remedy)
+            json.add("is_grave", flag: issue.isGrave)
+            json.add("is_over", flag: isOver)
+        case .operation(let event):
+            json.add("type", event.kind.rawValue)
+            json.add("words", event.words)
+            for detail in event.details { json.add(detail.name, detail.value) }
         }
         return json.text
     }
@@ -112,6 +145,20 @@ struct LiveEntry: Sendable {
                         ("outcome", text), ("status", number), ("attempt", number), ("mode", text), ("next_at", text),
                     ],
                     ["at", "device", "delivery", "platform", "app", "outcome", "attempt", "words"]
+                )
+            case .issue:
+                (
+                    [
+                        ("what", text), ("remedy", text), ("is_grave", ["type": "boolean"]),
+                        ("is_over", ["type": "boolean"]),
+                    ],
+                    ["at", "what", "words", "remedy", "is_grave", "is_over"]
+                )
+            case .operation:
+                (
+                    [("type", ["type": "string", "enum": .texts(OperationalEvent.Kind.allCases.map(\.rawValue))])]
+                        + OperationalEvent.detailNames.filter { $0 != "reason" }.map { ($0, text) },
+                    ["at", "type", "words"]
                 )
             }
         return [
@@ -182,6 +229,8 @@ struct JSONLine {
     mutating func add(_ name: String, _ value: Int64?) {
         if let value { add(name, json: String(value)) }
     }
+
+    mutating func add(_ name: String, flag: Bool) { add(name, json: flag ? "true" : "false") }
 
     private mutating func add(_ name: String, json: String) {
         members += "\(members.isEmpty ? "" : ",")\"\(name)\":\(json)"

@@ -88,6 +88,19 @@ package final class LiveStream: Sendable {
         return reader
     }
 
+    /// Whether anybody reads, or did so lately.
+    var isRead: Bool { isWatched.load(ordering: .relaxed) }
+
+    func add(_ events: [OperationalEvent]) {
+        if isRead { add(events.lazy.map { LiveEntry($0) }) }
+    }
+
+    func add(_ issues: [RouterStatus.Issue], areOver: Bool) {
+        guard isRead, !issues.isEmpty else { return }
+        let time = now()
+        add(issues.lazy.map { LiveEntry($0, isOver: areOver, at: time) })
+    }
+
     /// Ends what is read, for good.
     package func close() {
         let readers = state.withLock { state in
@@ -183,14 +196,14 @@ extension LiveStream: PipelineObserver {
     package func record(_ counts: [PipelineStep: Int]) {}
 
     package func trace(_ steps: [TraceStep], at time: Timestamp) {
-        guard isWatched.load(ordering: .relaxed) else { return }
+        guard isRead else { return }
         add(steps.lazy.map { LiveEntry($0, at: time) })
     }
 }
 
 extension LiveStream: DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
-        guard isWatched.load(ordering: .relaxed) else { return }
+        guard isRead else { return }
         let time = now()
         add(reports.lazy.map { LiveEntry($0, at: time) })
     }

@@ -1,0 +1,171 @@
+import Foundation
+import Nostr
+import Rules
+import StandardWebhooks
+import YAMLReading
+
+/// What happens to the router itself that its operator may want to be told.
+package enum OperationalEventKind: String, Sendable, CaseIterable, Codable {
+    /// A push service says that a device is gone; it was forgotten.
+    case deviceGone = "device.gone"
+    /// Pushes to a device have failed for days.
+    case deviceFailing = "device.failing"
+    /// Deliveries of a queue wait, since the push service asked for a pause or refuses the credentials.
+    case queuePaused = "queue.paused"
+    case queueResumed = "queue.resumed"
+    /// A credential of a push service ends soon, or has ended.
+    case credentialExpiring = "credential.expiring"
+    /// A process of plugins ended by itself.
+    case pluginCrashed = "plugin.crashed"
+    /// A relay answers to those alone who sign in.
+    case relayAuthRequired = "relay.auth_required"
+
+    /// Those that are about the router, and not about one device: people are pushed only these unless they ask.
+    package static let ofRouter = Set(allCases).subtracting([.deviceGone, .deviceFailing])
+}
+
+extension Configuration {
+    /// Who is told what happens to the router.
+    package struct OperationalEvents: Sendable, Equatable {
+        /// An endpoint that gets signed messages (Standard Webhooks).
+        package struct Webhook: Sendable, Equatable {
+            package var url: String
+            /// A file with a secret on each line.
+            package var secretFile: String
+            package var events: Set<OperationalEventKind>
+        }
+
+        package var webhooks: [Webhook] = []
+        /// Accounts whose devices are pushed to.
+        package var accounts: [PublicKey] = []
+        /// What those are told.
+        package var accountEvents = OperationalEventKind.ofRouter
+        /// After how many days of failures a device is one that fails.
+        package var failingDays = 5
+
+        package init() {}
+
+        package static let mostWebhooks = 10
+        package static let failingDaysRange = 1...60
+    }
+}
+
+extension WebhookSecrets {
+    /// Those of a file: one on each line. Throws a sentence about what is wrong.
+    package init(file path: String) throws(Mistake) {
+        guard let data = FileManager.default.contents(atPath: path), data.count <= 4_096 else {
+            throw Mistake(description: "\(path): expected a file that can be read, with a secret on each line")
+        }
+        let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
+        do throws(Mistake) {
+            try self.init(lines.filter { !$0.isEmpty })
+        } catch {
+            throw Mistake(description: "\(path): \(error.description)")
+        }
+        if isEmpty { throw Mistake(description: "\(path): expected a secret; whsec_$(openssl rand -base64 32) is one") }
+    }
+}
+
+extension ConfigurationReader {
+    func operationalEvents(_ value: YAMLValue) -> Configuration.OperationalEvents? {
+        guard let mapping = value.mapping(keys: ["webhooks", "push", "failing_days"]) else { return nil }
+        var settings = Configuration.OperationalEvents()
+        let webhooks = mapping["webhooks"]?.list() ?? []
+        if webhooks.count > Configuration.OperationalEvents.mostWebhooks {
+            mapping["webhooks"]?.mistake("expected at most \(Configuration.OperationalEvents.mostWebhooks) endpoints")
+        }
+        settings.webhooks = webhooks.compactMap(webhook)
+        if let push = mapping["push"]?.mapping(keys: ["accounts", "events"]) {
+            settings.accounts = (push.require("accounts", "whose devices are pushed to")?.oneOrMore() ?? []).compactMap
+            {
+                value in
+                guard let text = value.string() else { return nil }
+                let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text)
+                if key == nil { value.mistake("expected 64 lowercase hex digits or npub1…") }
+                return key
+            }
+            if let events = push["events"] { settings.accountEvents = kinds(events) }
+        }
+        if let days = mapping["failing_days"]?.integer(in: Configuration.OperationalEvents.failingDaysRange) {
+            settings.failingDays = days
+        }
+        return settings
+    }
+
+    private func webhook(_ value: YAMLValue) -> Configuration.OperationalEvents.Webhook? {
+        guard let mapping = value.mapping(keys: ["url", "secret_file", "events"]),
+            let place = mapping.require("url", "the endpoint, as in https://ops.example.com/carillon"),
+            let url = place.string(),
+            let file = mapping.require("secret_file", "a file with the secret that signs, whsec_…"),
+            let path = file.string().map(self.path)
+        else { return nil }
+        if !["https://", "http://"].contains(where: { url.hasPrefix($0) && url.count > $0.count })
+            || !url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        {
+            place.mistake("expected a URL, as in https://ops.example.com/carillon")
+        }
+        do throws(WebhookSecrets.Mistake) {
+            if !isWithoutCredentials { _ = try WebhookSecrets(file: path) }
+        } catch {
+            file.mistake(error.description)
+        }
+        let events = mapping["events"].map(kinds) ?? Set(OperationalEventKind.allCases)
+        return Configuration.OperationalEvents.Webhook(url: url, secretFile: path, events: events)
+    }
+
+    private func kinds(_ value: YAMLValue) -> Set<OperationalEventKind> {
+        let names = OperationalEventKind.allCases.map(\.rawValue)
+        return Set(value.oneOrMore().compactMap { $0.choice(names).flatMap(OperationalEventKind.init) })
+    }
+}
+
+/// The schema of the block on operational events.
+enum OperationalEventsSchema {
+    static var schema: JSONTree {
+        let kinds: JSONTree = ["type": "string", "enum": .texts(OperationalEventKind.allCases.map(\.rawValue))]
+        func events(_ description: String) -> JSONTree {
+            ["description": .text(description), "anyOf": [kinds, ["type": "array", "items": kinds]]]
+        }
+        return SchemaParts.mapping(
+            "Who is told what happens to the router itself: a queue that is paused, a credential that ends, and so on.",
+            [
+                (
+                    "webhooks",
+                    [
+                        "description": "Endpoints that get messages signed as Standard Webhooks says.",
+                        "type": "array",
+                        "items": SchemaParts.mapping(
+                            required: ["url", "secret_file"],
+                            [
+                                ("url", SchemaParts.text("The endpoint, https://….", pattern: "^https?://")),
+                                (
+                                    "secret_file",
+                                    SchemaParts.text("A file with the secret that signs, whsec_…; one a line.")
+                                ),
+                                ("events", events("What it gets; everything when left out.")),
+                            ]
+                        ),
+                    ]
+                ),
+                (
+                    "push",
+                    SchemaParts.mapping(
+                        "Accounts whose devices are pushed to.",
+                        required: ["accounts"],
+                        [
+                            ("accounts", SchemaParts.oneOrMore("Keys, as npub1… or 64 hex digits.")),
+                            ("events", events("What they get; all but device.gone and device.failing when left out.")),
+                        ]
+                    )
+                ),
+                (
+                    "failing_days",
+                    SchemaParts.integer(
+                        "After how many days of failures a device is one that fails; 5 when left out.",
+                        Configuration.OperationalEvents.failingDaysRange
+                    )
+                ),
+            ]
+        )
+    }
+}

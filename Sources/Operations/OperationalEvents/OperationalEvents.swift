@@ -1,0 +1,296 @@
+import Cipher
+import Console
+import Delivery
+import Dispatch
+import EventTrace
+import HTTPLanes
+import Logging
+import NIOCore
+import Nostr
+import Notifications
+import PluginHost
+import Registry
+import RelayPool
+import RouterConfiguration
+import Rules
+import StandardWebhooks
+import Synchronization
+import Units
+
+/// Tells operators what happens to the router: those who read `/v1/stream`, endpoints, and people's devices.
+///
+/// What waits for endpoints is in memory: a restart loses it.
+package final class OperationalEvents: Sendable {
+    private struct Endpoint {
+        let url: String
+        let events: Set<OperationalEventKind>
+        let secrets: WebhookSecrets
+        var queue = WebhookQueue()
+        var isInTrouble = false
+    }
+
+    private struct State {
+        var watch: OperationalWatch
+        var endpoints: [Endpoint]
+        var isStopped = false
+        /// When ``sendDue()`` is called next by itself.
+        var wakesAt: Deadline?
+        /// What was amiss when somebody read the stream last.
+        var issues: [RouterStatus.Issue] = []
+    }
+
+    /// Where the router's state is to be seen.
+    package struct Sources: Sendable {
+        let transports: ActiveTransports
+        let plugins: PluginHost
+        let pool: RelayPool
+        let registry: Registry
+        let trace: TraceReader?
+        let status: StatusReader
+
+        package init(
+            transports: ActiveTransports,
+            plugins: PluginHost,
+            pool: RelayPool,
+            registry: Registry,
+            files: OperatorFiles,
+            status: StatusReader
+        ) {
+            self.transports = transports
+            self.plugins = plugins
+            self.pool = pool
+            self.registry = registry
+            trace = files.trace?.reader
+            self.status = status
+        }
+    }
+
+    private static let timeout: Duration = .seconds(15)
+
+    private let settings: Configuration.OperationalEvents
+    private let stream: LiveStream
+    private let sender: any HTTPSender
+    private let now: @Sendable () -> Timestamp
+    private let monotonic: @Sendable () -> Deadline
+    private let logger: Logger
+    private let state: Mutex<State>
+    private let queue = DispatchQueue(label: "carillon operational events")
+    /// What is told to people's devices, which is made after what watches deliveries.
+    private let notify = Mutex<(@Sendable (_ body: String, _ id: String) async throws -> Void)?>(nil)
+    private let sources = Mutex<Sources?>(nil)
+
+    /// Throws what is wrong with a file of secrets.
+    package init(
+        _ settings: Configuration.OperationalEvents?,
+        stream: LiveStream,
+        sender: any HTTPSender,
+        now: @escaping @Sendable () -> Timestamp,
+        monotonic: @escaping @Sendable () -> Deadline = Deadline.now,
+        logger: Logger
+    ) throws(WebhookSecrets.Mistake) {
+        let settings = settings ?? Configuration.OperationalEvents()
+        self.settings = settings
+        self.stream = stream
+        // An endpoint's slowness is no push service's affair.
+        self.sender = sender.share()
+        self.now = now
+        self.monotonic = monotonic
+        self.logger = logger
+        var endpoints: [Endpoint] = []
+        for webhook in settings.webhooks {
+            endpoints.append(
+                Endpoint(
+                    url: webhook.url,
+                    events: webhook.events,
+                    secrets: try WebhookSecrets(file: webhook.secretFile)
+                )
+            )
+        }
+        state = Mutex(State(watch: OperationalWatch(failingDays: settings.failingDays), endpoints: endpoints))
+    }
+
+    /// From here on people's devices are pushed to by `notifier`, and `sources` are looked at.
+    package func begin(_ sources: Sources, notifier: Notifier, terms: @escaping @Sendable () -> RuleBook) {
+        self.sources.withLock { $0 = sources }
+        notify.withLock { notify in
+            notify = { [plugins = sources.plugins] body, id in
+                let bytes = Array(body.utf8)
+                _ = try await notifier.send(bytes, from: Notifier.Origin(sender: "operational events", key: id)) {
+                    let terms = NotifyRequest.Terms(book: terms(), platforms: KnownPlatforms(plugins))
+                    return try NotifyRequest(ByteBuffer(bytes: bytes), terms)
+                }
+            }
+        }
+    }
+
+    /// Looks at what tells nothing by itself, until `pause` throws as the task is cancelled.
+    package func run(pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(10)) }) async {
+        while (try? await pause()) != nil {
+            look()
+            await lookForIssues()
+        }
+    }
+
+    package func stop() { state.withLock { $0.isStopped = true } }
+
+    private func look() {
+        guard let sources = sources.withLock({ $0 }) else { return }
+        var sight = OperationalWatch.Sight()
+        sight.expiries = sources.transports.statuses.expiries.map {
+            OperationalWatch.Sight.Expiry(queue: $0.0, what: $0.1.what, at: $0.1.at)
+        }
+        sight.processes = PluginOverview(sources.plugins.processReports, refusals: []).processes.map {
+            OperationalWatch.Sight.PluginProcess(plugins: $0.plugins, deaths: $0.deaths, lastDeath: $0.lastDeath)
+        }
+        sight.closedRelays = sources.pool.status.map(\.url).filter { relay in
+            sources.pool.conduct[relay]?.lastWords.contains { $0.text.hasPrefix("auth-required") } ?? false
+        }
+        .map(\.text)
+        let now = now()
+        let events = state.withLock { $0.watch.look(sight, at: now) }
+        tell(events)
+    }
+
+    /// Finding out what is amiss takes a look at everything: only while somebody wants to see it.
+    private func lookForIssues() async {
+        guard stream.isRead, let sources = sources.withLock({ $0 }) else { return }
+        let issues = await sources.status.status(within: .seconds(1)).issues
+        let former = state.withLock { state in
+            defer { state.issues = issues }
+            return state.issues
+        }
+        stream.add(former.filter { !issues.contains($0) }, areOver: true)
+        stream.add(issues.filter { !former.contains($0) }, areOver: false)
+    }
+
+    // MARK: Telling
+
+    private func tell(_ events: [OperationalEvent]) {
+        guard !events.isEmpty else { return }
+        stream.add(events)
+        let moment = monotonic()
+        let hasWork = state.withLock { state in
+            var hasWork = false
+            for event in events {
+                let message = WebhookQueue.Message(
+                    id: "evt_\(Hex.encode(SecureRandom.bytes(12)))",
+                    body: Array(event.body.utf8),
+                    due: moment
+                )
+                for index in state.endpoints.indices where state.endpoints[index].events.contains(event.kind) {
+                    state.endpoints[index].queue.add(message)
+                    hasWork = true
+                }
+            }
+            return hasWork
+        }
+        if hasWork { queue.async { [self] in sendDue() } }
+        push(events.filter { settings.accountEvents.contains($0.kind) })
+    }
+
+    private func push(_ events: [OperationalEvent]) {
+        guard !settings.accounts.isEmpty, !events.isEmpty, let notify = notify.withLock({ $0 }) else { return }
+        let accounts = settings.accounts.map { "\"\($0.hex)\"" }.joined(separator: ",")
+        Task { [logger] in
+            for event in events {
+                let body = """
+                    {"to":{"accounts":[\(accounts)]},"title":"Carillon: \(event.kind.rawValue)",\
+                    "body":\(JSONText.quoted(event.words)),"urgency":"high"}
+                    """
+                do {
+                    try await notify(body, Hex.encode(SecureRandom.bytes(16)))
+                } catch {
+                    logger.warning(
+                        "The operator's devices could not be told what happened",
+                        metadata: ["what": "\(event.kind.rawValue)"]
+                    )
+                }
+            }
+        }
+    }
+
+    private func sendDue() {
+        let moment = monotonic()
+        let due = state.withLock { state -> [(index: Int, message: WebhookQueue.Message)] in
+            guard !state.isStopped else { return [] }
+            return state.endpoints.indices.compactMap { index in
+                state.endpoints[index].queue.next(at: moment).map { (index, $0) }
+            }
+        }
+        for (index, message) in due { send(message, to: index) }
+        let next = state.withLock { state -> Deadline? in
+            guard !state.isStopped, let next = state.endpoints.compactMap(\.queue.due).min(),
+                state.wakesAt.map({ next < $0 }) ?? true
+            else { return nil }
+            state.wakesAt = next
+            return next
+        }
+        guard let next else { return }
+        let pause = max(1, (next - moment).milliseconds)
+        queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause))) { [weak self] in
+            self?.state.withLock { state in
+                if state.wakesAt == next { state.wakesAt = nil }
+            }
+            self?.sendDue()
+        }
+    }
+
+    private func send(_ message: WebhookQueue.Message, to index: Int) {
+        let (url, secrets) = state.withLock { ($0.endpoints[index].url, $0.endpoints[index].secrets) }
+        let sentAt = now()
+        var headers = HTTPFields()
+        headers.append("content-type", "application/json")
+        headers.append("webhook-id", message.id)
+        headers.append("webhook-timestamp", String(sentAt.seconds))
+        headers.append("webhook-signature", secrets.signatures(id: message.id, sentAt: sentAt, body: message.body))
+        var request = HTTPRequest(method: "POST", url: url, headers: headers, body: message.body)
+        request.timeout = Self.timeout
+        sender.send(request) { [self] result in
+            let verdict: WebhookQueue.Verdict =
+                switch result {
+                case .success(let answer) where (200...299).contains(answer.status): .taken
+                case .success(let answer) where answer.status == 410: .gone
+                default: .failed
+                }
+            let isWorthALine = state.withLock { state in
+                state.endpoints[index].queue.finish(verdict, at: monotonic())
+                defer { state.endpoints[index].isInTrouble = verdict != .taken }
+                return verdict != .taken && !state.endpoints[index].isInTrouble
+            }
+            if isWorthALine {
+                // The URL may have a secret in it.
+                logger.warning(
+                    "An endpoint of operational_events does not take what happens",
+                    metadata: ["number": "\(index + 1)", "gone": "\(verdict == .gone)"]
+                )
+            }
+            queue.async { [self] in sendDue() }
+        }
+    }
+}
+
+extension OperationalEvents: DeliveryObserver {
+    package func deliveriesReported(_ reports: [DeliveryReport]) {
+        let now = now()
+        let sources = sources.withLock { $0 }
+        let events = state.withLock { state in
+            state.watch.took(reports, at: now) { device in
+                (try? sources?.trace?.statuses(of: [device]))?[device]?.lastSuccess?.at
+                    ?? (try? sources?.registry.listing(of: device))?.registeredAt
+            }
+        }
+        tell(events)
+    }
+
+    package func queuePaused(_ pause: QueuePause) {
+        let now = now()
+        tell(state.withLock { $0.watch.paused(pause, at: now) }.map { [$0] } ?? [])
+    }
+
+    package func queueResumed(_ queue: QueueName) {
+        let now = now()
+        tell(state.withLock { $0.watch.resumed(queue, at: now) }.map { [$0] } ?? [])
+    }
+
+    package func outboxFailed(_ error: any Error) {}
+}

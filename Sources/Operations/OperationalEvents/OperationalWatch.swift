@@ -1,0 +1,201 @@
+import Delivery
+import EventTrace
+import Notifications
+import RouterConfiguration
+import Units
+
+/// Notices what an operator may want to be told, once each time. Knows no clock, registry or network.
+struct OperationalWatch {
+    /// What is to be seen of the router at a moment.
+    struct Sight: Sendable {
+        struct Expiry: Sendable, Hashable {
+            var queue: QueueName
+            var what: String
+            var at: Timestamp
+        }
+
+        struct PluginProcess: Sendable, Hashable {
+            var plugins: [String]
+            var deaths: Int
+            var lastDeath: String?
+        }
+
+        var expiries: [Expiry] = []
+        var processes: [PluginProcess] = []
+        /// Relays that asked us to sign in and then kept to themselves what we wanted, by URL.
+        var closedRelays: [String] = []
+    }
+
+    /// What is known of a device whose pushes fail.
+    private struct Failing {
+        let since: Timestamp
+        var toldAt: Timestamp?
+    }
+
+    /// So many days before a credential ends it is told.
+    private static let noticeDays: [Int64] = [14, 7, 3, 1, 0]
+    /// A relay is not told of again before that.
+    private static let relayPause: Duration = .days(1)
+    /// Devices that are watched; strangers can register any number.
+    private static let mostFailing = 50_000
+    /// A device must have failed for that long within our sight, whatever is known from before.
+    private static let leastSight: Duration = .hours(12)
+
+    private let failingSpan: Duration
+    private var pauses: [QueueName: QueuePause] = [:]
+    /// The notice that was given of each credential, in days.
+    private var noticed: [Sight.Expiry: Int64] = [:]
+    private var deaths: [[String]: Int] = [:]
+    private var relays: [String: Timestamp] = [:]
+    private var failing: [DeviceID: Failing] = [:]
+
+    init(failingDays: Int) {
+        failingSpan = .days(failingDays)
+    }
+
+    // MARK: Deliveries
+
+    /// `lastSuccess` is when a push to a device was accepted last, or when it was registered; nil: that is not known.
+    mutating func took(
+        _ reports: [DeliveryReport],
+        at now: Timestamp,
+        lastSuccess: (DeviceID) -> Timestamp?
+    ) -> [OperationalEvent] {
+        reports.compactMap { report in
+            switch report.kind {
+            case .gone:
+                failing[report.device] = nil
+                return event(
+                    .deviceGone,
+                    now,
+                    "\(report.queue.platform)/\(report.queue.app) says that device \(report.device.rawValue) is gone",
+                    report
+                )
+            case .delivered:
+                failing[report.device] = nil
+                return nil
+            case .rejected, .retry, .expired: return failed(report, at: now, lastSuccess)
+            default: return nil
+            }
+        }
+    }
+
+    private mutating func failed(
+        _ report: DeliveryReport,
+        at now: Timestamp,
+        _ lastSuccess: (DeviceID) -> Timestamp?
+    ) -> OperationalEvent? {
+        guard var state = failing[report.device] else {
+            if failing.count < Self.mostFailing { failing[report.device] = Failing(since: now) }
+            return nil
+        }
+        guard now - state.since >= Self.leastSight, state.toldAt.map({ now - $0 >= failingSpan }) ?? true else {
+            return nil
+        }
+        let since = lastSuccess(report.device).map { min($0, state.since) } ?? state.since
+        guard now - since >= failingSpan else { return nil }
+        state.toldAt = now
+        failing[report.device] = state
+        var event = event(
+            .deviceFailing,
+            now,
+            "pushes to device \(report.device.rawValue) have failed since \(UTCTime(since).words)",
+            report
+        )
+        event.details.append(("since", UTCTime(since).stamp))
+        return event
+    }
+
+    private func event(
+        _ kind: OperationalEventKind,
+        _ now: Timestamp,
+        _ words: String,
+        _ report: DeliveryReport
+    ) -> OperationalEvent {
+        var event = OperationalEvent(kind: kind, time: now, words: words, queue: report.queue, device: report.device)
+        if !report.reason.isEmpty { event.details.append(("reason", report.reason)) }
+        if report.status != 0 { event.details.append(("status", "\(report.status)")) }
+        return event
+    }
+
+    // MARK: Queues
+
+    /// Nil for a pause that goes on.
+    mutating func paused(_ pause: QueuePause, at now: Timestamp) -> OperationalEvent? {
+        let former = pauses.updateValue(pause, forKey: pause.queue)
+        guard former?.cause != pause.cause || former?.reason != pause.reason else { return nil }
+        var event = OperationalEvent(
+            kind: .queuePaused,
+            time: now,
+            words: PauseWords.words(TracedPause(pause, since: now)),
+            queue: pause.queue
+        )
+        event.details = [("reason", pause.reason), ("until", UTCTime(pause.until).stamp)]
+        return event
+    }
+
+    /// Nil for a queue that nobody was told of.
+    mutating func resumed(_ queue: QueueName, at now: Timestamp) -> OperationalEvent? {
+        guard pauses.removeValue(forKey: queue) != nil else { return nil }
+        let words = "\(queue.platform)/\(queue.app) takes pushes again"
+        return OperationalEvent(kind: .queueResumed, time: now, words: words, queue: queue)
+    }
+
+    // MARK: What is looked at now and then
+
+    mutating func look(_ sight: Sight, at now: Timestamp) -> [OperationalEvent] {
+        expiries(sight, now) + crashes(sight, now) + closed(sight, now)
+    }
+
+    private mutating func expiries(_ sight: Sight, _ now: Timestamp) -> [OperationalEvent] {
+        noticed = noticed.filter { sight.expiries.contains($0.key) }
+        return sight.expiries.compactMap { expiry -> OperationalEvent? in
+            let left = expiry.at - now
+            // The nearest notice that is due.
+            guard let due = Self.noticeDays.last(where: { left <= .days(Int($0)) }), noticed[expiry] != due else {
+                return nil
+            }
+            noticed[expiry] = due
+            let end = left <= .zero ? "has ended" : "ends at \(UTCTime(expiry.at).words)"
+            var event = OperationalEvent(
+                kind: .credentialExpiring,
+                time: now,
+                words: "the \(expiry.what) of \(expiry.queue.platform)/\(expiry.queue.app) \(end)",
+                queue: expiry.queue
+            )
+            event.details = [("what", expiry.what), ("ends_at", UTCTime(expiry.at).stamp)]
+            return event
+        }
+    }
+
+    private mutating func crashes(_ sight: Sight, _ now: Timestamp) -> [OperationalEvent] {
+        sight.processes.compactMap { process -> OperationalEvent? in
+            let former = deaths.updateValue(process.deaths, forKey: process.plugins) ?? 0
+            guard process.deaths > former else { return nil }
+            let names = process.plugins.joined(separator: ", ")
+            var event = OperationalEvent(
+                kind: .pluginCrashed,
+                time: now,
+                words: "the process of \(names) ended by itself"
+            )
+            event.details = [("plugins", names)]
+            if let words = process.lastDeath { event.details.append(("reason", words)) }
+            return event
+        }
+    }
+
+    private mutating func closed(_ sight: Sight, _ now: Timestamp) -> [OperationalEvent] {
+        relays = relays.filter { now - $0.value < Self.relayPause && now >= $0.value }
+        return sight.closedRelays.compactMap { relay -> OperationalEvent? in
+            guard relays[relay] == nil else { return nil }
+            relays[relay] = now
+            var event = OperationalEvent(
+                kind: .relayAuthRequired,
+                time: now,
+                words: "\(relay) answers to those alone who sign in, and does not take the router's key"
+            )
+            event.details = [("relay", relay)]
+            return event
+        }
+    }
+}

@@ -41,7 +41,7 @@ private final class InstantLog: Sendable {
     }
 
     private func commit(_ transaction: LogTransaction) throws(PartitionLogError) -> UInt64 {
-        let (store, commit) = try log.withLock { log throws(PartitionLogError) in
+        let (store, commit) = try log.withLock { log throws(PartitionLogError) -> (LoggedStore?, PartitionLog.Commit) in
             if let refusal = log.refusal { throw refusal }
             let bytes = transaction.bytes
             guard bytes.count + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(bytes.count) }
@@ -75,7 +75,7 @@ struct LoggedStoreTests {
             )
             let later = try store.retries(
                 of: queue.number,
-                from: RetryPlace(due: .distantPast, key: OutboxKey(queue: queue.number, sequence: 0)),
+                from: RetryPlace(due: .epoch, key: OutboxKey(queue: queue.number, sequence: 0)),
                 limit: 1_000
             )
             return first.deliveries + later.deliveries
@@ -86,7 +86,7 @@ struct LoggedStoreTests {
         let log = try InstantLog()
         let store = try log.store()
         var handedOver: [StoredDelivery] = []
-        try store.insert((1...5).map { .sample($0, device: Int64($0)) }) { handedOver = $0 }
+        try store.insert((1...5).map { Delivery.sample($0, device: Int64($0)) }) { handedOver = $0 }
         #expect(handedOver.map(\.delivery.id) == ["d1", "d2", "d3", "d4", "d5"] && store.count == 5)
         var changes = OutboxChanges()
         changes.removals = [handedOver[0].key, handedOver[2].key]

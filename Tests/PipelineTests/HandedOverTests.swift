@@ -83,7 +83,7 @@ import Units
 
     @Test func whatNobodyAnsweredIsRefusedAtTheEnd() throws {
         let owner = try bench.account()
-        let answer = bench.arrive([([try bench.wrap(to: owner)], .relay(.live))])[0]
+        let answer = try bench.arrive([([bench.wrap(to: owner)], .relay(.live))])[0]
         #expect(bench.pipeline?.awaitsOwners == true)
         bench.pipeline?.finish()
         #expect(answer.results.map(\.isFinal) == [false])
@@ -92,9 +92,10 @@ import Units
     @Test func whatConcernsNobodyIsNobodysAndWhatWasThereBeforeIsHandedOverAsThat() throws {
         let owner = try bench.account()
         let stranger = try Workbench.keys()
-        #expect(bench.submit([try bench.wrap(to: stranger)], from: .relay(.live)).map(\.result) == [.accepted])
+        let foreign = try bench.wrap(to: stranger)
+        #expect(bench.submit([foreign], from: .relay(.live)).map(\.result) == [.accepted])
         #expect(owners.count == 0)
-        _ = bench.arrive([([try bench.wrap(to: owner)], .relay(.baseline))])
+        _ = try bench.arrive([([bench.wrap(to: owner)], .relay(.baseline))])
         let isBaseline = owners.questions.withLock { questions in
             if case .relay(.baseline)? = questions.first?.source { true } else { false }
         }

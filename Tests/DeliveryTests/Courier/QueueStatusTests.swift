@@ -13,7 +13,7 @@ import Units
             inMemory: 2,
             waitingForRetry: 1,
             pausedUntil: until,
-            pauseCause: until.map { _ in .asked },
+            pauseCause: until == nil ? nil : .asked,
             pauseReason: reason,
             waiting: waiting,
             share: 10
@@ -31,7 +31,7 @@ import Units
         #expect(together[0].pausedUntil == 90 && together[0].pauseReason == "late" && together[1].pausedUntil == nil)
     }
 
-    @Test func nothingElseIsAsBefore() {
+    @Test func aSingleOneIsAsItWas() {
         let own = [status("a", waiting: 3, until: 50, reason: "early")]
         #expect(QueueStatus.together(own, []) == own && QueueStatus.together([], own) == own)
         #expect(QueueStatus.together(own, [status("a", waiting: 0)])[0].pauseReason == "early")

@@ -57,8 +57,6 @@ private final class SharedLog: RegistryLog {
 
 /// Several registries that write one log are the same registry.
 struct RegistryReplicaTests {
-    private static let content = #"{"platform":"ios","token":"\#(String(repeating: "ab", count: 32))"}"#
-
     private static func content(_ token: UInt8) -> String {
         let hex = String(token, radix: 16)
         return #"{"platform":"ios","token":"\#(String(repeating: hex.count == 1 ? "0" + hex : hex, count: 32))"}"#
@@ -74,9 +72,13 @@ struct RegistryReplicaTests {
 
     private static func devices(_ registry: Registry) throws -> [Int64: String] {
         try registry.store.read { rows in
-            try rows.all("SELECT id, author, device_id, registered_at FROM devices").reduce(into: [:]) { found, row in
-                found[row[0]] = "\(try rows.key(row, "author").hex) \(row[2] as String) \(row[3] as Int64)"
+            var found: [Int64: String] = [:]
+            for row in try rows.all("SELECT id, author, device_id, registered_at FROM devices") {
+                let (id, device, moment): (Int64, String, Int64) = (row[0], row[2], row[3])
+                let author = try rows.key(row, "author").hex
+                found[id] = "\(author) \(device) \(moment)"
             }
+            return found
         }
     }
 
@@ -113,8 +115,10 @@ struct RegistryReplicaTests {
         try other.registry.catchUp()
         other.registry.update(&index)
         other.registry.update(&narrow, from: feed)
-        #expect(index.deviceCount == 2 && narrow.deviceCount == 1)
-        #expect(narrow.account(of: account) == nil && index.account(of: account) != nil)
+        #expect(index.deviceCount == 2)
+        #expect(narrow.deviceCount == 1)
+        #expect(narrow.account(of: account) == nil)
+        #expect(index.account(of: account) != nil)
         #expect(other.registry.clusterPosition == 2 && one.registry.clusterPosition == 2)
         // The same one is gone everywhere when a push service says so to one member.
         try other.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .distantFuture)
@@ -169,7 +173,7 @@ struct RegistryReplicaTests {
 
     @Test func aRegistryOfItsOwnCannotJoin() throws {
         let bench = try Bench()
-        _ = try bench.registry.apply(bench.event(of: 0x31, Self.content))
+        _ = try bench.registry.apply(bench.event(of: 0x31, Self.content(1)))
         #expect(throws: RegistryStoreError.notOfCluster(path: bench.path)) {
             try bench.registry.join(SharedLog(), name: "a")
         }

@@ -12,7 +12,7 @@ from websockets.exceptions import WebSocketException
 
 from lab import Lab
 from nostr import Person, Socket, device_token, ios
-from programs import REPOSITORY, free_port, wait_until
+from programs import PATIENCE, REPOSITORY, free_port, wait_until
 from relays import Client, OutsideRelay
 from router import Router
 
@@ -153,8 +153,10 @@ class Cluster:
     def warm_up(self, relay: OutsideRelay, people: dict[str, tuple[Person, str]], lab: Lab):
         """Until everybody hears of what is published at a relay: what it has before it is read for somebody is no news."""
         author, deaf = Person(), {token: person for person, token in people.values()}
+        deadline = time.monotonic() + PATIENCE
         with Client(relay, author) as client:
             while deaf:
+                assert time.monotonic() < deadline, f"{len(deaf)} of {len(people)} hear nothing from the relay"
                 client.publish(*(author.note("anybody there?", person) for person in deaf.values()))
                 time.sleep(0.5)
                 for push in lab.received():
@@ -190,6 +192,8 @@ class Load:
         """The device that each accepted event is for."""
         self.slowest = 0.0
         """The longest time between two OKs."""
+        self.is_stuck = False
+        """Whether nobody took an event for a minute."""
         self._last = time.monotonic()
         self._ends = threading.Event()
         self._threads = [threading.Thread(target=self._offer, args=[number]) for number in range(3)]
@@ -218,7 +222,11 @@ class Load:
         author, turn = Person(), number
         while not self._ends.is_set():
             notes = self._notes(author, turn, 4)
+            deadline = time.monotonic() + PATIENCE
             while notes:
+                if time.monotonic() > deadline:
+                    self.is_stuck = True
+                    return
                 member = self.cluster.members[turn % len(self.cluster.members)]
                 turn += 1
                 taken = offer(member, [event for event, _ in notes.values()])
@@ -259,14 +267,16 @@ class Verdict:
         except AssertionError:
             pass
         pushes = found()
+        self.is_stuck = load.is_stuck
         self.pushes = len(load.accepted)
         self.lost = load.accepted.items() - pushes.keys()
+        # A load that is ended has offered nothing that was not accepted in the end.
         self.unasked = pushes.keys() - load.accepted.items()
-        """A load that is ended offers nothing that is not accepted, so there is nothing to excuse."""
         self.repeats = sum(len(copies) - 1 for copies in pushes.values())
         self.renamed = [pair for pair, copies in pushes.items() if len({push.apns_id for push in copies}) > 1]
 
     def check(self):
+        assert not self.is_stuck, "nobody took an event"
         assert not self.lost, f"{len(self.lost)} of {self.pushes} pushes are lost"
         assert not self.unasked, f"{len(self.unasked)} pushes that nobody asked for"
         assert not self.renamed, f"{len(self.renamed)} repeats under another apns-id"

@@ -142,7 +142,7 @@ def main() -> int:
                 cluster.stop()
                 lab.stop()
             times.sort()
-            is_good = is_good and not (verdict.lost or verdict.unasked or verdict.renamed)
+            is_good = is_good and not (verdict.is_stuck or verdict.lost or verdict.unasked or verdict.renamed)
             row = [name, len(times), verdict.pushes, len(verdict.lost), verdict.repeats, len(verdict.renamed)]
             row += [f"{times[len(times) // 2]:.1f}", f"{times[min(len(times) - 1, len(times) * 95 // 100)]:.1f}", f"{load.slowest:.1f}"]
             rows.append(row)

@@ -346,6 +346,7 @@ package final class Router: Service {
             registry: stores.registry,
             intake: intake,
             identity: claim.identity,
+            isMember: link != nil,
             now: now
         )
         operationalEvents.begin(

@@ -163,7 +163,8 @@ struct HandedOverEvent {
             case .relay(.live): door = .live
             case .relay(.stored): door = .stored
             case .relay(.baseline), .relay(.fetched): door = .baseline
-            case .feed: door = .feed
+            // A member makes none of its own.
+            case .feed, .api: door = .feed
             case .socket(let authenticated, _):
                 door = .socket
                 keys = Set(authenticated.sorted { $0.hex < $1.hex }.prefix(Int(UInt8.max)))

@@ -65,7 +65,7 @@ package struct ConsoleAnswer: Sendable {
     private static let titles = [
         400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
         409: "Conflict", 413: "Content Too Large", 422: "Unprocessable Content", 429: "Too Many Requests",
-        500: "Internal Server Error", 503: "Service Unavailable",
+        500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
     ]
 
     /// The tag of its body, by which a client sees whether it has it already.

@@ -34,6 +34,7 @@ package final class Notifier: Sendable {
     private let registry: Registry
     private let intake: Intake
     private let identity: KeyPair
+    private let isMember: Bool
     private let now: @Sendable () -> Timestamp
     private let records: RequestRecorder
     /// Requests that are on their way.
@@ -41,17 +42,21 @@ package final class Notifier: Sendable {
     /// Whether somebody asks for all users of an app, for which all devices are looked at.
     private let isScanning = Mutex(false)
 
+    /// A member of a cluster (`isMember`) sends nothing that is asked for: what its owners hand over to each other are
+    /// events alone.
     package init(
         outbox: Outbox,
         registry: Registry,
         intake: Intake,
         identity: KeyPair,
+        isMember: Bool,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.outbox = outbox
         self.registry = registry
         self.intake = intake
         self.identity = identity
+        self.isMember = isMember
         self.now = now
         records = RequestRecorder(outbox)
     }
@@ -63,6 +68,7 @@ package final class Notifier: Sendable {
         from origin: Origin,
         read: @Sendable () throws -> NotifyRequest
     ) async throws -> Receipt {
+        guard !isMember else { throw APIProblem(501, "a router of a cluster does not take notifications yet") }
         let digest = SHA256.hash(body)
         let sender = SHA256.hash(Array(origin.sender.utf8))
         let key = origin.key.map { SHA256.hash(Array($0.utf8)) }

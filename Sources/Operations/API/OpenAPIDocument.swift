@@ -146,7 +146,8 @@ struct OpenAPIDocument {
         [
             "name": .text(parameter.name), "in": .text(parameter.place.rawValue),
             "required": .flag(parameter.isRequired), "description": .text(parameter.summary),
-            "schema": schema(parameter.form),
+            // Browsers send a cookie of theirs whatever it holds, and one that is none of ours counts as none.
+            "schema": parameter.place == .cookie ? ["type": "string"] : schema(parameter.form),
         ]
     }
 

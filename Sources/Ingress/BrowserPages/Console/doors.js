@@ -3,12 +3,13 @@
 import { ask } from "./api.js"
 import { element } from "./dom.js"
 
-const doorsCard = ({ doors }, { say, number, table, card }) =>
+const doorsCard = ({ doors }, { say, state, number, table, card }) =>
   card("doors", table("doors", [
-    ["door", ({ door }) => say(`door_${door}`) || door],
-    ["listen", ({ listen, url }) => listen || url ? element("code", { textContent: listen ?? url }) : "–"],
-    ["connections", ({ connections }) => connections === undefined ? "–" : number(connections)],
-    ["eventsIn", ({ events }) => events === undefined ? "–" : number(events)],
+    ["door", door => say(`door_${door.door}`) || door.door],
+    ["state", door => state(door.is_open ? "good" : "quiet", say(door.is_open ? "open" : "closed"))],
+    ["listen", door => [door.listen, door.url].filter(Boolean).map(text => element("code", { className: "whole block", textContent: text }))],
+    ["connections", door => (door.connections === undefined ? null : number(door.connections))],
+    ["events", door => (door.events === undefined ? null : number(door.events))],
     ["refusals", door => {
       const all = Object.entries(door.refused).filter(([, count]) => count > 0)
       return all.length ? element("ul", { className: "plain" }, all.map(([limit, count]) => element("li", { textContent: `${say(`limit_${limit}`) || limit}: ${number(count)}` }))) : say("none")

@@ -5,7 +5,7 @@ import { wordsOf } from "./words.js"
 
 const own = {
   en: {
-    brand: "Your notifications",
+    brand: "Carillon",
     heading: "Why was I not notified?",
     lead: "See what this router knows about your devices, what became of your last events, and what stands in the way.",
     keyFound: "A signer is here. It proves to the router that the key is yours; your secret key stays with it.",
@@ -96,7 +96,7 @@ const own = {
     problemEvent: "Enter an id that begins with note1 or nevent1, or has 64 hex digits.",
   },
   de: {
-    brand: "Deine Benachrichtigungen",
+    brand: "Carillon",
     heading: "Warum kam keine Benachrichtigung?",
     lead: "Sieh, was dieser Router über deine Geräte weiß, was aus deinen letzten Ereignissen wurde und was im Weg steht.",
     keyFound: "Ein Signierer ist da. Er beweist dem Router, dass der Schlüssel dir gehört; der geheime bleibt bei ihm.",

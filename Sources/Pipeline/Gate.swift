@@ -13,7 +13,7 @@ import Units
 /// again.
 struct Gate {
     private var scanner = EventScanner()
-    private let verifier = EventVerifier()
+    private let verifier = EventVerifier(remembersKeys: true)
     private var accepted: BoundedCache<EventID, Void>
     /// Verified, and on their way: of this batch, or waiting for context.
     private var underWay: Set<EventID> = []

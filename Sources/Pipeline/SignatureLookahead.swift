@@ -29,7 +29,7 @@ final class SignatureLookahead {
 
     /// `threads` is how many verify at a time; with one nothing is done ahead.
     init(threads: Int) {
-        verifiers = (0..<max(1, threads)).map { _ in EventVerifier() }
+        verifiers = (0..<max(1, threads)).map { _ in EventVerifier(remembersKeys: true) }
     }
 
     /// Whether to read events ahead. Most relays' events concern nobody.

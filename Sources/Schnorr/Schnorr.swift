@@ -9,12 +9,17 @@ package enum Schnorr {
     package static let publicKeyByteCount = 32
 
     /// Whether `signature` (64 bytes) was made over `message`, of any length, by the owner of the x-only `publicKey`
-    /// (32 bytes). Anything malformed is not valid.
-    package static func isValid(signature: [UInt8], message: [UInt8], publicKey: [UInt8]) -> Bool {
+    /// (32 bytes). Anything malformed is not valid. `keys` remembers the parsed key.
+    package static func isValid(
+        signature: [UInt8],
+        message: [UInt8],
+        publicKey: [UInt8],
+        keys: ParsedKeys? = nil
+    ) -> Bool {
         signature.withUnsafeBytes { signature in
             message.withUnsafeBytes { message in
                 publicKey.withUnsafeBytes { publicKey in
-                    self.isValid(signature: signature, message: message, publicKey: publicKey)
+                    self.isValid(signature: signature, message: message, publicKey: publicKey, keys: keys)
                 }
             }
         }
@@ -24,17 +29,22 @@ package enum Schnorr {
     package static func isValid(
         signature: UnsafeRawBufferPointer,
         message: UnsafeRawBufferPointer,
-        publicKey: UnsafeRawBufferPointer
+        publicKey: UnsafeRawBufferPointer,
+        keys: ParsedKeys? = nil
     ) -> Bool {
         guard
             signature.count == self.signatureByteCount, publicKey.count == self.publicKeyByteCount,
             let signatureStart = signature.assumingMemoryBound(to: UInt8.self).baseAddress,
             let publicKeyStart = publicKey.assumingMemoryBound(to: UInt8.self).baseAddress
         else { return false }
+        let messageStart = message.assumingMemoryBound(to: UInt8.self).baseAddress
+        func isValid(_ key: UnsafePointer<secp256k1_xonly_pubkey>) -> Bool {
+            secp256k1_schnorrsig_verify(context, signatureStart, messageStart, message.count, key) == 1
+        }
+        if let keys { return keys.withKey(publicKey, isValid) ?? false }
         var parsed = secp256k1_xonly_pubkey()
         guard secp256k1_xonly_pubkey_parse(context, &parsed, publicKeyStart) == 1 else { return false }
-        let messageStart = message.assumingMemoryBound(to: UInt8.self).baseAddress
-        return secp256k1_schnorrsig_verify(context, signatureStart, messageStart, message.count, &parsed) == 1
+        return isValid(&parsed)
     }
 }
 

@@ -50,6 +50,24 @@ import Testing
         )
     }
 
+    /// With one place each key pushes the last one out.
+    @Test(arguments: [1, 2, 1024])
+    func rememberedKeysChangeNoVerdict(count: Int) throws {
+        let keys = ParsedKeys(count: count)
+        let rows = try Row.all()
+        for row in rows + rows.reversed() + rows.flatMap({ [$0, $0] }) {
+            #expect(
+                Schnorr.isValid(
+                    signature: row.signature,
+                    message: row.message,
+                    publicKey: row.publicKey,
+                    keys: keys
+                ) == row.isValid,
+                "\(row)"
+            )
+        }
+    }
+
     @Test(arguments: try Row.all().filter { !$0.secretKey.isEmpty })
     func signsAsBIP340Does(row: Row) throws {
         let key = try SecretKey(bytes: row.secretKey)

@@ -11,11 +11,14 @@ private import Schnorr
 package final class EventVerifier {
     private let hasher = SHA256Hasher()
     private var escaped = JSONText(spelling: .escaped)
+    private let keys: ParsedKeys?
 
     /// A buffer that one huge event enlarged is not kept.
     private static let largestBuffer = 1 << 20
 
-    package init() {
+    /// `remembersKeys`: it keeps the latest authors' keys, which takes memory and pays where many events are verified.
+    package init(remembersKeys: Bool = false) {
+        keys = remembersKeys ? ParsedKeys() : nil
         escaped.bytes.reserveCapacity(4096)
     }
 
@@ -64,7 +67,7 @@ package final class EventVerifier {
         withUnsafeBytes(of: id.bytes.words) { id in
             withUnsafeBytes(of: pubkey.bytes.words) { pubkey in
                 withUnsafeBytes(of: (signature.first.words, signature.second.words)) { signature in
-                    Schnorr.isValid(signature: signature, message: id, publicKey: pubkey)
+                    Schnorr.isValid(signature: signature, message: id, publicKey: pubkey, keys: keys)
                 }
             }
         }

@@ -134,6 +134,7 @@ package final class Pipeline {
         context.keep(at: batch.time)
         fetchContext()
         gauges.set(waitingDevices: partition.waitingDevices, waitingEvents: partition.waitingEvents + handedOver.count)
+        intake.awaitEnds(partition.waitingDevices > 0)
     }
 
     /// How long events may be waited for; nil: without limit.

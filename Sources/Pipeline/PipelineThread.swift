@@ -46,7 +46,8 @@ package final class PipelineThread: Sendable {
             pipeline.finish()
             finished.signal()
         }
-        thread.name = "carillon-pipeline"
+        // The system takes 15 characters, and leaves a thread with a longer name without one.
+        thread.name = "carillon-events"
         thread.stackSize = 4 << 20
         thread.start()
     }

@@ -41,6 +41,22 @@ import Units
         #expect(intake.next()?.ends == nil)
     }
 
+    @Test func endsThatNothingWaitsForComeWithWhatIsNext() {
+        let intake = Intake()
+        let end = PushEnd(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
+        #expect(intake.ended([end]))
+        intake.awaitEnds(false)
+        #expect(!intake.ended([end]))
+        intake.submit(submission(1))
+        let arrivals = intake.next()
+        #expect(arrivals?.ends.count == 2 && arrivals?.submissions.count == 1)
+        #expect(!intake.ended(Array(repeating: end, count: 999)))
+        #expect(intake.ended([end]))
+        #expect(intake.next()?.ends.count == 1000)
+        intake.awaitEnds(true)
+        #expect(intake.ended([end]))
+    }
+
     @Test func closedIntakeEmptiesAndEnds() {
         let intake = Intake()
         intake.submit(submission(1))

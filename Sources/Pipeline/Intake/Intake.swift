@@ -15,6 +15,8 @@ package final class Intake: Sendable {
         var isAbandoned = false
         var isNudged = false
         var ownerSleeps = false
+        /// Whether anything waits that an end may set free.
+        var awaitsEnds = true
 
         /// Whether the owner has to be woken, which is then seen to.
         mutating func mustWake() -> Bool {
@@ -22,6 +24,9 @@ package final class Intake: Sendable {
             return ownerSleeps
         }
     }
+
+    /// So many ends are not left lying until the owner comes by itself.
+    private static let mostEnds = 1_000
 
     private let state = Mutex(State())
     private let wake = MonotonicSemaphore()
@@ -59,15 +64,15 @@ package final class Intake: Sendable {
         if let refusal { Self.refuse(submission, refusal) }
     }
 
-    /// Wakes the owner if `body` says that it changed anything; returns what it says.
+    /// Wakes the owner if `body` says that it is to come; returns what it says.
     @discardableResult
     private func change(_ body: (inout sending State) -> Bool) -> Bool {
-        let (isChanged, mustWake) = state.withLock { state in
-            let isChanged = body(&state)
-            return (isChanged, isChanged && state.mustWake())
+        let (isCalled, mustWake) = state.withLock { state in
+            let isCalled = body(&state)
+            return (isCalled, isCalled && state.mustWake())
         }
         if mustWake { wake.signal() }
-        return isChanged
+        return isCalled
     }
 
     private func refuse(_ arrivals: Arrivals) {
@@ -117,14 +122,21 @@ package final class Intake: Sendable {
     }
 
     /// Tells the pipeline how deliveries ended; once it is closed, only the outbox knows. Any thread; never blocks.
-    package func ended(_ ends: [PushEnd]) {
-        guard !ends.isEmpty else { return }
-        change { state in
+    ///
+    /// Where nothing waits for them the owner finds them with what comes next, as each would cost it a batch. Returns
+    /// whether it is to come for them.
+    @discardableResult
+    package func ended(_ ends: [PushEnd]) -> Bool {
+        guard !ends.isEmpty else { return false }
+        return change { state in
             guard !state.isClosed else { return false }
             state.arrivals.ends += ends
-            return true
+            return state.awaitsEnds || state.arrivals.ends.count >= Self.mostEnds
         }
     }
+
+    /// Says whether any end may set something free that waits. For the owner, before it looks for what has come.
+    func awaitEnds(_ isAwaited: Bool) { state.withLock { $0.awaitsEnds = isAwaited } }
 
     /// Everything that waits; blocks until there is something, or until `patience` is over. Nil once closed and
     /// empty. For the pipeline's thread alone.

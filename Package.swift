@@ -119,6 +119,7 @@ let underneath: [Target] = [
     .target(name: "CSpawn", path: "Sources/System/CSpawn"),
     .target(name: "CBreadcrumbs", path: "Sources/System/CBreadcrumbs"),
     .target(name: "CIsolation", path: "Sources/System/CIsolation"),
+    .target(name: "CSQLiteTuning", path: "Sources/System/CSQLiteTuning", linkerSettings: [.linkedLibrary("sqlite3")]),
     // The same for Python, as a library that needs nothing of Swift's.
     .target(
         name: "CConfinement",
@@ -169,7 +170,7 @@ let vocabulary: [[Target]] = [
         )
     ],
     module("WebPushEncryption", uses: ["Cipher"], resources: [.copy("Vectors")]),
-    module("Storage", uses: [grdb, grdbSQLite, logging]),
+    module("Storage", uses: ["CSQLiteTuning", grdb, grdbSQLite, logging]),
     // Where our log goes, and how it looks.
     module("Logs", uses: ["JSON", logging]),
 ]

@@ -1,6 +1,13 @@
+import CSQLiteTuning
 import GRDB
 import GRDBSQLite
 import Units
+
+/// How SQLite gets its memory.
+enum SQLiteMemory {
+    /// Without counting it, as nobody asks for the count. Set once, before the first database of the process is opened.
+    static let isUncounted = carillon_sqlite_leave_memory_uncounted() == 0
+}
 
 /// A statement that GRDB prepared, caches and closes, and that is bound and stepped through SQLite itself: on the path
 /// of every delivery GRDB's own values and rows cost as much again as the statement.

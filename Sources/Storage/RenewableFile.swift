@@ -25,6 +25,7 @@ package struct RenewableFile: Sendable {
     ///   - version: The version of its tables.
     ///   - tables: The statements that make the tables.
     package init(path: String, applicationID: Int32, version: Int32, tables: String) {
+        _ = SQLiteMemory.isUncounted
         self.path = path
         self.applicationID = applicationID
         self.version = version

@@ -13,6 +13,7 @@ package struct StoreFile: Sendable {
     package let kind: StoreKind
 
     package init(path: String, kind: StoreKind) {
+        _ = SQLiteMemory.isUncounted
         self.path = path
         self.kind = kind
     }

@@ -10,16 +10,16 @@ extension Notification {
 
     /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
     package var blob: [UInt8] {
-        var writer = BlobWriter(capacity: 48 + title.utf8.count + body.utf8.count + data.utf8.count)
+        let texts = [signal.rawValue, title, subtitle, body, category, thread, collapseKey, url, data]
+        // A number and a length take a few bytes; actions and blocks are seldom there.
+        var writer = BlobWriter(capacity: texts.reduce(64 + sealed.utf8.count) { $0 + $1.utf8.count + 2 })
         let version = requiredBlobVersion
         writer.write(byte: version)
         writer.write(byte: UInt8(truncatingIfNeeded: mode.rawValue))
         writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
         writer.write(UInt64(count))
         writer.write(UInt64(bitPattern: expiresAt.milliseconds))
-        for text in [signal.rawValue, title, subtitle, body, category, thread, collapseKey, url, data] {
-            writer.write(text)
-        }
+        for text in texts { writer.write(text) }
         writer.write(actions)
         writer.write(native)
         if version >= Notification.versionOfNeutralTexts {

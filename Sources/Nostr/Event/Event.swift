@@ -106,11 +106,14 @@ extension JSONReader<EventError> {
         let strings = self
         var tags: [[String]] = []
         var tag: [String] = []
+        tag.reserveCapacity(4)
+        tags.reserveCapacity(4)
         try tagParts { part in
             switch part {
-            case .tagBegins: tag = []
+            case .tagBegins: tag.removeAll(keepingCapacity: true)
             case .string(let string): tag.append(strings.text(string))
-            case .tagEnds: tags.append(tag)
+            // A copy of the right size, so that the memory in hand serves the next one.
+            case .tagEnds: tags.append(tag.map { $0 })
             }
         }
         return tags

@@ -16,8 +16,9 @@ package struct DeliveryIDs: Sendable {
 
     /// A UUID in canonical lower case (RFC 9562 version 8).
     @Sendable package func id(_ event: EventID, _ device: DeviceID) -> String {
-        var message = event.array
+        var message: [UInt8] = []
         message.reserveCapacity(40)
+        event.bytes.withUnsafeBytes { message.append(contentsOf: $0) }
         withUnsafeBytes(of: device.rawValue.bigEndian) { message.append(contentsOf: $0) }
         return Self.uuid(code.authenticationCode(for: message)[..<16], version: 8)
     }

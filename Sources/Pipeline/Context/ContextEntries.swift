@@ -1,3 +1,4 @@
+import Cipher
 import Foundation
 import Nostr
 import Rules
@@ -63,10 +64,15 @@ package enum AuthorName {
 
     /// What stands in for the name of the person behind an event, while their profile is not known.
     package static func standIn(for relevance: Relevance) -> String {
-        relevance.zap?.isAnonymous == true ? anonymous : standIn(for: relevance.author.hex)
+        relevance.zap?.isAnonymous == true ? anonymous : standIn(for: relevance.author)
     }
 
-    /// What stands in for a name: the first eight digits of the key.
+    /// What stands in for a name: the first eight digits of the key. Short enough to need no memory.
+    static func standIn(for key: PublicKey) -> String {
+        key.bytes.withUnsafeBytes { Hex.encode($0.prefix(4)) } + "..."
+    }
+
+    /// The same of a key in digits.
     package static func standIn(for publicKeyHex: String) -> String {
         publicKeyHex.prefix(8) + "..."
     }

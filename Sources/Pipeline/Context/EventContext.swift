@@ -285,7 +285,7 @@ struct EventContext {
 
     /// The author's name, or the beginning of the key.
     mutating func name(of author: PublicKey) -> String {
-        profile(of: author)?.name ?? AuthorName.standIn(for: author.hex)
+        profile(of: author)?.name ?? AuthorName.standIn(for: author)
     }
 
     /// The event of that id, with its kind, content and author if it is known, and the author's name if it is needed.

@@ -19,6 +19,7 @@ package final class HTTPLanes: HTTPSender {
     private let usesHTTP2: Bool
     private let hasProxy: Bool
     private let addressGuard: AddressGuard
+    private let origins = KnownOrigins()
     private let shares = Synchronization.Atomic<UInt32>(0)
 
     /// - Parameters:
@@ -70,7 +71,9 @@ package final class HTTPLanes: HTTPSender {
         _ request: HTTPRequest,
         completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
     ) {
-        guard let url = URLParts(request.url) else { return Self.refuse(.invalidURL, completion) }
+        // Users' URLs lead to too many origins to know.
+        let parts = request.untrustedURL ? URLParts(request.url) : origins.parts(of: request.url)
+        guard let url = parts else { return Self.refuse(.invalidURL, completion) }
         guard request.isWellFormed else { return Self.refuse(.protocolError, completion) }
         if request.untrustedURL, let address = url.origin.address, !addressGuard.permits(address) {
             return Self.refuse(.forbiddenAddress, completion)

@@ -18,6 +18,12 @@ package struct URLParts: Sendable, Hashable {
         self = parsed
     }
 
+    /// `rest` is what follows the origin in a URL. Nil when that is malformed.
+    init?(_ origin: Origin, _ rest: Slice<UnsafeBufferPointer<UInt8>>) {
+        guard let target = Self.target(rest) else { return nil }
+        self.init(origin: origin, target: target)
+    }
+
     private init(origin: Origin, target: String) {
         self.origin = origin
         self.target = target
@@ -63,7 +69,7 @@ package struct URLParts: Sendable, Hashable {
         return sent.first == slash ? text : "/" + text
     }
 
-    private static let maximumLength = 8_192
+    static let maximumLength = 8_192
     private static let slash = UInt8(ascii: "/")
     private static let questionMark = UInt8(ascii: "?")
     private static let hash = UInt8(ascii: "#")

@@ -3,7 +3,7 @@ import Testing
 @testable import HTTPLanes
 
 struct URLPartsTests {
-    @Test(arguments: [
+    private static let spellings = [
         ("https://example.com", "https://example.com/"),
         ("HTTPS://Example.COM/Path", "https://example.com/Path"),
         ("https://example.com:443/a", "https://example.com/a"),
@@ -14,12 +14,14 @@ struct URLPartsTests {
         ("https://[2001:DB8::1]:8443/x", "https://[2001:db8::1]:8443/x"),
         ("https://example.com/user@host:pass", "https://example.com/user@host:pass"),
         ("https://example.com/a/~!$&'()*+,;=:@-._", "https://example.com/a/~!$&'()*+,;=:@-._"),
-    ])
+    ]
+
+    @Test(arguments: spellings)
     func aURLIsSpelledAnew(_ text: String, _ normalized: String) throws {
         #expect(try #require(URLParts(text)).normalized == normalized)
     }
 
-    @Test(arguments: [
+    private static let malformed = [
         "", "https", "https:", "https:/", "https://", "https:///x", "//example.com/", "example.com",
         "ftp://example.com/",
         "file:///etc/passwd", "gopher://example.com/", "javascript:alert(1)", " https://example.com/",
@@ -37,7 +39,9 @@ struct URLPartsTests {
         "https://127.0.0.1.2/", "https://1.2.3.256/", "https://example.0x1/", "https://example.1/",
         "https://①②⑦.0.0.1/",
         "https://127。0。0。1/", "https://example.com/<x>", "https://example.com/{x}", "https://example.com/a|b",
-    ])
+    ]
+
+    @Test(arguments: malformed)
     func aMalformedURLIsRefused(_ text: String) {
         #expect(URLParts(text) == nil)
     }
@@ -45,5 +49,18 @@ struct URLPartsTests {
     @Test func anEndlessURLIsRefused() {
         #expect(URLParts("https://example.com/" + String(repeating: "a", count: 8_192)) == nil)
         #expect(URLParts("https://" + String(repeating: "a.", count: 200) + "com/") == nil)
+    }
+    /// However many origins are known, and in whatever order they came.
+    @Test func knownOriginsChangeNothing() {
+        let more = [
+            "https://example.com/3/device/a", "https://example.com/3/device/ b", "https://example.com?x=/y",
+            "https://example.com?x=1/y", "https://example.com#/a", "https://example.co/m/", "http://example.com/a",
+            "https://example.com:8443/a", "https://example.com/" + String(repeating: "a", count: 8_192),
+        ]
+        let urls = Self.spellings.map(\.0) + Self.malformed + more + (0..<20).map { "https://host-\($0).example/a" }
+        let origins = KnownOrigins()
+        for url in urls + urls.reversed() + urls.flatMap({ [$0, $0 + "/b"] }) {
+            #expect(origins.parts(of: url) == URLParts(url), "\(url.prefix(100))")
+        }
     }
 }

@@ -7,12 +7,31 @@ put() { install -D -m "$1" "$2" "$3"; }
 
 # A program or library without what only a debugger reads.
 put_stripped() {
-    local hashes=()
-    # The compiler's hash of a module sometimes differs where its code is the same, and so does the linker's of the whole.
-    [[ $2 != "$built"/* ]] || hashes=(--remove-section=.swift_modhash --remove-section=.note.gnu.build-id)
     put "$1" "$2" "$3"
-    strip --strip-unneeded --remove-section=.comment "${hashes[@]}" "$3"
+    strip --strip-unneeded --remove-section=.comment "$3"
+    [[ $2 != "$built"/* ]] || settle_hashes "$3"
 }
+
+# The compiler's hash of a module sometimes differs where its code is the same, and so does the linker's id of the whole. The
+# first is blanked, the second becomes that of what is left. (To remove the sections would cost the header of RELRO.)
+settle_hashes() {
+    local file=$1 offset size id
+    while read -r offset size; do
+        overwrite "$file" "$((16#$offset))" <(head -c "$((16#$size))" /dev/zero)
+    done < <(section "$file" .swift_modhash)
+    while read -r offset size; do
+        offset=$((16#$offset + 16)) size=$((16#$size - 16))
+        overwrite "$file" "$offset" <(head -c "$size" /dev/zero)
+        id=$(sha256sum "$file" | cut -c "1-$((2 * size))" | sed 's/../\\x&/g')
+        # shellcheck disable=SC2059
+        overwrite "$file" "$offset" <(printf "$id")
+    done < <(section "$file" .note.gnu.build-id)
+}
+
+# Where a section lies in a file, and its size; nothing where there is none.
+section() { readelf -SW "$1" | awk -v name="$2" '{ sub(/^ *\[ *[0-9]*\]/, "") } $1 == name { print $4, $5 }'; }
+
+overwrite() { dd if="$3" of="$1" bs=64K seek="$2" oflag=seek_bytes conv=notrunc status=none; }
 
 # Swift's libraries that these binaries need, directly or through each other.
 swift_libraries() {

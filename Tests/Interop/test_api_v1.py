@@ -123,6 +123,7 @@ def test_answers_are_what_the_description_says(console, stopped_router, lab, ali
     assert api.ask("/v1/signals")["signals"][0]["is_built_in"]
     assert [each["text"][:1] for each in api.ask("/v1/rules")["files"]] == ["#"]
     assert api.ask("/v1/rules/fixtures")["fixtures"]
+    api.ask("/v1/cluster", status=404)
     assert api.ask("/v1/session")["is_signed_in"] and api.ask("/v1/sessions")["sessions"] == []
     assert api.ask("/v1/rules/check", "POST", body={"rules": "version: 1\nrules: []\n"})["is_valid"]
     mistakes = api.ask("/v1/rules/check", "POST", body={"rules": "version: 1\nruels: []\n"})["mistakes"]

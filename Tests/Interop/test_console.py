@@ -160,8 +160,10 @@ def test_the_built_in_rules_are_shown(console):
 
 
 def test_doors_are_counted(console):
+    api = Description(console)
+
     def looked_at():
-        return {door["door"]: door for door in Description(console).ask("/v1/doors")["doors"]}
+        return {door["door"]: door for door in api.ask("/v1/doors")["doors"]}
 
     doors = looked_at()
     assert doors["api"]["is_open"] and doors["api"]["connections"] >= 1

@@ -137,17 +137,17 @@ struct LoggedStoreTests {
     @Test func whatIsTooLongForARecordGoesInSeveral() throws {
         let log = try InstantLog()
         let store = try log.store()
-        let deliveries = (1...12_000).map { Delivery.sample($0, device: Int64($0)) }
+        let deliveries = (1...20_000).map { Delivery.sample($0, device: Int64($0)) }
         var handedOver: [String] = []
         let cause = [UInt8](repeating: 1, count: 32)
         try store.insert(deliveries, causes: [cause], pace: PaceChanges()) { stored in
             handedOver += stored.map(\.delivery.id)
         }
         #expect(log.records > 1 && handedOver == deliveries.map(\.id))
-        #expect(log.state.waiting.count == 12_000 && log.state.isKnown(cause))
+        #expect(log.state.waiting.count == 20_000 && log.state.isKnown(cause))
         var changes = OutboxChanges()
         changes.removals = try Self.keys(store)
-        changes.ends = (1...12_000).map {
+        changes.ends = (1...20_000).map {
             PushEnd(
                 device: DeviceID(rawValue: Int64($0)),
                 delivery: String(repeating: "x", count: 36),

@@ -176,7 +176,8 @@ def test_schemathesis_finds_nothing(console, stopped_router, alice):
             sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{console.port}/v1/openapi.json",
             "--header", f"Authorization: Bearer {console.token}", "--max-examples", "4", "--seed", "7",
             "--exclude-path-regex", "^/v1/(rules/try|signals|me|stream)", "--exclude-path", "/v1/reload", "--no-color",
-            "--phases", "examples,coverage,fuzzing", "--workers", "2", "--generation-database", "none",
+            # One worker: with two, ast.parse of CPython 3.11 mixes up their depths (SystemError).
+            "--phases", "examples,coverage,fuzzing", "--workers", "1", "--generation-database", "none",
             "--continue-on-failure",
             # A request may be as described and mean nothing: a key that is none, or no selection at all.
             # Wrong tokens get 401, and 429 when many come; the test of strangers tries them one by one.

@@ -43,9 +43,14 @@ def keys(router, verb: str, *options: str, status: int = 0) -> dict:
 
 def registered(router) -> dict[str, int]:
     """The metric, from the socket that commands use."""
-    socket = router.folder / "carillon.sqlite-admin/socket"
+    # From its folder: a socket's path has at most 107 bytes.
     run = subprocess.run(
-        ["curl", "-sf", "--unix-socket", socket, "http://localhost/metrics"], capture_output=True, text=True, timeout=30
+        ["curl", "-sf", "--unix-socket", "socket", "http://localhost/metrics"],
+        cwd=router.folder / "carillon.sqlite-admin",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
     )
     return {key: int(count) for key, count in re.findall(r'^carillon_registered_devices\{key="(\w+)"} (\d+)', run.stdout, re.M)}
 

@@ -24,6 +24,8 @@ final class ClusterPart: RouterPart {
         var openings: [Int: Int] = [:]
         var news: NATSClient.Subscription?
         var follower: Task<Void, Never>?
+        /// A look at the registry is ordered and has not begun.
+        var willLook = false
     }
 
     /// How often the registry is looked at although nobody said that it changed.
@@ -143,8 +145,15 @@ final class ClusterPart: RouterPart {
         await link.close()
     }
 
+    /// One look is enough for all news that come before it begins.
     private func catchUp() {
-        following.async { [parts, trouble] in
+        let isOrdered = state.withLock { state in
+            defer { state.willLook = true }
+            return state.willLook
+        }
+        guard !isOrdered else { return }
+        following.async { [weak self, parts, trouble] in
+            self?.state.withLock { $0.willLook = false }
             do {
                 try parts.registry.catchUp()
             } catch {

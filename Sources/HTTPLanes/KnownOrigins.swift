@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 
-/// The origins of the latest URLs: most requests go to few, and a URL's origin takes longer to read than the rest of it.
+/// The origins of the latest URLs: most requests go to few, and a URL's origin takes longer to read than the rest of
+/// it.
 final class KnownOrigins: Sendable {
     private struct Entry {
         /// Scheme and authority as they were written.

@@ -1,7 +1,7 @@
 import CSecp256k1
 
-/// Public keys that were parsed lately, for one thread: reading one takes a tenth of a verification, as its point has to
-/// be found on the curve, and authors come again.
+/// Public keys that were parsed lately, for one thread: reading one takes a tenth of a verification, as its point has
+/// to be found on the curve, and authors come again.
 ///
 /// Each key has one place, by its bytes, so a stranger who chooses keys can only push others out of it.
 package final class ParsedKeys {

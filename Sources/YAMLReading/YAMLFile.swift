@@ -6,11 +6,11 @@ import Yams
 package final class YAMLFile {
     package let name: String
     package private(set) var mistakes: [Diagnostic] = []
-    /// Whether it is JSON of a client's: texts are as they are, and mistakes name the place as a JSON pointer (RFC 6901).
+    /// Whether it is JSON of a client's: texts are as they are, and mistakes name the place as a JSON pointer (RFC
+    /// 6901).
     package let isOfClient: Bool
     private let environment: (String) -> String?
 
-    /// - Parameters:
     ///   - name: The path as it should appear in mistakes.
     ///   - environment: Looks up what `${NAME}` stands for.
     package init(name: String, environment: @escaping (String) -> String? = { _ in nil }) {

@@ -1,4 +1,5 @@
-/// Reads what Chromium sends on its push connection (MCS): a byte with the version, then a tag, a length and a message each.
+/// Reads what Chromium sends on its push connection (MCS): a byte with the version, then a tag, a length and a message
+/// each.
 struct MCSReader: Sendable {
     /// What the peer sent breaks the protocol.
     struct Malformed: Error {}

@@ -65,8 +65,8 @@ extension Configuration.Plugins {
     /// How plugins are kept in processes. `places` is where the program for them is looked for, unless the
     /// configuration names it.
     ///
-    /// Throws a mistake when it is not there. Without folders nothing is missed yet. Where all plugins run in the router
-    /// itself it serves to try first whether they can be loaded; nil: not even that, for it is missing.
+    /// Throws a mistake when it is not there. Without folders nothing is missed yet. Where all plugins run in the
+    /// router itself it serves to try first whether they can be loaded; nil: not even that, for it is missing.
     package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings? {
         var settings = isolation
         let isExecutable = FileManager.default.isExecutableFile(atPath:)

@@ -1,7 +1,7 @@
 import CBrowserPages
 
-/// The pages at the API's port: `/me/` for users, `/console/` for operators. They are the same in every installation, and
-/// hold nothing that is not public; what they show comes from the API.
+/// The pages at the API's port: `/me/` for users, `/console/` for operators. They are the same in every installation,
+/// and hold nothing that is not public; what they show comes from the API.
 package enum APIPages {
     package static var all: [StaticSite] {
         [

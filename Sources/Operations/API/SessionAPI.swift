@@ -117,7 +117,7 @@ struct SessionAPI {
 }
 
 extension APICall {
-    /// Whoever may operate sees everybody's sessions, for whom this is nil.
+    /// Nil for whoever may operate and so sees everybody's sessions.
     fileprivate var nameWithoutOperating: String? {
         guard case .agent(let name, let scopes)? = principal, !scopes.contains(.operate) else { return nil }
         return name

@@ -61,8 +61,8 @@ package final class Notifier: Sendable {
         records = RequestRecorder(outbox)
     }
 
-    /// Returns when everything that the request leads to is on disk. `read` reads it: a request that was answered before
-    /// is not read again. Throws an ``APIProblem``.
+    /// Returns when everything that the request leads to is on disk. `read` reads it: a request that was answered
+    /// before is not read again. Throws an ``APIProblem``.
     func send(
         _ body: [UInt8],
         from origin: Origin,

@@ -5,8 +5,8 @@ import Units
 
 /// Operators who signed in to the console with a token. Lives in memory: a restart signs everybody out.
 ///
-/// The browser has a random word as a cookie, of which only a hash is kept here. A session has no rights of its own: each
-/// request looks the token up again, so that a session ends with its token.
+/// The browser has a random word as a cookie, and the router keeps only its hash. A session has no rights of its own:
+/// each request looks the token up again, so that a session ends with its token.
 package final class BrowserSessions: Sendable {
     /// Only sent with TLS or to this machine, to no other host, and not to scripts.
     static let cookie = "__Host-carillon"

@@ -1,8 +1,8 @@
 import Console
 import RouterConfiguration
 
-/// Tells who asks a running router: by a token, by a session of the console, by a key that signs, or by what a proxy says
-/// that people signed on at.
+/// Tells who asks a running router: by a token, by a session of the console, by a key that signs, or by the
+/// proxy's word where people sign on.
 package struct RouterAuthenticator: APIAuthenticator {
     private let tokens: OperatorTokens
     private let sessions: BrowserSessions

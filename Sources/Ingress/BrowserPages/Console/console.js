@@ -1,5 +1,5 @@
-// The frame: who is signed in, which screen is open, in which language. A screen is a module with `open(place, context)`, which may return
-// what ends it.
+// The frame: who is signed in, which screen is open, in which language. A screen is a module with `open(place,
+// context)`, which may return what ends it.
 
 import { ask } from "./api.js"
 import * as access from "./access.js"

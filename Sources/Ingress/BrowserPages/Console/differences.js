@@ -42,7 +42,7 @@ function middle(left, right) {
   return [...result, ...gone.slice(i), ...added.slice(j)]
 }
 
-/** The changed lines with a few around them; null where nothing differs. `label` names it for those who cannot see it. */
+/** The changed lines with a few around them; null where nothing differs. `label` names it for screen readers. */
 export function drawDifferences(before, after, label, around = 2) {
   const all = differences(before, after)
   const isNear = all.map((_, index) => all.slice(Math.max(0, index - around), index + around + 1).some(({ kind }) => kind !== "same"))

@@ -1,4 +1,5 @@
-// What screens are made of: headings, tables, states, times, buttons that do something, questions before something is lost.
+// What screens are made of: headings, tables, states, times, buttons that do something, questions before something is
+// lost.
 
 import { element } from "./dom.js"
 import { ApiProblem, Unreachable } from "./api.js"

@@ -1,4 +1,5 @@
-// Rules on the left, an event on the right: what they would cause, beside what the rules in force cause. Saved only by those who may operate.
+// Rules on the left, an event on the right: what they would cause, beside what the rules in force cause. Saved only by
+// those who may operate.
 
 import { ask } from "./api.js"
 import { drawDifferences } from "./differences.js"

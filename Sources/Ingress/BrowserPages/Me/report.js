@@ -1,4 +1,5 @@
-// Rows of the report: events with the verdict of each stage, and relays. `words` has `say`, `said` (the router's English) and `when`.
+// Rows of the report: events with the verdict of each stage, and relays. `words` has `say`, `said` (the router's
+// English) and `when`.
 
 import { element } from "./dom.js"
 

@@ -12,7 +12,10 @@ const sha256 = async text => {
   return [...new Uint8Array(digest)].map(byte => byte.toString(16).padStart(2, "0")).join("")
 }
 
-/** The answer to a request below `/v1/me`. Throws a ``Problem`` with the router's own words where it refuses; null where there is no such thing. */
+/**
+ * The answer to a request below `/v1/me`; null where there is no such thing.
+ * Throws a ``Problem`` with the router's own words where it refuses.
+ */
 async function ask(person, method, path = "", content) {
   const url = root + path
   const body = content === undefined ? undefined : JSON.stringify(content)

@@ -1,4 +1,5 @@
-// The card "Your key", on every page where a person signs: connects the signer, here or elsewhere, and shows whose key it is.
+// The card "Your key", on every page where a person signs: connects the signer, here or elsewhere, and shows whose key
+// it is.
 
 import { find, show } from "./dom.js"
 import * as notes from "./notes.js"

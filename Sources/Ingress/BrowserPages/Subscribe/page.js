@@ -1,4 +1,5 @@
-// The page: shows the state, asks the signer, registers. Whatever is not ours (names, reasons, addresses) becomes text and never markup.
+// The page: shows the state, asks the signer, registers. Whatever is not ours (names, reasons, addresses) becomes text
+// and never markup.
 
 import { checked, choice, element, find, show } from "./dom.js"
 import { KeyCard } from "./key.js"

@@ -1,4 +1,5 @@
-// A signer elsewhere, on a phone or a server (NIP-46): requests and answers are encrypted events (kind 24133) at a relay of its choice.
+// A signer elsewhere, on a phone or a server (NIP-46): requests and answers are encrypted events (kind 24133) at a
+// relay of its choice.
 
 import { conversationKey, decrypt, encrypt } from "./nip44.js"
 import { hex, publicKey, secretKey, sha256, sign } from "./secp256k1.js"

@@ -5,7 +5,7 @@ import Units
 /// Waking a process costs more than sending. So a frame goes at once only if nothing went within the last millisecond,
 /// or if few went lately: two deliveries that happen to come together wait for nothing. After that the thread of the
 /// socket *ticks*: it sends once a millisecond what has come together, until a tick finds nothing. While much comes
-/// together it ticks every four milliseconds, and reads at its ticks alone, so that the answers do not wake it: each
+/// together it ticks every two milliseconds, and reads at its ticks alone, so that the answers do not wake it: each
 /// tick wakes both sides, which costs them some 50 µs.
 package struct FlushPace: Sendable {
     /// What becomes of a frame that was added.
@@ -31,10 +31,9 @@ package struct FlushPace: Sendable {
         }
     }
 
-    /// So many frames in a tick of a millisecond are many: about 8,000 pushes a second.
+    /// So many frames in a tick are many: about 8,000 pushes a second while it ticks every millisecond, and 4,000 while
+    /// it ticks every two, so that the tick does not change all the time.
     private static let many = 16
-    /// So many in a tick of four are still many: about 4,000 pushes a second.
-    private static let stillMany = 32
     /// So many flushes are few. Each counts for `flushCost`, and a steady flow is more than that.
     private static let burst = 8
     private static let flushCost: Duration = .milliseconds(2)
@@ -73,13 +72,13 @@ package struct FlushPace: Sendable {
     /// The thread of the socket looks: whether it is to send what waits. `isAnything`: something does. Nothing may wait
     /// although much was added, where the other side has made room meanwhile.
     package mutating func tick(now: Deadline, isAnything: Bool) -> Bool {
-        guard case .ticking(let wasBusy) = phase, now.milliseconds > flushedAt.milliseconds else { return false }
+        guard case .ticking = phase, now.milliseconds > flushedAt.milliseconds else { return false }
         guard isAnything else {
             phase = .resting
             added = 0
             return false
         }
-        phase = .ticking(isBusy: added >= (wasBusy ? Self.stillMany : Self.many))
+        phase = .ticking(isBusy: added >= Self.many)
         flushed(now: now)
         return true
     }
@@ -88,7 +87,7 @@ package struct FlushPace: Sendable {
     package var wait: Wait {
         switch phase {
         case .resting: Wait(readsAtOnce: true, milliseconds: nil)
-        case .ticking(let isBusy): Wait(readsAtOnce: !isBusy, milliseconds: isBusy ? 4 : 1)
+        case .ticking(let isBusy): Wait(readsAtOnce: !isBusy, milliseconds: isBusy ? 2 : 1)
         }
     }
 

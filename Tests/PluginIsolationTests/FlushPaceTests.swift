@@ -79,14 +79,14 @@ struct FlushPaceTests {
         var pace = Self.busyPace
         for _ in 1...16 { _ = pace.add(now: 10) }
         #expect(pace.tick(now: 11, isAnything: true) == true)
-        #expect(pace.wait == Wait(readsAtOnce: false, milliseconds: 4))
+        #expect(pace.wait == Wait(readsAtOnce: false, milliseconds: 2))
         _ = pace.add(now: 12)
         #expect(pace.tick(now: 15, isAnything: true) == true)
         #expect(pace.wait == Wait(readsAtOnce: true, milliseconds: 1))
     }
 
     /// A longer tick brings more: half of what makes it long keeps it so.
-    @Test(arguments: [(31, true), (32, false)]) func slowTicksEndWhenLessComesTogether(frames: Int, readsAtOnce: Bool) {
+    @Test(arguments: [(15, true), (16, false)]) func slowTicksEndWhenLessComesTogether(frames: Int, readsAtOnce: Bool) {
         var pace = Self.busyPace
         for _ in 1...16 { _ = pace.add(now: 10) }
         _ = pace.tick(now: 11, isAnything: true)

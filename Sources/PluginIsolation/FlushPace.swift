@@ -5,8 +5,8 @@ import Units
 /// Waking a process costs more than sending. So a frame goes at once only if nothing went within the last millisecond,
 /// or if few went lately: two deliveries that happen to come together wait for nothing. After that the thread of the
 /// socket *ticks*: it sends once a millisecond what has come together, until a tick finds nothing. While much comes
-/// together it ticks every two milliseconds, and reads at its ticks alone, so that the answers do not wake it: each
-/// tick wakes both sides, which costs them some 50 µs.
+/// together it ticks every two or four milliseconds, and reads at its ticks alone, so that the answers do not wake it:
+/// each tick wakes both sides, which costs them some 50 µs.
 package struct FlushPace: Sendable {
     /// What becomes of a frame that was added.
     package enum Step: Sendable, Equatable {
@@ -34,6 +34,8 @@ package struct FlushPace: Sendable {
     /// So many frames in a tick are many: about 8,000 pushes a second while it ticks every millisecond, and 4,000 while
     /// it ticks every two, so that the tick does not change all the time.
     private static let many = 16
+    /// So many are worth a tick of four milliseconds: 32,000 pushes a second, or 16,000 while it is as long already.
+    private static let veryMany = 128
     /// So many flushes are few. Each counts for `flushCost`, and a steady flow is more than that.
     private static let burst = 8
     private static let flushCost: Duration = .milliseconds(2)
@@ -41,7 +43,7 @@ package struct FlushPace: Sendable {
     /// What the thread of the socket does by itself. Only while it ticks may input wait for it.
     private enum Phase: Sendable, Equatable {
         case resting
-        case ticking(isBusy: Bool)
+        case ticking(milliseconds: Int32)
     }
 
     private let lingers: Bool
@@ -65,7 +67,7 @@ package struct FlushPace: Sendable {
             flushed(now: now)
             return .flush
         }
-        phase = .ticking(isBusy: false)
+        phase = .ticking(milliseconds: 1)
         return .wake
     }
 
@@ -78,7 +80,7 @@ package struct FlushPace: Sendable {
             added = 0
             return false
         }
-        phase = .ticking(isBusy: added >= Self.many)
+        phase = .ticking(milliseconds: added < Self.many ? 1 : added < Self.veryMany ? 2 : 4)
         flushed(now: now)
         return true
     }
@@ -87,7 +89,7 @@ package struct FlushPace: Sendable {
     package var wait: Wait {
         switch phase {
         case .resting: Wait(readsAtOnce: true, milliseconds: nil)
-        case .ticking(let isBusy): Wait(readsAtOnce: !isBusy, milliseconds: isBusy ? 2 : 1)
+        case .ticking(let milliseconds): Wait(readsAtOnce: milliseconds == 1, milliseconds: milliseconds)
         }
     }
 

@@ -85,6 +85,16 @@ struct FlushPaceTests {
         #expect(pace.wait == Wait(readsAtOnce: true, milliseconds: 1))
     }
 
+    @Test func veryMuchInATickMakesThemSlowerStill() {
+        var pace = Self.busyPace
+        for _ in 1...128 { _ = pace.add(now: 10) }
+        #expect(pace.tick(now: 11, isAnything: true) == true)
+        #expect(pace.wait == Wait(readsAtOnce: false, milliseconds: 4))
+        for _ in 1...127 { _ = pace.add(now: 12) }
+        #expect(pace.tick(now: 15, isAnything: true) == true)
+        #expect(pace.wait == Wait(readsAtOnce: false, milliseconds: 2))
+    }
+
     /// A longer tick brings more: half of what makes it long keeps it so.
     @Test(arguments: [(15, true), (16, false)]) func slowTicksEndWhenLessComesTogether(frames: Int, readsAtOnce: Bool) {
         var pace = Self.busyPace

@@ -2,41 +2,20 @@
 
 import argparse
 import datetime
-import html
 import json
-import math
 import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from chart import Row, chart, put, table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRATCH = os.environ["SCRATCH"]
 CHART = REPOSITORY / "contrib/docs/pictures/speed.svg"
-MARKS = ("<!-- bench: begin -->", "<!-- bench: end -->")
-
-
-@dataclass
-class Row:
-    what: str
-    figure: str
-    """In units, for people."""
-    ratio: float
-    aim: float
-    more_is_better: bool = False
-
-    @property
-    def reached(self) -> float:
-        """1 and more: the aim is reached."""
-        return self.ratio / self.aim if self.more_is_better else self.aim / self.ratio
-
-    @property
-    def aim_words(self) -> str:
-        return f"{'≥' if self.more_is_better else '≤'} {self.aim:g}"
 
 
 def output(command: Iterable[object]) -> str:
@@ -46,30 +25,52 @@ def output(command: Iterable[object]) -> str:
 
 
 def whole(is_long: bool) -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "whole.json"
-        output(
-            ["contrib/bench/whole/run", "--isolation", "none", "--json", file]
-            + ["--rounds", 3 if is_long else 1, "--events", 40_000 if is_long else 10_000]
-        )
-        figures = {figure["scenario"]: figure for figure in json.loads(file.read_text())}
-        growth = figures["reactions"]
-        if is_long:
-            command = ["contrib/bench/whole/run", "--isolation", "none", "--json", file, "--only", "reactions"]
-            output([*command, "--rounds", 1, "--events", 200_000])
-            longer = json.loads(file.read_text())[0]
-            pushes = longer["events"] - growth["events"]
-            slope = max(0.0, (longer["growth"] - growth["growth"]) * (1 << 20) / pushes)
-    reactions, crowd, nobody = figures["reactions"], figures["crowd"], figures["nobody"]
+    def figures(*arguments: object, events: int, prefix: tuple[str, ...] = ()) -> dict[str, dict]:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "whole.json"
+            command = [*prefix, "contrib/bench/whole/run", "--isolation", "none", "--json", file, "--events", events]
+            output([*command, *arguments])
+            return {figure["scenario"]: figure for figure in json.loads(file.read_text())}
+
+    rounds, events = (3, 40_000) if is_long else (1, 10_000)
+    found = figures("--rounds", rounds, "--only", "reactions,crowd,nobody,wake,relays", events=events)
+    reactions, crowd, nobody = found["reactions"], found["crowd"], found["nobody"]
+    wake, relays = found["wake"], found["relays"]
+    alone = figures("--rounds", rounds, "--only", "reactions", events=events, prefix=("taskset", "-c", "0"))["reactions"]
     rows = [
         Row("a reaction that wakes one device: CPU of a push, of a verification", f"{reactions['cpu']:.1f} µs", reactions["ratio"], 1.5),
         Row("the same: pushes a second, of what two cores could verify", f"{reactions['rate']:,.0f}/s", reactions["of"], 0.6, True),
+        Row("the same: pushes a second with two cores, of those with one", f"{alone['rate']:,.0f}/s with one", reactions["rate"] / alone["rate"], 1.7, True),
         Row("a note that names 1,000 accounts: CPU of a push, of a verification", f"{crowd['cpu']:.1f} µs", crowd["ratio"], 0.4),
-        Row("an event that concerns nobody: CPU, of scanning the same lines", f"{nobody['cpu']:.2f} µs", nobody["cpu"] / nobody["scan"], 1.5),
+        Row("a wake by UnifiedPush to one of 1,000 hosts: CPU, of a verification", f"{wake['cpu']:.1f} µs", wake["ratio"], 3),
+        Row("an event that concerns nobody, by feed: CPU, of scanning it", f"{nobody['cpu']:.2f} µs", nobody["cpu"] / nobody["scan"], 1.5),
+        Row("the same by one of five relays", f"{relays['cpu']:.2f} µs", relays["cpu"] / relays["scan"], 1.5),
     ]
     if is_long:
+        longer = figures("--rounds", 1, "--only", "reactions", events=200_000)["reactions"]
+        slope = max(0.0, (longer["growth"] - reactions["growth"]) * (1 << 20) / (longer["events"] - events))
         rows.append(Row("memory that a push leaves behind, after the first 40,000: bytes, of 10", f"{slope:.0f} B", max(slope, 0.01) / 10, 1))
     return rows
+
+
+def devices(is_long: bool) -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "devices.json"
+        output(["contrib/bench/devices/run", "--json", file, "--rounds", 3 if is_long else 1])
+        figures = json.loads(file.read_text())
+    return [
+        Row("a million devices that nothing happens to: memory, of 250 MiB", f"{figures['idle memory']:.0f} MiB", figures["idle memory"] / 250, 1),
+        Row("start with a million devices, to the first push: of 2 s", f"{figures['first push']:.1f} s", figures["first push"] / 2, 1),
+    ]
+
+
+def kill(is_long: bool) -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kill.json"
+        output(["contrib/bench/kill/run", "--json", file, "--kills", 10 if is_long else 3])
+        figures = json.loads(file.read_text())
+    what = "pushes repeated after a kill flat out, of those on the wire or just ended"
+    return [Row(what, f"{figures['repeats']}", figures["repeats"] / max(1, figures["unavoidable"]), 1)]
 
 
 def lanes(is_long: bool) -> list[Row]:
@@ -111,50 +112,8 @@ def latency(is_long: bool) -> list[Row]:
 
 
 BENCHES: dict[str, Callable[[bool], list[Row]]] = {
-    "whole": whole, "lanes": lanes, "delivery": delivery, "isolation": isolation, "latency": latency,
+    "whole": whole, "devices": devices, "kill": kill, "lanes": lanes, "delivery": delivery, "isolation": isolation, "latency": latency,
 }
-
-
-def table(rows: list[Row]) -> str:
-    lines = ["| what | measured | ratio | aim | |", "|---|---|---|---|---|"]
-    for row in rows:
-        words = "reached" if row.reached >= 1 else f"missed, {max(row.reached, 1 / row.reached):.1f} times off"
-        lines.append(f"| {row.what} | {row.figure} | {row.ratio:.2f} | {row.aim_words} | {words} |")
-    return "\n".join(lines)
-
-
-def chart(rows: list[Row]) -> str:
-    """A bar for each row: how far it got on the way to its aim. The scale is logarithmic, from a tenth to ten times."""
-    left, width, step, top = 470, 400, 26, 34
-    height = top + step * len(rows) + 14
-
-    def place(reached: float) -> float:
-        return left + width * (math.log10(min(10, max(0.1, reached))) + 1) / 2
-
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 70} {height}" font-family="sans-serif" font-size="12">',
-        "<title>How far each figure is from its aim</title>",
-        '<rect width="100%" height="100%" fill="#ffffff"/>',
-    ]
-    for value, words in [(0.1, "a tenth"), (0.5, "half"), (1, "the aim"), (2, "twice"), (10, "ten times")]:
-        x = place(value)
-        lines.append(f'<line x1="{x:.0f}" y1="{top - 8}" x2="{x:.0f}" y2="{height - 8}" stroke="{"#333333" if value == 1 else "#dddddd"}"/>')
-        lines.append(f'<text x="{x:.0f}" y="{top - 14}" text-anchor="middle" fill="#555555">{words}</text>')
-    for number, row in enumerate(rows):
-        y = top + step * number
-        end = place(row.reached)
-        colour = "#2e7d32" if row.reached >= 1 else "#c77700"
-        lines.append(f'<text x="{left - 10}" y="{y + 14}" text-anchor="end">{html.escape(row.what)}</text>')
-        lines.append(f'<rect x="{left}" y="{y + 3}" width="{max(1, end - left):.0f}" height="15" fill="{colour}"/>')
-        lines.append(f'<text x="{end + 6:.0f}" y="{y + 15}">{row.ratio:.2f}</text>')
-    return "\n".join([*lines, "</svg>", ""])
-
-
-def put(page: Path, text: str):
-    """Replaces what stands between the markers of a page."""
-    before, rest = page.read_text().split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
-    page.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}")
 
 
 def main() -> int:

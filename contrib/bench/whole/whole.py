@@ -3,209 +3,20 @@
 import argparse
 import json
 import os
-import random
-import secrets
 import shlex
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(REPOSITORY / "Tests/Interop"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import programs  # noqa: E402
-from nostr import Person, Socket, device_token, ios  # noqa: E402
-from router import Router  # noqa: E402
-
-TICK = os.sysconf("SC_CLK_TCK")
-
-
-def cpu_seconds(process: int | str) -> float:
-    """Of user and system time that a process has used so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
-
-
-def idle_seconds() -> float:
-    """For which the cores had nothing to do since the start of the machine, all together."""
-    return sum(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[4:6])) / TICK
-
-
-CROWD = 1_000
-"""How many accounts an event of the scenario `crowd` names."""
-
-
-class Server:
-    """nghttpd as APNs: it answers 200 to each device that it has a file for."""
-
-    android: dict = {}
-    web: dict = {}
-
-    def __init__(self, folder: Path, tokens: list[str]):
-        devices = folder / "htdocs/3/device"
-        devices.mkdir(parents=True)
-        for token in tokens:
-            (devices / token).touch()
-        self.ca_file = folder / "cert.pem"
-        new_key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem"
-        names = "-subj /CN=localhost -addext subjectAltName=DNS:localhost"
-        for command in [
-            f"openssl req -x509 {new_key} {names} -days 2 -out cert.pem",
-            "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:prime256v1 -out AuthKey.p8",
-        ]:
-            subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
-        self.key_file = folder / "AuthKey.p8"
-        self.key_file.chmod(0o600)
-        self.port = programs.free_port()
-        arguments = ["-n1", "-m", "1000", "-a", "127.0.0.1", "-d", "htdocs", str(self.port), "key.pem", "cert.pem"]
-        self.process = subprocess.Popen(["nghttpd", *arguments], cwd=folder, stdout=subprocess.DEVNULL)
-
-    @property
-    def ios(self) -> dict:
-        return {
-            "topic": "com.example.app",
-            "team_id": "TEAMID1234",
-            "key_id": "ABCDEFGHIJ",
-            "key_file": str(self.key_file),
-            "environment": f"https://localhost:{self.port}",
-        }
-
-    @property
-    def cpu(self) -> float:
-        return cpu_seconds(self.process.pid)
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-
-
-class MeasuredRouter(Router):
-    log_level = "info"
-    plugin_names = ["libCarillonAPNs.so"]
-
-    def __init__(self, folder: Path, server: Server, isolation: str | None, wrapper: list[str], shim: Path | None = None):
-        super().__init__(folder, server)
-        self.wrapper = wrapper
-        self.shim = shim
-        self.counter = folder / "mallocs"
-        self.configuration["apps"] = {"default": {"ios": server.ios}}
-        self.configuration["api"] = {"listen": "127.0.0.1:0", "token_file": "api.token"}
-        if isolation:
-            self.configuration["plugins"]["isolation"] = isolation
-
-    def begin(self, feed: Path | None):
-        """Starts it; under the wrapper only where there is a feed."""
-        port = self.folder / "api-port"
-        port.unlink(missing_ok=True)
-        self.process = None
-        command = [*(self.wrapper if feed else []), programs.built("carillon"), "serve", "--log-level", self.log_level]
-        command += ["--config", self.configuration_file, "--port-file", self._port_file, "--api-port-file", port]
-        self._port_file.unlink(missing_ok=True)
-        environment = dict(os.environ)
-        if self.shim and feed:
-            self.counter.write_bytes(bytes(8))
-            environment |= {"LD_PRELOAD": str(self.shim.resolve()), "MALLOCS": str(self.counter)}
-        with self.log.open("ab") as log:
-            command += ["--feed", feed] if feed else []
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        self.wait_for_port()
-        programs.wait_until(port.exists, "the router writes the API's port", self.process)
-        self.api = int(port.read_text())
-
-    @property
-    def _processes(self) -> list[str]:
-        """The router and the processes that its plugins run in."""
-        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
-        return [str(self.process.pid)] + [pid for task in tasks for pid in (task / "children").read_text().split()]
-
-    def end(self):
-        """Lets it end in an orderly way beneath its wrapper, which then has time to write what it found."""
-        os.kill(int(self._processes[1]), signal.SIGTERM)
-        self.process.wait(timeout=120)
-
-    @property
-    def cpu(self) -> float:
-        """Seconds of user and system time so far."""
-        return sum(cpu_seconds(process) for process in self._processes)
-
-    @property
-    def memory(self) -> float:
-        """Resident MiB."""
-        pages = sum(int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in self._processes)
-        return pages * os.sysconf("SC_PAGESIZE") / (1 << 20)
-
-    @property
-    def mallocs(self) -> int:
-        """Allocations so far; only where the shim counts them."""
-        return int.from_bytes(self.counter.read_bytes(), sys.byteorder)
-
-    def metric(self, name: str, label: str = "") -> int:
-        """The sum of a metric's values whose labels hold `label`."""
-        token = (self.folder / "api.token").read_text().strip()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.api}/metrics", headers={"authorization": f"Bearer {token}"}
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            lines = answer.read().decode().splitlines()
-        return int(sum(float(line.split()[-1]) for line in lines if line.startswith(name + "{") and label in line))
-
-    def wait_for(self, name: str, label: str, count: int, seconds: float = 600):
-        """Looks seldom: answering costs the router something as well."""
-        deadline = time.monotonic() + seconds
-        while (reached := self.metric(name, label)) < count:
-            assert time.monotonic() < deadline, f"{name} {label}: {reached} of {count}"
-            assert self.process.poll() is None, "the router ended"
-            time.sleep(0.1)
-
-
-DELIVERED = ("carillon_deliveries_total", 'kind="delivered"')
-UNADDRESSED = ("carillon_events_total", 'step="unaddressed"')
-
-
-class Load:
-    """Events that were made beforehand, and what they come to."""
-
-    def __init__(self, lines: list[str], pushes: int):
-        self.bytes = "".join(line + "\n" for line in lines).encode()
-        self.events = len(lines)
-        self.pushes = pushes
-
-
-def reactions(count: int, authors: list[Person], people: list[Person]) -> Load:
-    """Each to another note that nobody knows, so that context is sought for each."""
-
-    def event(number: int) -> dict:
-        person = people[number % len(people)]
-        tags = [["e", secrets.token_hex(32), "", person.hex], ["p", person.hex], ["k", "1"]]
-        return authors[number % len(authors)].event(7, random.choice("+🤙🔥❤"), tags)
-
-    return Load([json.dumps(event(number), ensure_ascii=False) for number in range(count)], count)
-
-
-def crowd(count: int, authors: list[Person], people: list[Person]) -> Load:
-    named = people[:CROWD]
-    events = [authors[number % len(authors)].note(f"to all {number} {secrets.token_hex(4)}", *named) for number in range(count)]
-    return Load([json.dumps(event) for event in events], count * len(named))
-
-
-def nobody(count: int, authors: list[Person]) -> Load:
-    """Nothing verifies them, so the ids are made up: a few kinds, as relays have them."""
-    likeness = [authors[n % len(authors)].note("a note of a usual length, which speaks of this and that " * (n % 7 + 1)) for n in range(50)]
-
-    def line(number: int) -> str:
-        event = dict(likeness[number % len(likeness)])
-        event["id"] = secrets.token_hex(32)
-        event["tags"] = [["e", secrets.token_hex(32)], ["p", secrets.token_hex(32)], ["p", secrets.token_hex(32)]]
-        return json.dumps(event, separators=(",", ":"))
-
-    return Load([line(number) for number in range(count)], 0)
-
+from kit import DELIVERED, UNADDRESSED, MeasuredRouter, Server, SilentHosts, idle_seconds, programs  # noqa: E402
+from loads import CROWD, Load, Relays, crowd, nobody, reactions, relayed  # noqa: E402
+from nostr import ALL_SIGNALS, Person, Socket, device_token, ios  # noqa: E402
 
 def bare_scan(program: Path, load: Load, folder: Path) -> float:
     """Microseconds for each of a load's events."""
@@ -220,21 +31,49 @@ def bare_verify(program: Path) -> float:
     return float(subprocess.run([program], check=True, capture_output=True, text=True).stdout) / 1000
 
 
+BROAD = 5_000
+"""With so many devices the router asks relays for everybody's events, and picks those that it needs."""
+SILENT = 10
+"""So many hosts of the scenario `wake` take connections and never answer."""
+
+
 class Bench:
     def __init__(self, options: argparse.Namespace, folder: Path):
         self.options = options
         self.folder = folder
+        names = options.only.split(",")
         self.people = [Person() for _ in range(options.devices)]
+        self.further = [Person() for _ in range(max(0, BROAD - options.devices) if "relays" in names else 0)]
         self.tokens = [device_token() for _ in self.people]
         authors = [Person() for _ in range(20)]
         self.warm = reactions(len(self.people), authors, self.people)
+        self.silent = [Person() for _ in range(SILENT)]
         self.loads: dict[str, Load] = {}
-        for name in options.only.split(","):
+        for name in names:
             match name:
                 case "reactions": self.loads[name] = reactions(options.events, authors, self.people)
                 case "crowd": self.loads[name] = crowd(max(1, options.events // CROWD), authors, self.people)
                 case "nobody": self.loads[name] = nobody(options.events * 10, authors)
-                case _: sys.exit(f"run: --only: expected some of reactions,crowd,nobody; not {name}")
+                case "wake": self.loads[name] = reactions(options.events, authors, self.people)
+                case "relays": self.loads[name] = relayed(options.events, authors)
+                case _: sys.exit(f"run: --only: expected some of reactions,crowd,nobody,wake,relays; not {name}")
+        self.to_silent = reactions(SILENT * 5, authors, self.silent)
+
+    def register(self, router: MeasuredRouter, contents: list[tuple[Person, dict]]):
+        for first in range(0, len(contents), 100):
+            with Socket(router) as socket:
+                for person, content in contents[first : first + 100]:
+                    socket.publish(person.registration(router, content))
+
+    def devices(self, name: str, server: Server, silent: SilentHosts | None) -> list[tuple[Person, dict]]:
+        """Who registers, and with what."""
+        if silent:
+            wake = {"platform": "unifiedpush", "filters": ALL_SIGNALS, "mode": "wake"}
+            addresses = [f"https://{host}:{server.port}/up/{token}" for host, token in zip(server.hosts, self.tokens)]
+            people = [*self.people, *self.silent]
+            return [(person, wake | {"push_endpoint": address}) for person, address in zip(people, addresses + silent.endpoints)]
+        people = self.people + (self.further if name == "relays" else [])
+        return [(person, ios(token, mode="alert")) for person, token in zip(people, self.tokens + [device_token() for _ in self.further])]
 
     def measure(self, build: Path, name: str, shim: Path | None = None) -> dict[str, float]:
         """Microseconds of CPU for each push (or event), pushes (or events) a second, and the growth of memory in MiB. The
@@ -244,16 +83,18 @@ class Bench:
         folder = self.folder / name
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "server").mkdir(parents=True)
-        server = Server(folder / "server", self.tokens)
+        hosts = [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(len(self.people) if name == "wake" else 0)]
+        server = Server(folder / "server", self.tokens, hosts)
+        silent = SilentHosts() if hosts else None
+        relays = Relays(folder / "relays") if name == "relays" else None
         wrapper = shlex.split(self.options.wrapper.replace("SCENARIO", name))
         router = MeasuredRouter(folder / "router", server, self.options.isolation, wrapper, shim)
         try:
             router.begin(None)
-            for first in range(0, len(self.people), 100):
-                with Socket(router) as socket:
-                    for person, token in list(zip(self.people, self.tokens))[first : first + 100]:
-                        socket.publish(person.registration(router, ios(token, mode="alert")))
+            self.register(router, self.devices(name, server, silent))
             router.stop()
+            if relays:
+                router.watch(relays.all)
             pipe = folder / "feed"
             os.mkfifo(pipe)
             router.begin(pipe)
@@ -261,10 +102,17 @@ class Bench:
                 writer.write(self.warm.bytes)
                 writer.flush()
                 router.wait_for(*DELIVERED, self.warm.pushes)
+                if relays:
+                    router.wait_until_connected(len(relays.all))
+                if silent:
+                    writer.write(self.to_silent.bytes)
                 mallocs = router.mallocs if shim else 0
                 idle, server_cpu = idle_seconds(), server.cpu
                 cpu, memory, begin = router.cpu, router.memory, time.monotonic()
-                writer.write(load.bytes)
+                if relays:
+                    relays.publish(load.bytes.decode().splitlines())
+                else:
+                    writer.write(load.bytes)
             if load.pushes:
                 router.wait_for(*DELIVERED, self.warm.pushes + load.pushes)
             else:
@@ -285,6 +133,10 @@ class Bench:
         finally:
             router.kill()
             server.stop()
+            if relays:
+                relays.stop()
+            if silent:
+                silent.close()
 
 
 def main() -> int:

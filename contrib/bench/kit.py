@@ -1,0 +1,179 @@
+"""What the benches of the whole router share: a server that plays APNs, a router whose CPU time, memory and metrics can be read."""
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "Tests/Interop"))
+
+import programs  # noqa: E402
+from router import Router  # noqa: E402
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(process: int | str) -> float:
+    """Of user and system time that a process has used so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def idle_seconds() -> float:
+    """For which the cores had nothing to do since the start of the machine, all together."""
+    return sum(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[4:6])) / TICK
+
+
+class Server:
+    """nghttpd as APNs: it answers 200 to each device that it has a file for. With `hosts`, which are addresses of this machine, it
+    is each of these as well, as a push server of UnifiedPush."""
+
+    android: dict = {}
+    web: dict = {}
+
+    def __init__(self, folder: Path, tokens: list[str], hosts: list[str] = []):
+        self.hosts = hosts
+        for devices in [folder / "htdocs/3/device", folder / "htdocs/up"]:
+            devices.mkdir(parents=True)
+            for token in tokens:
+                (devices / token).touch()
+        self.ca_file = folder / "cert.pem"
+        new_key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem"
+        names = "-subj /CN=localhost -addext subjectAltName=" + ",".join(["DNS:localhost", *(f"IP:{host}" for host in hosts)])
+        for command in [
+            f"openssl req -x509 {new_key} {names} -days 2 -out cert.pem",
+            "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:prime256v1 -out AuthKey.p8",
+        ]:
+            subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
+        self.key_file = folder / "AuthKey.p8"
+        self.key_file.chmod(0o600)
+        self.port = programs.free_port()
+        arguments = ["-n1", "-m", "1000", "-a", "0.0.0.0" if hosts else "127.0.0.1", "-d", "htdocs", str(self.port), "key.pem", "cert.pem"]
+        self.process = subprocess.Popen(["nghttpd", *arguments], cwd=folder, stdout=subprocess.DEVNULL)
+
+    @property
+    def ios(self) -> dict:
+        return {
+            "topic": "com.example.app",
+            "team_id": "TEAMID1234",
+            "key_id": "ABCDEFGHIJ",
+            "key_file": str(self.key_file),
+            "environment": f"https://localhost:{self.port}",
+        }
+
+    @property
+    def cpu(self) -> float:
+        return cpu_seconds(self.process.pid)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class MeasuredRouter(Router):
+    log_level = "info"
+    plugin_names = ["libCarillonAPNs.so", "libCarillonUnifiedPush.so"]
+
+    def __init__(self, folder: Path, server: Server, isolation: str | None, wrapper: list[str], shim: Path | None = None):
+        super().__init__(folder, server)
+        self.wrapper = wrapper
+        self.shim = shim
+        self.counter = folder / "mallocs"
+        self.configuration["apps"] = {"default": {"ios": server.ios, "unifiedpush": {}}}
+        self.configuration["api"] = {"listen": "127.0.0.1:0", "token_file": "api.token"}
+        if isolation:
+            self.configuration["plugins"]["isolation"] = isolation
+
+    def begin(self, feed: Path | None):
+        """Starts it; under the wrapper only where there is a feed."""
+        port = self.folder / "api-port"
+        port.unlink(missing_ok=True)
+        self.process = None
+        command = [*(self.wrapper if feed else []), programs.built("carillon"), "serve", "--log-level", self.log_level]
+        command += ["--config", self.configuration_file, "--port-file", self._port_file, "--api-port-file", port]
+        self._port_file.unlink(missing_ok=True)
+        environment = dict(os.environ)
+        if self.shim and feed:
+            self.counter.write_bytes(bytes(8))
+            environment |= {"LD_PRELOAD": str(self.shim.resolve()), "MALLOCS": str(self.counter)}
+        with self.log.open("ab") as log:
+            command += ["--feed", feed] if feed else []
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        self.wait_for_port()
+        programs.wait_until(port.exists, "the router writes the API's port", self.process)
+        self.api = int(port.read_text())
+
+    @property
+    def _processes(self) -> list[str]:
+        """The router and the processes that its plugins run in."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return [str(self.process.pid)] + [pid for task in tasks for pid in (task / "children").read_text().split()]
+
+    def end(self):
+        """Lets it end in an orderly way beneath its wrapper, which then has time to write what it found."""
+        os.kill(int(self._processes[1]), signal.SIGTERM)
+        self.process.wait(timeout=120)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of user and system time so far."""
+        return sum(cpu_seconds(process) for process in self._processes)
+
+    @property
+    def memory(self) -> float:
+        """Resident MiB."""
+        pages = sum(int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in self._processes)
+        return pages * os.sysconf("SC_PAGESIZE") / (1 << 20)
+
+    @property
+    def mallocs(self) -> int:
+        """Allocations so far; only where the shim counts them."""
+        return int.from_bytes(self.counter.read_bytes(), sys.byteorder)
+
+    def metric(self, name: str, label: str = "") -> int:
+        """The sum of a metric's values whose labels hold `label`."""
+        token = (self.folder / "api.token").read_text().strip()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.api}/metrics", headers={"authorization": f"Bearer {token}"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        return int(sum(float(line.split()[-1]) for line in lines if line.startswith(name + "{") and label in line))
+
+    def wait_until_connected(self, relays: int):
+        """Until it listens to so many relays; the requests follow within the two seconds."""
+        deadline = time.monotonic() + 60
+        while self.metric("carillon_relay_connections", 'state="connected"') < relays:
+            assert time.monotonic() < deadline, "the router does not reach its relays"
+            time.sleep(0.1)
+        time.sleep(2)
+
+    def wait_for(self, name: str, label: str, count: int, seconds: float = 600):
+        """Looks seldom: answering costs the router something as well."""
+        deadline = time.monotonic() + seconds
+        while (reached := self.metric(name, label)) < count:
+            assert time.monotonic() < deadline, f"{name} {label}: {reached} of {count}"
+            assert self.process.poll() is None, "the router ended"
+            time.sleep(0.1)
+
+
+class SilentHosts:
+    """Ten hosts that take connections and never say anything."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("0.0.0.0", 0), backlog=1_000)
+        port = self.listener.getsockname()[1]
+        self.endpoints = [f"https://127.2.0.{number + 1}:{port}/up/silent" for number in range(10)]
+
+    def close(self):
+        self.listener.close()
+
+
+DELIVERED = ("carillon_deliveries_total", 'kind="delivered"')
+UNADDRESSED = ("carillon_events_total", 'step="unaddressed"')

@@ -114,7 +114,12 @@ let underneath: [Target] = [
     library("CNghttp2", "libnghttp2", "libnghttp2-dev"),
     library("CLibcurl", "libcurl", "libcurl4-openssl-dev"),
     library("CPCRE2", "libpcre2-8", "libpcre2-dev"),
-    .target(name: "CCurl", dependencies: ["CLibcurl"], path: "Sources/System/CCurl"),
+    .target(
+        name: "CCurl",
+        dependencies: ["CLibcurl"],
+        path: "Sources/System/CCurl",
+        linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]
+    ),
     .target(name: "CPrivileges", path: "Sources/System/CPrivileges"),
     .target(name: "CSpawn", path: "Sources/System/CSpawn"),
     .target(name: "CBreadcrumbs", path: "Sources/System/CBreadcrumbs"),

@@ -20,6 +20,7 @@ package final class HTTPLanes: HTTPSender {
     private let hasProxy: Bool
     private let addressGuard: AddressGuard
     private let origins = KnownOrigins()
+    private let busyOrigins = NIOLockedValueBox(BusyOrigins())
     private let shares = Synchronization.Atomic<UInt32>(0)
 
     /// - Parameters:
@@ -80,10 +81,16 @@ package final class HTTPLanes: HTTPSender {
         }
         let deadline = Deadline.now() + request.timeout
         let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
-        let isMultiplexed = request.multiplexed && url.origin.isSecure && usesHTTP2
-        guard isMultiplexed ? pool.send(exchange) : curl.send(exchange) else {
+        guard isForPool(exchange) ? pool.send(exchange) : curl.send(exchange) else {
             return Self.later { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
         }
+    }
+
+    /// Whether a request goes over an HTTP/2 connection of our own. libcurl is for origins that get one now and then.
+    private func isForPool(_ exchange: Exchange) -> Bool {
+        guard usesHTTP2, exchange.url.origin.isSecure else { return false }
+        if exchange.request.multiplexed { return true }
+        return busyOrigins.withLockedValue { $0.note(exchange.url.origin, now: .now()) }
     }
 
     /// Why no request to a user's URL could ever be sent; nil if one may be sent as long as its name leads to permitted

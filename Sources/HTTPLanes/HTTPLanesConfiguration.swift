@@ -15,13 +15,13 @@ extension HTTPLanes {
         /// Settings of the connections to busy origins.
         package var lanes: ConnectionSettings
         /// The most busy origins. Users' URLs may use three quarters of them; requests to further ones go by libcurl.
-        /// Default: 256.
+        /// Default: 1,536.
         package var multiplexedOrigins: Int
         /// The most requests with libcurl, waiting or under way; further ones fail as overloaded. No account may have
         /// more than is free. Default: 10,000.
         package var otherRequests: Int
-        /// The most connections and transfers of libcurl altogether; no account may have more than is free. Default:
-        /// 512.
+        /// The most connections and transfers of libcurl altogether; no account may have more than is free. A host
+        /// whose connection has to make room for another one's costs a handshake next time. Default: 512.
         package var otherConnections: Int
         /// The most connections of libcurl to one host. Each queue of the courier has half as many attempts under way
         /// there. Default: 32.
@@ -32,7 +32,7 @@ extension HTTPLanes {
             allowPrivate: [String] = [],
             proxy: String? = nil,
             lanes: ConnectionSettings = ConnectionSettings(),
-            multiplexedOrigins: Int = 256,
+            multiplexedOrigins: Int = 1_536,
             otherRequests: Int = 10_000,
             otherConnections: Int = 512,
             otherConnectionsPerHost: Int = 32

@@ -30,32 +30,49 @@ def idle_seconds() -> float:
     return sum(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[4:6])) / TICK
 
 
+HOSTS_OF_ONE = 50
+"""A certificate with more names than that would be none that exists, and costs more."""
+
+
 class Server:
-    """nghttpd as APNs: it answers 200 to each device that it has a file for. With `hosts`, which are addresses of this machine, it
-    is each of these as well, as a push server of UnifiedPush."""
+    """nghttpd as APNs: it answers 200 to each device that it has a file for. Further ones are a push server of UnifiedPush at each of
+    `hosts`, which are addresses of this machine: `endpoints` has one for each token."""
 
     android: dict = {}
     web: dict = {}
 
     def __init__(self, folder: Path, tokens: list[str], hosts: list[str] = []):
-        self.hosts = hosts
         for devices in [folder / "htdocs/3/device", folder / "htdocs/up"]:
             devices.mkdir(parents=True)
             for token in tokens:
                 (devices / token).touch()
-        self.ca_file = folder / "cert.pem"
-        new_key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem"
-        names = "-subj /CN=localhost -addext subjectAltName=" + ",".join(["DNS:localhost", *(f"IP:{host}" for host in hosts)])
-        for command in [
-            f"openssl req -x509 {new_key} {names} -days 2 -out cert.pem",
-            "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:prime256v1 -out AuthKey.p8",
-        ]:
-            subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
+        self.processes = []
+        self.endpoints = []
+        self.port = self._serve(folder, "cert.pem", "127.0.0.1", "DNS:localhost")
+        certificates = [folder / "cert.pem"]
+        for first in range(0, len(hosts), HOSTS_OF_ONE):
+            some = hosts[first : first + HOSTS_OF_ONE]
+            name = f"cert-{first}.pem"
+            port = self._serve(folder, name, "0.0.0.0", ",".join(f"IP:{host}" for host in some))
+            certificates.append(folder / name)
+            self.endpoints += [f"https://{host}:{port}/up/{token}" for host, token in zip(some, tokens[first:])]
+        self.ca_file = folder / "roots.pem"
+        self.ca_file.write_text("".join(file.read_text() for file in certificates))
         self.key_file = folder / "AuthKey.p8"
+        self._openssl(folder, "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:prime256v1 -out AuthKey.p8")
         self.key_file.chmod(0o600)
-        self.port = programs.free_port()
-        arguments = ["-n1", "-m", "1000", "-a", "0.0.0.0" if hosts else "127.0.0.1", "-d", "htdocs", str(self.port), "key.pem", "cert.pem"]
-        self.process = subprocess.Popen(["nghttpd", *arguments], cwd=folder, stdout=subprocess.DEVNULL)
+
+    def _serve(self, folder: Path, certificate: str, address: str, names: str) -> int:
+        key = f"-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout {certificate}.key"
+        self._openssl(folder, f"req -x509 {key} -subj /CN={names[:40]} -addext subjectAltName={names} -days 2 -out {certificate}")
+        port = programs.free_port()
+        arguments = ["-n1", "-m", "1000", "-a", address, "-d", "htdocs", str(port), f"{certificate}.key", certificate]
+        self.processes.append(subprocess.Popen(["nghttpd", *arguments], cwd=folder, stdout=subprocess.DEVNULL))
+        return port
+
+    @staticmethod
+    def _openssl(folder: Path, command: str):
+        subprocess.run(["openssl", *shlex.split(command)], cwd=folder, check=True, capture_output=True)
 
     @property
     def ios(self) -> dict:
@@ -69,11 +86,12 @@ class Server:
 
     @property
     def cpu(self) -> float:
-        return cpu_seconds(self.process.pid)
+        return sum(cpu_seconds(process.pid) for process in self.processes)
 
     def stop(self):
-        self.process.kill()
-        self.process.wait()
+        for process in self.processes:
+            process.kill()
+            process.wait()
 
 
 class MeasuredRouter(Router):

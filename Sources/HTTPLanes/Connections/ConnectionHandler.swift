@@ -19,7 +19,8 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        buffer = context.channel.allocator.buffer(capacity: 2 * ConnectionHandler.pieceSize)
+        // It grows where much is sent.
+        buffer = context.channel.allocator.buffer(capacity: ConnectionHandler.firstSize)
         connection.attach(self)
     }
 
@@ -74,6 +75,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         context?.close(promise: nil)
     }
 
+    private static let firstSize = 1_024
     /// The size of a TLS record.
     private static let pieceSize = 16_384
 }

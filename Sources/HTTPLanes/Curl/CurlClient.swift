@@ -18,9 +18,15 @@ final class CurlClient: Sendable {
     /// - Parameters:
     ///   - configuration: Roots, proxy, limits.
     ///   - addressGuard: For users' URLs.
+    ///   - roots: What its connections trust; nil: what libcurl reads itself.
     ///   - scope: The scope whose requests share connections; requests of others get one each.
     /// - Throws: `HTTPLanesError.noLibcurl`.
-    init(configuration: HTTPLanes.Configuration, addressGuard: AddressGuard, scope: ConnectionScope? = nil) throws {
+    init(
+        configuration: HTTPLanes.Configuration,
+        addressGuard: AddressGuard,
+        roots: SharedRoots?,
+        scope: ConnectionScope? = nil
+    ) throws {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let multi = curl_multi_init() else {
             throw HTTPLanesError.noLibcurl
         }
@@ -28,7 +34,13 @@ final class CurlClient: Sendable {
             State(outstanding: FairShares(room: configuration.otherRequests), waker: CurlWaker(multi: multi))
         )
         self.state = state
-        let worker = CurlWorker(multi: multi, configuration: configuration, addressGuard: addressGuard, scope: scope)
+        let worker = CurlWorker(
+            multi: multi,
+            configuration: configuration,
+            addressGuard: addressGuard,
+            roots: roots,
+            scope: scope
+        )
         let isRunning = DetachedThread.run {
             worker.run { finished in
                 state.withLockedValue { state in

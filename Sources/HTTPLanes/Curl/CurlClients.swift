@@ -20,6 +20,7 @@ final class CurlClients: Sendable {
     private let common: CurlClient
     private let configuration: HTTPLanes.Configuration
     private let addressGuard: AddressGuard
+    private let roots: SharedRoots?
     private let state = NIOLockedValueBox(State())
 
     init(configuration: HTTPLanes.Configuration, addressGuard: AddressGuard, logger: Logger) throws {
@@ -27,7 +28,8 @@ final class CurlClients: Sendable {
         scoped.otherConnections = min(configuration.otherConnections, 64)
         self.configuration = scoped
         self.addressGuard = addressGuard
-        common = try CurlClient(configuration: configuration, addressGuard: addressGuard)
+        roots = SharedRoots(file: configuration.caFile)
+        common = try CurlClient(configuration: configuration, addressGuard: addressGuard, roots: roots)
         if ccurl_resolves_aside() == 0 {
             logger.warning("libcurl waits for name servers: one slow name holds up all requests that it carries")
         }
@@ -74,7 +76,12 @@ final class CurlClients: Sendable {
                 return known.client
             }
             guard !state.isShutDown, makeSpace(&state),
-                let client = try? CurlClient(configuration: configuration, addressGuard: addressGuard, scope: scope)
+                let client = try? CurlClient(
+                    configuration: configuration,
+                    addressGuard: addressGuard,
+                    roots: roots,
+                    scope: scope
+                )
             else { return nil }
             state.scoped[scope] = Scoped(client: client, turn: state.turn)
             return client

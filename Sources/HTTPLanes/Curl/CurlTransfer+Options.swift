@@ -4,7 +4,8 @@ import Units
 extension CurlTransfer {
     /// Sets every option of the handle; false when libcurl refuses one. With `isAlone` it shares its connection with no
     /// other transfer, with `isFresh` it opens a connection that others may use after it.
-    func prepare(_ configuration: HTTPLanes.Configuration, isAlone: Bool, isFresh: Bool) -> Bool {
+    func prepare(_ configuration: HTTPLanes.Configuration, _ roots: SharedRoots?, isAlone: Bool, isFresh: Bool) -> Bool
+    {
         let isProxied = configuration.proxy != nil
         let codes = [
             ccurl_set_string(easy, CURLOPT_URL, exchange.url.normalized),
@@ -29,7 +30,7 @@ extension CurlTransfer {
             ccurl_set_long(easy, CURLOPT_PIPEWAIT, exchange.request.multiplexed ? 1 : 0),
             ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, isAlone || isFresh ? 1 : 0),
             ccurl_set_long(easy, CURLOPT_FORBID_REUSE, isAlone ? 1 : 0),
-            setRoots(configuration.caFile),
+            roots?.set(on: easy) ?? setRoots(configuration.caFile),
             setClientCertificate(exchange.request.scope?.clientCertificate),
             setMethodAndBody(),
             setHeaderFields(),

@@ -23,6 +23,7 @@ final class CurlWorker: @unchecked Sendable {
     private let configuration: HTTPLanes.Configuration
     private let addressGuard: AddressGuard
     private let scope: ConnectionScope?
+    private let roots: SharedRoots?
     private let connections: KeptConnections
     private var queue: TransferQueue
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
@@ -35,9 +36,11 @@ final class CurlWorker: @unchecked Sendable {
         multi: UnsafeMutableRawPointer,
         configuration: HTTPLanes.Configuration,
         addressGuard: AddressGuard,
+        roots: SharedRoots?,
         scope: ConnectionScope?
     ) {
         self.multi = multi
+        self.roots = roots
         self.configuration = configuration
         self.addressGuard = addressGuard
         self.scope = scope
@@ -99,7 +102,7 @@ final class CurlWorker: @unchecked Sendable {
             connections: connections
         )
         let isAlone = exchange.request.scope != scope
-        guard transfer.prepare(configuration, isAlone: isAlone, isFresh: isFresh),
+        guard transfer.prepare(configuration, roots, isAlone: isAlone, isFresh: isFresh),
             curl_multi_add_handle(multi, easy) == CURLM_OK
         else {
             return refuse(end(transfer), .protocolError)

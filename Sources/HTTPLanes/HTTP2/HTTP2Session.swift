@@ -21,7 +21,7 @@ final class HTTP2Session {
     private(set) var budget: StreamBudget
     private(set) var answered = 0
 
-    private var streams: StreamTable
+    private var streams = StreamTable()
     /// Requests that have not begun to go out.
     private var unsent = StreamQueue()
     /// Requests whose bodies are under way and that their own windows do not hold back.
@@ -54,7 +54,6 @@ final class HTTP2Session {
         guard let decoder = HPACKDecoder() else { return nil }
         self.decoder = decoder
         budget = StreamBudget(ceiling: streamLimit)
-        streams = StreamTable(expected: streamLimit)
         control.preface()
         control.settings([
             (.enablePush, 0), (.maxConcurrentStreams, 0), (.maxHeaderListSize, UInt32(HTTP2Session.headerLimit)),
@@ -82,9 +81,10 @@ final class HTTP2Session {
     /// What has come to an end since the last call.
     func takeFinished() -> [Finished] {
         guard !finished.isEmpty else { return [] }
+        let count = finished.count
         defer {
             finished = []
-            finished.reserveCapacity(256)
+            finished.reserveCapacity(min(256, count))
         }
         return finished
     }

@@ -58,18 +58,18 @@ typealias StreamPointer = UnsafeMutablePointer<RequestStream>
 
 /// The streams that are open, by their ids. Their memory is used again for later ones.
 struct StreamTable: ~Copyable {
-    private let buckets: UnsafeMutablePointer<StreamPointer?>
-    private let mask: Int
+    private var buckets: UnsafeMutablePointer<StreamPointer?>
+    private var mask: Int
     private(set) var open: [StreamPointer] = []
     private var spare: [StreamPointer] = []
 
-    /// - Parameter expected: About how many streams will be open at most; more are found as well, but slower.
-    init(expected: Int) {
-        var count = 16
-        while count < min(expected, Self.maximumBuckets) { count *= 2 }
-        buckets = .allocate(capacity: count)
+    /// Small: a router may have a connection to each of a thousand hosts.
+    init() { (buckets, mask) = Self.emptyBuckets(16) }
+
+    private static func emptyBuckets(_ count: Int) -> (UnsafeMutablePointer<StreamPointer?>, mask: Int) {
+        let buckets = UnsafeMutablePointer<StreamPointer?>.allocate(capacity: count)
         buckets.initialize(repeating: nil, count: count)
-        mask = count - 1
+        return (buckets, count - 1)
     }
 
     deinit {
@@ -89,14 +89,25 @@ struct StreamTable: ~Copyable {
     }
 
     mutating func insert(_ exchange: Exchange, id: Int32, now: Deadline) -> StreamPointer {
+        if open.count > mask, mask < Self.maximumBuckets - 1 { grow() }
         let place = spare.popLast() ?? .allocate(capacity: 1)
         place.initialize(to: RequestStream(.passRetained(exchange), id: id, now: now))
-        let bucket = bucket(of: id)
-        place.pointee.nextInBucket = buckets[bucket]
-        buckets[bucket] = place
+        link(place)
         place.pointee.index = open.count
         open.append(place)
         return place
+    }
+
+    private func link(_ stream: StreamPointer) {
+        let bucket = bucket(of: stream.pointee.id)
+        stream.pointee.nextInBucket = buckets[bucket]
+        buckets[bucket] = stream
+    }
+
+    private mutating func grow() {
+        buckets.deallocate()
+        (buckets, mask) = Self.emptyBuckets(2 * (mask + 1))
+        for stream in open { link(stream) }
     }
 
     /// Takes it out and returns what it was for; the pointer is of no use afterwards.

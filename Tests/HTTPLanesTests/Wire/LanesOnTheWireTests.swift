@@ -45,6 +45,19 @@ struct LanesOnTheWireTests {
         await lanes.shutdown()
     }
 
+    /// libcurl carries the first two, and nobody said that the origin is busy.
+    @Test func anOriginThatGetsManyRequestsIsGivenAConnectionOfOurOwn() async throws {
+        let server = try await Nghttpd()
+        let lanes = try HTTPLanes.forTests(.init(caFile: caFile, allowPrivate: ["127.0.0.0/8"]))
+        var request = request(server.port, isUntrusted: true)
+        request.multiplexed = false
+        for own in [0, 0, 1, 1] {
+            #expect(try await lanes.answer(to: request).get().status == 200)
+            #expect(await lanes.snapshot().users.connections == own)
+        }
+        await lanes.shutdown()
+    }
+
     @Test func aBodyBeyondTheWindowsArrives() async throws {
         let server = try await Nghttpd()
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile))

@@ -46,7 +46,7 @@ class Bench:
         self.further = [Person() for _ in range(max(0, BROAD - options.devices) if "relays" in names else 0)]
         self.tokens = [device_token() for _ in self.people]
         authors = [Person() for _ in range(20)]
-        self.warm = reactions(len(self.people), authors, self.people)
+        self.warm = [reactions(len(self.people), authors, self.people) for _ in range(5 if "wake" in names else 1)]
         self.silent = [Person() for _ in range(SILENT)]
         self.loads: dict[str, Load] = {}
         for name in names:
@@ -69,9 +69,8 @@ class Bench:
         """Who registers, and with what."""
         if silent:
             wake = {"platform": "unifiedpush", "filters": ALL_SIGNALS, "mode": "wake"}
-            addresses = [f"https://{host}:{server.port}/up/{token}" for host, token in zip(server.hosts, self.tokens)]
             people = [*self.people, *self.silent]
-            return [(person, wake | {"push_endpoint": address}) for person, address in zip(people, addresses + silent.endpoints)]
+            return [(person, wake | {"push_endpoint": address}) for person, address in zip(people, server.endpoints + silent.endpoints)]
         people = self.people + (self.further if name == "relays" else [])
         return [(person, ios(token, mode="alert")) for person, token in zip(people, self.tokens + [device_token() for _ in self.further])]
 
@@ -99,9 +98,12 @@ class Bench:
             os.mkfifo(pipe)
             router.begin(pipe)
             with pipe.open("wb") as writer:
-                writer.write(self.warm.bytes)
+                # Hosts get connections that stay once something came a few times.
+                warm_loads = self.warm if silent else self.warm[:1]
+                writer.write(b"".join(load.bytes for load in warm_loads))
                 writer.flush()
-                router.wait_for(*DELIVERED, self.warm.pushes)
+                warm = sum(load.pushes for load in warm_loads)
+                router.wait_for(*DELIVERED, warm)
                 if relays:
                     router.wait_until_connected(len(relays.all))
                 if silent:
@@ -114,7 +116,7 @@ class Bench:
                 else:
                     writer.write(load.bytes)
             if load.pushes:
-                router.wait_for(*DELIVERED, self.warm.pushes + load.pushes)
+                router.wait_for(*DELIVERED, warm + load.pushes)
             else:
                 router.wait_for(*UNADDRESSED, load.events)
             took = time.monotonic() - begin

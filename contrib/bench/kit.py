@@ -165,12 +165,15 @@ class MeasuredRouter(Router):
         return int(sum(float(line.split()[-1]) for line in lines if line.startswith(name + "{") and label in line))
 
     def wait_until_connected(self, relays: int):
-        """Until it listens to so many relays; the requests follow within the two seconds."""
-        deadline = time.monotonic() + 60
-        while self.metric("carillon_relay_connections", 'state="connected"') < relays:
-            assert time.monotonic() < deadline, "the router does not reach its relays"
-            time.sleep(0.1)
+        """Until it listens to so many relays, and has read what they keep."""
+        deadline = time.monotonic() + 120
+        while self.metric("carillon_relay_connections", 'state="connected"') < relays or not self._is_calm():
+            assert time.monotonic() < deadline, "the router does not reach its relays, or never rests"
+
+    def _is_calm(self) -> bool:
+        before = self.cpu
         time.sleep(2)
+        return self.cpu - before < 0.1
 
     def wait_for(self, name: str, label: str, count: int, seconds: float = 600):
         """Looks seldom: answering costs the router something as well."""

@@ -78,16 +78,19 @@ class Relays:
 
     def publish(self, lines: list[str]):
         async def tell(relay: LocalRelay, part: list[str]):
-            async with connect(relay.url, proxy=None, compression=None, max_size=None) as connection:
-                async def read():
-                    for _ in part:
-                        answer = json.loads(await connection.recv())
-                        assert answer[0] == "OK" and answer[2], answer
+            # It closes a connection that has brought 6,000.
+            for first in range(0, len(part), 5_000):
+                async with connect(relay.url, proxy=None, compression=None, max_size=None) as connection:
+                    await tell_some(connection, part[first : first + 5_000])
 
-                reading = asyncio.create_task(read())
-                for line in part:
+        async def tell_some(connection, part: list[str]):
+            for first in range(0, len(part), 100):
+                some = part[first : first + 100]
+                for line in some:
                     await connection.send(f'["EVENT",{line}]')
-                await reading
+                for _ in some:
+                    answer = json.loads(await connection.recv())
+                    assert answer[0] == "OK" and answer[2], answer
 
         async def tell_all():
             await asyncio.gather(*(tell(relay, lines[n :: len(self.all)]) for n, relay in enumerate(self.all)))

@@ -26,6 +26,15 @@ package struct DeviceListing: Hashable, Sendable {
     package var waitsForCode: Bool
 }
 
+/// How many devices are alike in what an operator sees counted.
+package struct DeviceCount: Hashable, Sendable {
+    package var route: Route
+    package var mode: Mode?
+    /// The language that the app registered, such as `de`; empty where it is not known.
+    package var language: String
+    package var count: Int
+}
+
 /// A registration that has no effect until its root identity's kind 10050 names the key that signed it.
 package struct WaitingRegistration: Hashable, Sendable {
     package var slot: RegistrationSlot
@@ -44,6 +53,9 @@ extension Registry {
     ) throws -> [DeviceListing] {
         try store.read { try $0.listing(of: account, after: previous ?? DeviceID(rawValue: 0), limit: limit) }
     }
+
+    /// How many devices are registered, by what is counted of them. The same kind of device may be there several times.
+    package func deviceCounts() throws -> [DeviceCount] { try store.read { try $0.deviceCounts() } }
 
     /// Nil when it is no longer registered.
     package func listing(of device: DeviceID) throws -> DeviceListing? {
@@ -89,6 +101,23 @@ extension RegistryRows {
                 firstRegisteredAt: row["first_registered_at"],
                 countsUntil: row["until"],
                 waitsForCode: row["waits_for_code"]
+            )
+        }
+    }
+
+    func deviceCounts() throws -> [DeviceCount] {
+        try all(
+            """
+            SELECT platform, app, mode, locale, count(*) AS count
+            FROM devices JOIN routes ON routes.id = route GROUP BY route, mode, locale
+            """
+        ).map { row in
+            let mode: Int32? = row["mode"]
+            return DeviceCount(
+                route: Route(platform: row["platform"], app: row["app"]),
+                mode: mode.flatMap(Mode.init(rawValue:)),
+                language: DeviceSecrets.language(row["locale"]),
+                count: row["count"]
             )
         }
     }

@@ -57,27 +57,21 @@ package struct StatisticsOperations: Sendable {
         }
     }
 
-    /// How many devices are registered now, as figures of today. Reads all of them.
+    /// How many devices are registered now, as figures of today.
     package func devices() throws -> [DailyFigure: Int] {
         let day = DailyFigure.day(of: now())
         let usual = defaultMode()
         var counts: [DailyFigure: Int] = [:]
-        var previous: DeviceID?
-        while true {
-            let page = try registry.devices(after: previous, limit: 1_000)
-            for listing in page {
-                let figure = DailyFigure(
-                    day: day,
-                    .devices,
-                    platform: listing.route.platform,
-                    app: listing.route.app,
-                    mode: (listing.mode ?? usual).name,
-                    language: try registry.language(of: listing.device)
-                )
-                counts[figure, default: 0] += 1
-            }
-            guard let last = page.last?.device else { break }
-            previous = last
+        for some in try registry.deviceCounts() {
+            let figure = DailyFigure(
+                day: day,
+                .devices,
+                platform: some.route.platform,
+                app: some.route.app,
+                mode: (some.mode ?? usual).name,
+                language: some.language
+            )
+            counts[figure, default: 0] += some.count
         }
         // Zero is an answer, too.
         return counts.isEmpty ? [DailyFigure(day: day, .devices): 0] : counts

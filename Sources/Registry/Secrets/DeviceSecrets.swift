@@ -73,7 +73,7 @@ final class DeviceSecrets: Sendable {
     }
 
     /// The language alone: with the region it might be one person's.
-    private static func language(_ locale: String?) -> String {
+    static func language(_ locale: String?) -> String {
         let word = (locale ?? "").prefix { $0.isASCII && $0.isLetter }.lowercased()
         return (2...3).contains(word.count) ? word : ""
     }

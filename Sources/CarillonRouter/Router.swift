@@ -446,6 +446,12 @@ package final class Router: Service {
                 stream: stream,
                 notifier: notifier,
                 rules: { (settings.configuration, settings.rules) },
+                differences: RulesDifferences(
+                    kept: stores.keptEvents,
+                    registry: stores.registry,
+                    showingPlatforms: { [plugins = outgoing.plugins] in plugins.showingPlatforms },
+                    now: now
+                ),
                 reload: reloader.reload,
                 now: now
             ),

@@ -69,6 +69,12 @@ extension Configuration {
 
     /// The file with what became of events, which may be lost at any time.
     package var tracePath: String { storePath + "-trace" }
+
+    /// Whole events of the last hours, where `trace.keep_events_hours` asks for that; it may be lost at any time.
+    package var keptEventsPath: String { storePath + "-events" }
+
+    /// What waits for operators' endpoints.
+    package var webhooksPath: String { storePath + "-webhooks" }
 }
 
 extension Configuration {

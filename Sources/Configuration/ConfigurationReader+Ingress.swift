@@ -91,10 +91,13 @@ extension ConfigurationReader {
         guard let value else { return limits }
         guard value.isMapping else {
             if value.string() == "off" { return nil }
-            value.mistake("expected off, or a mapping with rows, days")
+            value.mistake("expected off, or a mapping with rows, days, keep_events_hours")
             return limits
         }
-        guard let mapping = value.mapping(keys: ["rows", "days"]) else { return limits }
+        guard let mapping = value.mapping(keys: ["rows", "days", "keep_events_hours"]) else { return limits }
+        if let hours = mapping["keep_events_hours"]?.integer(in: TraceLimits.keptEventsRange), hours > 0 {
+            limits.keptEvents = .hours(hours)
+        }
         limits.rows = mapping["rows"]?.integer(in: TraceLimits.rowRange) ?? limits.rows
         limits.days = mapping["days"]?.integer(in: TraceLimits.dayRange) ?? limits.days
         return limits

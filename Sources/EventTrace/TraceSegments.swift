@@ -120,15 +120,20 @@ struct TraceSegments: Equatable {
 package struct TraceLimits: Sendable, Hashable {
     package static let rowRange = 1_000...100_000_000
     package static let dayRange = 1...365
+    /// In hours.
+    package static let keptEventsRange = 0...168
 
     /// Entries at most; the oldest tenth goes for newer ones.
     package var rows: Int
     /// How long an entry is kept at most.
     package var days: Int
+    /// How long whole events are kept for `carillon rules diff`; nil: none is.
+    package var keptEvents: Duration?
 
-    package init(rows: Int = 500_000, days: Int = 7) {
+    package init(rows: Int = 500_000, days: Int = 7, keptEvents: Duration? = nil) {
         self.rows = rows
         self.days = days
+        self.keptEvents = keptEvents
     }
 
     package var age: Duration { .days(days) }

@@ -19,6 +19,8 @@ package struct PipelineDependencies: Sendable {
     package var capacity: (any DeliveryCapacity)?
     /// With owners, this pipeline makes no pushes: what concerns accounts is theirs.
     package var owners: (any PartitionOwners)?
+    /// Without one, nobody remembers what rules decided about.
+    package var ruledEvents: (any RuledEventObserver)?
     /// Whether that is our own socket's URL, in whatever spelling (NIP-62).
     package var isOurRelay: @Sendable (String) -> Bool
 
@@ -30,6 +32,7 @@ package struct PipelineDependencies: Sendable {
         paceStore: (any PaceStore)? = nil,
         capacity: (any DeliveryCapacity)? = nil,
         owners: (any PartitionOwners)? = nil,
+        ruledEvents: (any RuledEventObserver)? = nil,
         isOurRelay: @escaping @Sendable (String) -> Bool = { _ in false }
     ) {
         self.remoteSigner = remoteSigner
@@ -39,6 +42,7 @@ package struct PipelineDependencies: Sendable {
         self.paceStore = paceStore
         self.capacity = capacity
         self.owners = owners
+        self.ruledEvents = ruledEvents
         self.isOurRelay = isOurRelay
     }
 }
@@ -86,4 +90,14 @@ package protocol NotificationSealer: Sendable {
     /// A mark that differs for each key that notifications to `device` were sealed to, and reveals nothing about it;
     /// nil without a key.
     func keyMark(of device: DeviceID) -> Int64?
+}
+
+/// Learns of events that rules decided about, so that other rules can be tried on them later. Called on the pipeline's
+/// thread; must not block.
+package protocol RuledEventObserver: Sendable {
+    /// A verified event that concerns those accounts, whatever the rules say. It may come again where the disk refused.
+    func decided(_ event: Event, for accounts: [PublicKey])
+
+    /// The author took events back.
+    func withdrawn(_ deletion: Deletion)
 }

@@ -19,6 +19,7 @@ struct Partition {
     private var filters: Filters
     private var hints: Hints
     private var scheduler: PushScheduler
+    private let ruledEvents: (any RuledEventObserver)?
     /// Says when the registry cannot be read.
     private let trouble: FailureLog
 
@@ -42,6 +43,7 @@ struct Partition {
         filters = Filters(EventFilters(settings.filters), registry: registry, trouble: trouble)
         hints = Hints(registry: registry, observer: dependencies.hintObserver)
         scheduler = PushScheduler(settings: settings, dependencies: dependencies, deliveryID: deliveryID)
+        ruledEvents = dependencies.ruledEvents
         self.trouble = trouble
     }
 
@@ -78,11 +80,20 @@ struct Partition {
             // Two days of gift wraps are read again after a restart. One that woke no device now must wake none then.
             if effects.woken > woken || event.kind.isGiftWrap { effects.add(cause: event.id) }
             matcher.remember(addressed, in: index)
+            remember(addressed, plans)
             return EventOutcome(event: event.id, end: .finished(.accepted))
         } catch {
             trouble.occurred(error, at: effects.time)
             return .notKept(event.id)
         }
+    }
+
+    /// Tells whoever remembers what rules decided about. What somebody asked for over the API is decided by no rule.
+    private func remember(_ addressed: AddressedEvent, _ plans: [Plan]) {
+        guard let ruledEvents else { return }
+        if case .api = addressed.source { return }
+        let accounts = plans.lazy.filter { $0.relevance != nil }.map(\.account)
+        if !accounts.isEmpty { ruledEvents.decided(addressed.event, for: Array(accounts)) }
     }
 
     /// Lets an event wait for what its plans lack; false when they lack nothing that is worth it, or nobody can be

@@ -479,6 +479,7 @@ package final class Pipeline {
         case .failed(let outcome): batch.note(outcome)
         case .applied(let ended):
             updateIndex()
+            dependencies.ruledEvents?.withdrawn(deletion)
             partition.withdraw(deletion, &context, &batch.effects)
             switch deletion.scope {
             case .everything:

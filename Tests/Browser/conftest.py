@@ -88,7 +88,8 @@ def subscriber(browser, router, alice) -> Subscriber:
 
 @pytest.fixture
 def console(stopped_router) -> Console:
-    """A running router with the API, and so with its pages."""
+    """A running router with the API, and so with its pages, which keeps what its rules decided about."""
+    stopped_router.configuration["trace"] = {"keep_events_hours": 24}
     return Console(stopped_router).start()
 
 

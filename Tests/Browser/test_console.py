@@ -193,6 +193,58 @@ def test_rules_are_tried_and_saved(operator, console, phone, bob, lab):
     assert b"Heard" in push.body
 
 
+def test_the_last_days_events_beside_other_rules(operator, console, phone, bob, axe):
+    page = operator.sign_in().browser
+    operator.go("playground")
+    page.wait_for("document.querySelector('.iphone')")
+    card = "document.querySelector('[aria-labelledby=heading-yesterday]')"
+
+    def compare(words: str):
+        page.js(f"{card}.querySelector('button').click()")
+        page.wait_for(f"/{words}/.test({card}.textContent)")
+
+    compare("No event that rules decided about")
+    note = bob.note("the-cat-is-in-the-bag", phone)
+    publish(console, note, bob.event(7, "+", [["e", "00" * 32], ["p", phone.hex]]))
+    console.router.wait_for_deliveries(2)
+    compare("0 of 2 events would become something else")
+    rules = (console.router.folder / "rules.yaml").read_text()
+    quiet = rules.replace('signal: reaction\n    title: "A reaction"\n    body: "{{event.content}}"', "drop: true")
+    page.choose("#field-rulesText", quiet.replace('title: "A note"', 'title: "Heard"'))
+    assert "something else" not in page.js(f"return {card}.textContent"), "what was found was about other rules"
+    compare("2 of 2 events would become something else")
+    rows = page.js(f"return [...{card}.querySelectorAll('tbody tr')].map(n => n.textContent)")
+    assert len(rows) == 2 and all("ios" in row and "kind" in row for row in rows)
+    assert any("title" in row and "note" in row for row in rows) and any("nothing by the rule reaction" in row for row in rows)
+    links = page.js(f"return [...{card}.querySelectorAll('a')].map(n => n.hash)")
+    assert f"#follow/{note['id']}" in links
+    assert "the-cat-is-in-the-bag" not in page.js(f"return {card}.textContent")
+    check_and_picture(page, axe, "console-yesterday")
+
+
+def test_relays_of_users_are_blocked_and_let_in_again(operator, console, phone, axe):
+    publish(console, phone.event(10002, "", [["r", "wss://relay.example.com", "read"]]))
+    wait_until(lambda: console.json("/v1/relays")[1]["relays"], "the relay of a user is known")
+    page = operator.sign_in().browser
+    operator.go("doors")
+    button = "[...document.querySelectorAll('#screen button')].find(n => /^{} wss:/.test(n.getAttribute('aria-label')))"
+    page.js(button.format("Block") + ".click()")
+    page.wait_for("document.querySelector('dialog[open]')")
+    page.click("dialog button[value=yes]")
+    page.wait_for(button.format("Unblock"))
+    assert "One relay is blocked" in page.text("#screen") and "is blocked" in page.text("#told")
+    check_and_picture(page, axe, "console-blocked-relay")
+    [rule] = console.json("/v1/relays")[1]["blocked"]
+    assert rule["subject"].startswith("wss://relay.example.com")
+    page.js(button.format("Unblock") + ".click()")
+    page.wait_for("/no longer blocked/.test(document.querySelector('#told').textContent)")
+    assert console.json("/v1/relays")[1]["blocked"] == []
+    # Whoever may only look is shown no such button.
+    operator.sign_in(token(console, "looker", "read")).go("doors")
+    page.wait_for("document.querySelectorAll('#screen table').length > 1")
+    assert page.js("return " + button.format("Block") + " ?? null") is None
+
+
 def test_an_event_of_ones_own_and_other_modes(operator):
     page = operator.sign_in().browser
     operator.go("playground")
@@ -277,6 +329,8 @@ def test_text_of_strangers_stays_text(operator, console, phone, bob, axe):
             page.choose("#field-rulesText", (console.router.folder / "rules.yaml").read_text())
             page.wait_for("document.querySelector('.previews figure')")
             page.js("for (const d of document.querySelectorAll('#screen details')) d.open = true")
+            page.js("document.querySelector('[aria-labelledby=heading-yesterday] button').click()")
+            page.wait_for("document.querySelector('[aria-labelledby=heading-yesterday] [role=status]')")
         nothing_ran(page)
     operator.go("follow")
     page.wait_for("document.querySelectorAll('.tail li').length > 20")

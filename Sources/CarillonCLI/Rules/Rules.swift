@@ -14,7 +14,9 @@ struct Rules: AsyncParsableCommand {
               carillon rules check rules.yaml --watch
               carillon rules try --rules rules.yaml --fixture like --platform ios --watch
             """,
-        subcommands: [RulesCheckCommand.self, RulesTry.self, RulesFixtures.self, Default.self, Schema.self]
+        subcommands: [
+            RulesCheckCommand.self, RulesTry.self, RulesDiffCommand.self, RulesFixtures.self, Default.self, Schema.self,
+        ]
     )
 
     /// `carillon rules default`

@@ -57,7 +57,7 @@ struct Events: RouterPart {
                     dependencies,
                     cluster,
                     PipelineSigner(service: signing),
-                    stores.outbox,
+                    stores,
                     courier
                 ),
                 accepted: stores.outbox.causes,
@@ -83,7 +83,7 @@ struct Events: RouterPart {
         _ common: PipelineDependencies,
         _ cluster: ClusterPart?,
         _ signer: PipelineSigner,
-        _ outbox: Outbox,
+        _ stores: Stores,
         _ courier: Courier
     ) -> PipelineDependencies {
         var dependencies = common
@@ -92,7 +92,8 @@ struct Events: RouterPart {
             dependencies.owners = cluster
             dependencies.contextFetcher = nil
         } else {
-            dependencies.paceStore = outbox
+            dependencies.paceStore = stores.outbox
+            dependencies.ruledEvents = stores.keptEvents
             dependencies.capacity = courier.capacity
         }
         return dependencies

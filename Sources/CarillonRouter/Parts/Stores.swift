@@ -62,9 +62,12 @@ struct Stores: RouterPart {
     let outbox: Outbox
     /// Nil: the configuration switches it off.
     let trace: TraceStore?
+    /// Nil: no whole events are kept.
+    let keptEvents: KeptEvents?
     private let claim: StoreClaim
     private let pluginStates: PluginStateKeeper
     private let tracePath: String
+    private let keptEventsPath: String
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
 
@@ -86,6 +89,7 @@ struct Stores: RouterPart {
         self.claim = claim
         self.pluginStates = pluginStates
         tracePath = configuration.tracePath
+        keptEventsPath = configuration.keptEventsPath
         self.now = now
         logger = log.logger
         if let former = try RouterKeyStore(store).retireIfDue(by: claim.identity, now: now()) {
@@ -117,6 +121,9 @@ struct Stores: RouterPart {
         trace = configuration.trace.map {
             TraceStore(path: configuration.tracePath, limits: $0, now: now, logger: log.logger)
         }
+        keptEvents = configuration.trace?.keptEvents.map {
+            KeptEvents(path: configuration.keptEventsPath, age: $0, now: now, logger: log.logger)
+        }
     }
 
     /// The last advertisements of keys that retired: they say which key came next.
@@ -130,6 +137,7 @@ struct Stores: RouterPart {
     func start() {
         // With `off` nothing is kept, and so nothing of a time before it.
         if trace == nil { TraceStore.discard(path: tracePath, logger: logger) }
+        if keptEvents == nil { KeptEvents.discard(path: keptEventsPath) }
     }
 
     /// Drops dead letters whose days are over, or whose device is no longer registered. Reads and writes the disk.
@@ -144,6 +152,7 @@ struct Stores: RouterPart {
 
     func stop(_ time: StopBudget) {
         trace?.close()
+        keptEvents?.close()
         outbox.settle()
         pluginStates.flush()
         registry.store.settle()

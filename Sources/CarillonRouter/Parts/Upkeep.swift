@@ -106,6 +106,13 @@ final class Upkeep: RouterPart {
         tasks.append(Task { [statistics] in await statistics.run() })
         tasks.append(Task { [operationalEvents] in await operationalEvents.run() })
         if let trace { tasks.append(Task { await trace.dropExpired() }) }
+        if let kept = stores.keptEvents {
+            tasks.append(
+                Task {
+                    repeat { kept.dropExpired() } while (try? await Task.sleep(for: .seconds(600))) != nil
+                }
+            )
+        }
         if let serviceManager, let interval = serviceManager.watchdog {
             let watchdog = Watchdog(
                 interval: interval,

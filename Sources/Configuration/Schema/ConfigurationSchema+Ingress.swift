@@ -77,6 +77,14 @@ extension ConfigurationSchema {
                             [
                                 ("rows", SchemaParts.integer("Entries at most.", TraceLimits.rowRange)),
                                 ("days", SchemaParts.integer("How long one is kept at most.", TraceLimits.dayRange)),
+                                (
+                                    "keep_events_hours",
+                                    SchemaParts.integer(
+                                        "How long whole events are kept for carillon rules diff, their content too; none "
+                                            + "when left out.",
+                                        TraceLimits.keptEventsRange
+                                    )
+                                ),
                             ]
                         ),
                     ],

@@ -36,6 +36,7 @@ package struct RouterAPI: Sendable {
         stream: LiveStream,
         notifier: Notifier,
         rules: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
+        differences: RulesDifferences,
         reload: @escaping @Sendable () async -> ReloadResult,
         now: @escaping @Sendable () -> Timestamp
     ) {
@@ -56,7 +57,8 @@ package struct RouterAPI: Sendable {
             QueueAPI(queue: queue, trace: trace).operations,
             AccessAPI(users: users, relays: statusReader).operations,
             StreamAPI(stream: stream).operations,
-            RulesAPI(plugins: plugins, inForce: rules, reload: reload).operations, MeAPI(own: own, now: now).operations,
+            RulesAPI(plugins: plugins, inForce: rules, reload: reload, differences: differences).operations,
+            MeAPI(own: own, now: now).operations,
             SessionAPI(sessions: sessions).operations,
             NotifyAPI(notifier: notifier, devices: devices, trace: trace, plugins: plugins, rules: rules).operations,
         ]

@@ -1,4 +1,5 @@
 import Console
+import EventTrace
 import Foundation
 import JSON
 import NIOCore
@@ -22,21 +23,25 @@ struct RulesAPI {
     let plugins: PluginHost
     let inForce: @Sendable () -> (configuration: Configuration, book: RuleBook)
     let reload: @Sendable () async -> ReloadResult
+    let differences: RulesDifferences
     /// Each trial loads the plugins, so that one at a time is enough.
     private let gate = OneAtATime("another trial is under way")
     private let saves = OneAtATime("somebody else saves rules")
+    private let comparisons = OneAtATime("another comparison is under way")
 
     init(
         plugins: PluginHost,
         inForce: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
-        reload: @escaping @Sendable () async -> ReloadResult
+        reload: @escaping @Sendable () async -> ReloadResult,
+        differences: RulesDifferences
     ) {
         self.plugins = plugins
         self.inForce = inForce
         self.reload = reload
+        self.differences = differences
     }
 
-    var operations: [APIOperation] { [show, check, attempt, save, fixtures, signals] }
+    var operations: [APIOperation] { [show, check, attempt, compare, save, fixtures, signals] }
 
     private var show: APIOperation {
         .report(.get, "/v1/rules", for: .scope(.read), .rules, "The rules in force, file by file.") {
@@ -182,6 +187,77 @@ struct RulesAPI {
             ),
             body: body
         )
+    }
+
+    private var compare: APIOperation {
+        let body: JSONTree = [
+            "type": "object", "additionalProperties": false,
+            "properties": [
+                "rules": Self.rules,
+                "file": [
+                    "type": "string",
+                    "description":
+                        "A `name` of GET /v1/rules, in whose place the rules stand; all of them when left out.",
+                ],
+                "hours": [
+                    "type": "integer", "minimum": 1, "maximum": .number(Double(TraceLimits.keptEventsRange.upperBound)),
+                    "description": "How far back to look; 24 when left out.",
+                ],
+            ],
+        ]
+        return .report(
+            .post,
+            "/v1/rules/diff",
+            for: .scope(.read),
+            .rules,
+            "Which of the last hours' events other rules would have made something else of, for the devices of today: those "
+                + "in the request, or without them the files as they are on disk. Needs trace.keep_events_hours.",
+            body: body
+        ) { [comparisons, plugins, inForce, differences] call in
+            let object = try RequestObject(call, members: ["rules", "file", "hours"])
+            let text = try object.has("rules") ? object.required("rules", atMost: Self.longest) : nil
+            let file = try object.text("file")
+            let hours = try object.integer("hours", in: 1...Int64(TraceLimits.keptEventsRange.upperBound)) ?? 24
+            let (configuration, book) = inForce()
+            return try await comparisons.run {
+                try await DiskWork.run {
+                    let other = try Self.book(text, inPlaceOf: file, configuration, KnownPlatforms(plugins))
+                    return try differences.between(book, other, hours: Int(hours), configuration)
+                }
+            }
+        }
+    }
+
+    /// Throws an ``APIProblem`` with the mistakes.
+    private static func book(
+        _ text: String?,
+        inPlaceOf file: String?,
+        _ configuration: Configuration,
+        _ platforms: KnownPlatforms
+    ) throws -> RuleBook {
+        do {
+            switch (text, file) {
+            case (let text?, let file?) where !file.isEmpty:
+                guard configuration.namesRules(file) else { throw APIProblem(400, RulesSaving.expectedFile) }
+                return try RulesFiles(
+                    configuration.rulesFiles,
+                    ofApps: configuration.rulesFilesOfApps,
+                    platforms,
+                    replacing: [file: text]
+                )
+                .read()
+            case (let text?, _):
+                return try RuleBook(
+                    files: [RulesFile(name: "rules", text: text)],
+                    platforms: platforms.catalog,
+                    blockChecks: platforms.blockChecks
+                )
+            case (nil, nil): return try configuration.loadRules(platforms)
+            case (nil, _?): throw APIProblem(400, "file: expected rules as well")
+            }
+        } catch let mistakes as Diagnostics {
+            throw APIProblem(422, "the rules have mistakes", lists: ["mistakes": mistakes.all.map(\.description)])
+        }
     }
 
     private var signals: APIOperation {

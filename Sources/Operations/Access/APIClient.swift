@@ -61,7 +61,7 @@ package struct APIClient {
     /// The answer to a request for `target`, such as `/v1/reload`; a refusal is an answer too.
     ///
     /// Throws a `Failure` when none comes, and errors of the system.
-    package func ask(_ method: String, _ target: String) async throws -> Answer {
+    package func ask(_ method: String, _ target: String, body: Data? = nil) async throws -> Answer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let answer: Result<Answer, any Error>
         do {
@@ -123,6 +123,7 @@ package struct APIClient {
     private func ask(
         _ method: String,
         _ target: String,
+        _ body: Data?,
         _ base: String,
         _ token: String,
         _ tokenFile: String,
@@ -133,7 +134,8 @@ package struct APIClient {
         let request = HTTPRequest(
             method: method,
             url: base + target,
-            headers: [HTTPField("authorization", "Bearer " + token)],
+            headers: [HTTPField("authorization", "Bearer " + token), HTTPField("content-type", "application/json")],
+            body: body.map { Array($0) } ?? [],
             timeout: .minutes(1),
             maxResponseBytes: .mebibytes(1)
         )

@@ -28,10 +28,12 @@ struct RouterOrFiles {
         _ method: String,
         _ path: String,
         _ parameters: [String: String],
+        body: Data? = nil,
         toDo what: String
     ) async throws -> Answer {
         do {
-            return try await APIClient(configuration: configuration).answer(method, Self.target(path, parameters))
+            return try await APIClient(configuration: configuration)
+                .answer(method, Self.target(path, parameters), body: body)
         } catch let failure as APIClient.Failure {
             throw OperationFailure.unavailable("only a running router can \(what): \(failure)")
         }
@@ -59,17 +61,26 @@ struct RouterOrFiles {
 extension APIClient {
     private struct Refusal: Decodable {
         var detail: String
+        /// What is wrong with rules.
+        var mistakes: [String]?
     }
 
     /// The content of the answer. Throws an ``OperationFailure`` with the router's words for a refusal, and a `Failure`
     /// where there is no answer.
-    func answer<Content: OperatorAnswer>(_ method: String, _ target: String) async throws -> Content {
-        let answer = try await ask(method, target)
+    func answer<Content: OperatorAnswer>(
+        _ method: String,
+        _ target: String,
+        body: Data? = nil
+    ) async throws -> Content {
+        let answer = try await ask(method, target, body: body)
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
-        let body = Data(answer.body.utf8)
-        if answer.status == 200, let content = try? decoder.decode(Content.self, from: body) { return content }
-        let words = (try? decoder.decode(Refusal.self, from: body))?.detail
+        let received = Data(answer.body.utf8)
+        if answer.status == 200, let content = try? decoder.decode(Content.self, from: received) { return content }
+        let refusal = try? decoder.decode(Refusal.self, from: received)
+        let words = refusal.map { refusal in
+            ([refusal.detail] + (refusal.mistakes ?? [])).joined(separator: "\n")
+        }
         let text =
             words ?? "the router answered with status \(answer.status): is it of another version than this command?"
         switch answer.status {

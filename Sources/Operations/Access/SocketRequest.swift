@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -11,6 +12,8 @@ struct SocketRequest {
     let socket: String
     let method: String
     let target: String
+    /// JSON.
+    var body: Data?
 
     /// The answer. Throws `IOError` where nobody listens or this user may not connect, and errors of the connection.
     func answer(on group: any EventLoopGroup) async throws -> APIClient.Answer {
@@ -35,10 +38,14 @@ struct SocketRequest {
             version: .http1_1,
             method: HTTPMethod(rawValue: method),
             uri: target,
-            headers: ["host": "localhost", "connection": "close", "content-length": "0"]
+            headers: [
+                "host": "localhost", "connection": "close", "content-type": "application/json",
+                "content-length": "\(body?.count ?? 0)",
+            ]
         )
         let timeout = channel.eventLoop.scheduleTask(in: Self.patience) { channel.close(promise: nil) }
         channel.write(HTTPClientRequestPart.head(head), promise: nil)
+        if let body { channel.write(HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: body))), promise: nil) }
         channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
         defer { timeout.cancel() }
         return try await result.futureResult.get()

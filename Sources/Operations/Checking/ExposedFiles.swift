@@ -42,6 +42,7 @@ package struct ExposedFiles {
         }
         for path in [
             configuration.storePath, configuration.outboxPath, configuration.contextPath, configuration.tracePath,
+            configuration.keptEventsPath, configuration.webhooksPath,
         ] {
             for end in Self.companions { add(path + end, "store.path", line: configuration.storePlace.line) }
         }

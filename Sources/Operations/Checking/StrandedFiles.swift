@@ -29,6 +29,7 @@ struct StrandedFiles {
         add([configuration.keyFile], "identity.key_file", configuration.keyFilePlace, isWritten: false)
         let databases = [
             configuration.storePath, configuration.outboxPath, configuration.contextPath, configuration.tracePath,
+            configuration.keptEventsPath, configuration.webhooksPath,
         ]
         let files = databases.flatMap { path in ["", "-wal", "-shm"].map { path + $0 } }
         let others = ["-lock", "-tokens", "-tokens-lock"].map { configuration.storePath + $0 }

@@ -79,7 +79,7 @@ package final class OperationalEvents: Sendable {
     private let notify = Mutex<(@Sendable (_ body: String, _ id: String) async throws -> Void)?>(nil)
     private let sources = Mutex<Sources?>(nil)
 
-    /// Throws what is wrong with a file of secrets.
+    /// `path` is where what waits for endpoints is kept. Throws what is wrong with a file of secrets.
     package init(
         _ settings: Configuration.OperationalEvents?,
         stream: LiveStream,
@@ -131,6 +131,7 @@ package final class OperationalEvents: Sendable {
         }
     }
 
+    /// Sends nothing any more. What happens from here on is kept for the next start.
     package func stop() { state.withLock { $0.isStopped = true } }
 
     private func look() {

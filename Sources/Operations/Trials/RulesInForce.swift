@@ -58,6 +58,8 @@ extension RulesInForce.File {
 
 /// Puts other rules into a file of the configuration.
 struct RulesSaving: Sendable {
+    static let expectedFile = "file: expected one of the rules files that the configuration names"
+
     private let file: String
     private let rules: String
     private let digest: String
@@ -72,10 +74,7 @@ struct RulesSaving: Sendable {
 
     /// Checks the rules together with the other files, and writes the file. Returns what it held before.
     func write(_ configuration: Configuration, _ platforms: KnownPlatforms) throws -> String {
-        let named = configuration.rulesFiles + configuration.rulesFilesOfApps.values.flatMap(\.self)
-        guard named.contains(file) else {
-            throw APIProblem(400, "file: expected one of the rules files that the configuration names")
-        }
+        guard configuration.namesRules(file) else { throw APIProblem(400, Self.expectedFile) }
         let former = try RulesFiles.text(of: file)
         guard RulesInForce.digest(of: former) == digest else {
             throw APIProblem(409, "the file has changed since it was read: load it anew")
@@ -120,5 +119,12 @@ struct RulesSaving: Sendable {
             503,
             "cannot write \(file): \(String(cString: strerror(number))). Save the rules there by hand, and reload"
         )
+    }
+}
+
+extension Configuration {
+    /// Whether its rules come from that file.
+    func namesRules(_ file: String) -> Bool {
+        (rulesFiles + rulesFilesOfApps.values.flatMap(\.self)).contains(file)
     }
 }

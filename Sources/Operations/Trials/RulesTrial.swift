@@ -94,7 +94,7 @@ package final class RulesTrial: Sendable {
         guard decisive.wakesSomebody else { return report }
         for (device, verdict) in zip(devices, verdicts) {
             switch verdict {
-            case .wakesNobody(let reason):
+            case .wakesNobody(let reason, _):
                 report.deliveries.append(silence(of: device.address.platform, reason))
             case .wakes(let wakeUp):
                 if wakeUp.rule.mode < mode { report.isCutByRule = true }

@@ -16,8 +16,8 @@ struct TrialJudge: Sendable {
 
     enum Verdict: Sendable {
         case wakes(WakeUp)
-        /// With the reason, which completes the sentence "It wakes nobody: …".
-        case wakesNobody(String)
+        /// With the reason, which completes the sentence "It wakes nobody: …", and the rule that drops it, if one does.
+        case wakesNobody(String, by: String? = nil)
 
         var wakesSomebody: Bool {
             if case .wakes = self { true } else { false }
@@ -30,7 +30,8 @@ struct TrialJudge: Sendable {
     /// The nearest that the rules speak.
     let language: LanguageTag?
     let app: String
-    let isAuthorFollowed: Bool
+    /// Nil: that is not known.
+    let isAuthorFollowed: Bool?
     let now: Timestamp
 
     func verdict(on subject: TrialSubject, platform: String) throws(TrialFailure) -> Verdict {
@@ -52,7 +53,8 @@ struct TrialJudge: Sendable {
         let question = question(event, concern, of: account, platform)
         switch rules.decide(question) {
         case .drop(let rule):
-            return .wakesNobody("the rule '\(rule.name)' drops it\(rule.place.map { " (\($0))" } ?? "")")
+            let place = rule.place.map { " (\($0))" } ?? ""
+            return .wakesNobody("the rule '\(rule.name)' drops it\(place)", by: rule.name)
         case .unmatched:
             return .wakesNobody(unmatched(event.kind))
         case .notify(let rule, let signal):

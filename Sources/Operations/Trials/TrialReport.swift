@@ -23,7 +23,7 @@ package struct TrialReport: Sendable {
 
     /// Why nobody is woken; nil when somebody is.
     package var silence: String? {
-        if case .wakesNobody(let reason) = verdict { return reason }
+        if case .wakesNobody(let reason, _) = verdict { return reason }
         return nil
     }
 
@@ -89,7 +89,7 @@ extension TrialReport {
         let what = subject.count > 1 ? "\(subject.count) events of kind" : "kind"
         let title = "\(subject.name) (\(what) \(subject.event.kind.rawValue))"
         switch verdict {
-        case .wakesNobody(let reason): return "\(title)\n  wakes nobody: \(reason)"
+        case .wakesNobody(let reason, _): return "\(title)\n  wakes nobody: \(reason)"
         case .wakes(let wakeUp):
             let place = wakeUp.rule.place.map { " (\($0))" } ?? ""
             return """
@@ -161,7 +161,7 @@ extension TrialReport {
             "count": Int(subject.count),
         ]
         switch verdict {
-        case .wakesNobody(let reason):
+        case .wakesNobody(let reason, _):
             object["wakes"] = false
             object["reason"] = reason
         case .wakes(let wakeUp):

@@ -21,6 +21,16 @@ package struct TrialSubject: Sendable {
         referenced = fixture.referenced
     }
 
+    /// An event of which no more is known.
+    init(_ event: Event, for recipient: PublicKey) {
+        name = event.id.hex
+        self.event = event
+        count = 1
+        self.recipient = recipient
+        authorName = nil
+        referenced = nil
+    }
+
     /// An event as JSON, whose id, sig, pubkey, created_at, tags and content may be missing.
     ///
     /// Throws ``TrialFailure`` for what is none.

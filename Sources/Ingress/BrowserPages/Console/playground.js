@@ -5,6 +5,7 @@ import { ask } from "./api.js"
 import { drawDifferences } from "./differences.js"
 import { element } from "./dom.js"
 import { preview } from "./preview.js"
+import { yesterday } from "./yesterday.js"
 
 const patience = 700
 const first = ["ios", "android", "web", "ntfy"]
@@ -44,6 +45,7 @@ class Playground {
   #verdicts = element("div", {})
   #mistakes = element("div", { role: "status" })
   #changes = element("div", {})
+  #yesterday
   #isOpen = true
 
   constructor(place, context) {
@@ -85,7 +87,10 @@ class Playground {
     const editor = lines => element("textarea", { rows: lines, spellcheck: false, wrap: "off", autocapitalize: "off", autocomplete: "off" })
     this.rules = editor(22)
     this.rules.value = drafts.get(this.#file.name) ?? this.#file.text
-    this.rules.oninput = () => this.#changed()
+    this.rules.oninput = () => {
+      this.#yesterday.forget()
+      this.#changed()
+    }
     this.event = editor(10)
     this.fixture = select([...this.#fixtures.map(({ name, about }) => [name, `${name} – ${about}`]), ["", say("ownEvent")]], "reply", () => this.#choose())
     this.event.oninput = () => {
@@ -111,6 +116,8 @@ class Playground {
       this.rules.value = this.#file.text
       this.#changed(0)
     })
+    // A file that the configuration names stands in its own place, beside the others.
+    this.#yesterday = yesterday(parts, () => ({ rules: this.rules.value, ...(this.#file.name ? { file: this.#file.name } : {}) }))
     const why = this.#obstacle()
     this.#place.replaceChildren(
       parts.heading("playground"),
@@ -123,7 +130,7 @@ class Playground {
           field("fixture", this.fixture), field("eventJSON", this.event),
           element("div", { className: "row" }, field("mode", this.mode), field("deviceLanguage", this.locale), field("author", this.author)),
           element("div", { className: "choices" }, element("label", { className: "choice", htmlFor: "followed" }, this.followed, element("span", { textContent: say("followed") }))))),
-      this.#verdicts)
+      this.#verdicts, this.#yesterday.node)
     this.#choose(false)
   }
 

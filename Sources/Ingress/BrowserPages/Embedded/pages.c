@@ -19,6 +19,10 @@ static const unsigned char console_console_texts_js[] = {
 };
 
 // What all pages look like, and what is the console's alone.
+static const unsigned char console_yesterday_js[] = {
+#embed "../Console/yesterday.js"
+};
+
 static const unsigned char console_style_css[] = {
 #embed "../Subscribe/style.css"
 ,
@@ -241,6 +245,7 @@ static const struct browser_page_file console[] = {
     FILE_OF("playground.js", console_playground_js),
     FILE_OF("preview.js", console_preview_js),
     FILE_OF("sparkline.js", console_sparkline_js),
+    FILE_OF("yesterday.js", console_yesterday_js),
     FILE_OF("style.css", console_style_css),
     FILE_OF("icon.svg", subscribe_icon_svg),
     FILE_OF("dom.js", shared_dom_js),

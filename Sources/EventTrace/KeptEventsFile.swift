@@ -1,0 +1,198 @@
+import Foundation
+import GRDB
+import Nostr
+import Storage
+import Units
+
+/// The database under ``KeptEvents``.
+struct KeptEventsFile {
+    private let queue: DatabaseQueue
+    /// Of all events in it.
+    private var bytes: Int
+
+    static func renewable(_ path: String) -> RenewableFile {
+        RenewableFile(
+            path: path,
+            // "Crln" and what it is.
+            applicationID: 0x4372_6C03,
+            version: 1,
+            tables: """
+                CREATE TABLE events (
+                    row INTEGER PRIMARY KEY,
+                    id BLOB NOT NULL UNIQUE,
+                    author BLOB NOT NULL,
+                    kind INTEGER NOT NULL,
+                    created_at INTEGER NOT NULL,
+                    time INTEGER NOT NULL,
+                    expires_at INTEGER,
+                    accounts BLOB NOT NULL,
+                    event BLOB NOT NULL
+                ) STRICT;
+                CREATE INDEX events_of_authors ON events (author);
+                """
+        )
+    }
+
+    /// Opens or makes the file, readable by this user only. Throws a ``TraceError`` for another program's database, and
+    /// SQLite's errors.
+    init(_ path: String) throws {
+        let file = Self.renewable(path)
+        file.touch()
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(1)
+        configuration.label = "carillon kept events"
+        // Forgotten events must not stay in the file.
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        switch try queue.read(file.state) {
+        case .foreign: throw TraceError.foreign(path)
+        case .ready: break
+        case .outdated:
+            try queue.close()
+            file.remove()
+            self = try KeptEventsFile(path)
+            return
+        case .empty: try queue.write(file.makeTables)
+        }
+        try queue.writeWithoutTransaction { db in
+            try db.execute(
+                sql: "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304"
+            )
+        }
+        bytes = try queue.read { try Int.fetchOne($0, sql: "SELECT sum(length(event)) FROM events") ?? 0 }
+        self.queue = queue
+    }
+
+    /// Adds events, forgets those that were taken back, are older than `keptSince` or have expired (NIP-40), and the
+    /// oldest ones beyond `limit` bytes.
+    mutating func write(
+        _ events: [KeptEvent],
+        _ withdrawn: [Deletion],
+        keptSince: Timestamp,
+        atMost limit: Int,
+        at now: Timestamp
+    ) throws {
+        let before = bytes
+        bytes = try queue.write { db in
+            var bytes = before
+            for event in events { bytes += try Self.insert(event, in: db) }
+            for deletion in withdrawn { bytes -= try Self.forget(deletion, in: db) }
+            bytes -= try Self.forget("time < ? OR expires_at <= ?", [keptSince, now.seconds], in: db)
+            while bytes > limit {
+                let oldest = "row IN (SELECT row FROM events ORDER BY row LIMIT 100)"
+                let freed = try Self.forget(oldest, [], in: db)
+                guard freed > 0 else { break }
+                bytes -= freed
+            }
+            return bytes
+        }
+    }
+
+    func close() { try? queue.close() }
+
+    /// How many bytes it adds: none where it is there already.
+    private static func insert(_ kept: KeptEvent, in db: Database) throws -> Int {
+        let event = kept.event
+        let json = Data(event.json)
+        let insert = try db.cachedStatement(
+            sql: """
+                INSERT OR IGNORE INTO events (id, author, kind, created_at, time, expires_at, accounts, event)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """
+        )
+        try insert.execute(
+            arguments: [
+                Data(event.id.array), Data(event.pubkey.array), Int64(event.kind.rawValue), event.createdAt, kept.time,
+                event.expiration, Data(kept.accounts.flatMap(\.array)), json,
+            ]
+        )
+        return db.changesCount > 0 ? json.count : 0
+    }
+
+    /// How many bytes that frees.
+    private static func forget(_ deletion: Deletion, in db: Database) throws -> Int {
+        let author = Data(deletion.author.array)
+        switch deletion.scope {
+        case .everything:
+            return try forget("author = ? AND created_at <= ?", [author, deletion.createdAt], in: db)
+        case .events(let ids, let addresses):
+            var freed = 0
+            for id in ids { freed += try forget("id = ? AND author = ?", [Data(id.array), author], in: db) }
+            // What an address held is one of few.
+            for kind in Set(addresses.map(\.kind)) {
+                let rows = try Row.fetchAll(
+                    db,
+                    sql: "SELECT row, event FROM events WHERE author = ? AND kind = ? AND created_at <= ?",
+                    arguments: [author, Int64(kind.rawValue), deletion.createdAt]
+                )
+                for row in rows {
+                    guard let event = try? Event(json: Array(row["event"] as Data)), addresses.contains(event.address)
+                    else { continue }
+                    freed += try forget("row = ?", [row["row"] as Int64], in: db)
+                }
+            }
+            return freed
+        }
+    }
+
+    private static func forget(_ condition: String, _ arguments: StatementArguments, in db: Database) throws -> Int {
+        let freed =
+            try Int.fetchOne(
+                db,
+                sql: "SELECT sum(length(event)) FROM events WHERE \(condition)",
+                arguments: arguments
+            ) ?? 0
+        if freed > 0 { try db.execute(sql: "DELETE FROM events WHERE \(condition)", arguments: arguments) }
+        return freed
+    }
+}
+
+/// Reads what ``KeptEvents`` wrote, also while a router writes.
+package struct KeptEventsReader: Sendable {
+    private let path: String
+
+    package init(path: String) {
+        self.path = path
+    }
+
+    /// The newest events since `time` that have not expired by `now`, the newest first. Throws a ``TraceError``.
+    package func events(since time: Timestamp, at now: Timestamp, limit: Int) throws(TraceError) -> [KeptEvent] {
+        let file = KeptEventsFile.renewable(path)
+        guard file.exists else { return [] }
+        do {
+            var configuration = Configuration()
+            configuration.readonly = true
+            configuration.busyMode = .timeout(5)
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            defer { try? queue.close() }
+            return try queue.read { db in
+                switch try file.state(of: db) {
+                case .empty: return []
+                case .outdated: throw TraceError.otherVersion(path)
+                case .foreign: throw TraceError.foreign(path)
+                case .ready: break
+                }
+                let rows = try Row.fetchCursor(
+                    db,
+                    sql: """
+                        SELECT time, accounts, event FROM events
+                        WHERE time >= ? AND (expires_at IS NULL OR expires_at > ?) ORDER BY row DESC LIMIT ?
+                        """,
+                    arguments: [time, now.seconds, limit]
+                )
+                var events: [KeptEvent] = []
+                while let row = try rows.next() {
+                    guard let event = try? Event(json: Array(row["event"] as Data)) else { continue }
+                    let keys = Array(row["accounts"] as Data)
+                    let accounts = stride(from: 0, to: keys.count, by: 32).compactMap {
+                        PublicKey(bytes: Array(keys[$0..<min($0 + 32, keys.count)]))
+                    }
+                    events.append(KeptEvent(time: row["time"], event: event, accounts: accounts))
+                }
+                return events
+            }
+        } catch {
+            throw TraceError(error, path: path)
+        }
+    }
+}

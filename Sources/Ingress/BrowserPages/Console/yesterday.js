@@ -1,0 +1,60 @@
+// Which of the last day's events the rules on the screen would have made something else of.
+
+import { ask } from "./api.js"
+import { element } from "./dom.js"
+
+const changes = ["rule", "signal", "mode", "urgency"]
+
+/** What became of an event by one side; bold where the other side differs. */
+function side(parts, { result, rule, ...words }, differing) {
+  const { say, state } = parts
+  const details = changes.filter(name => words[name]).map(name => [", ", element(differing.includes(name) ? "strong" : "span", { textContent: words[name] })])
+  const name = rule ? [" ", say("byRule"), " ", element("code", { textContent: rule })] : []
+  const tone = result === "push" ? "good" : "quiet"
+  return element("div", {}, state(tone, say(`diff_${result}`)), ...name, ...(result === "push" ? details.flat() : []))
+}
+
+function row(parts, difference) {
+  const { platform, app, devices, language } = difference
+  const device = [platform, app === "default" ? null : app, language].filter(Boolean).join(", ")
+  const further = difference.changes.filter(name => name !== "result" && !changes.includes(name))
+  return { ...difference, device: devices > 1 ? `${device} × ${devices}` : device, further: further.join(", ") }
+}
+
+function draw(answer, parts) {
+  const { say, when, number, table, notice, state } = parts
+  const { events, differing, differences, list, since, new_kinds: newKinds } = answer
+  if (events === 0) return [notice("warn", say("diffEmpty"))]
+  return [
+    element("p", { role: "status" }, state(differing ? "open" : "good", say("diffOf", { n: differing, all: number(events) })), " ", say("diffSince"), " ", when(since)),
+    list.length ? table("yesterday", [
+      ["event", ({ event, at, kind }) => [element("a", { href: `#follow/${event}`, title: event, textContent: `${event.slice(0, 8)}…` }), element("small", {}, ` ${say("eventKind", { kind })}, `, when(at))]],
+      ["device", ({ device }) => device],
+      ["before", each => side(parts, each.before, each.changes)],
+      ["after", each => side(parts, each.after, each.changes)],
+      ["diffFurther", ({ further }) => further],
+    ], list.map(each => row(parts, each))) : null,
+    differences > list.length ? element("p", { className: "quiet", textContent: say("diffMore", { n: differences - list.length }) }) : null,
+    newKinds.length ? notice("warn", say("diffNewKinds", { kinds: newKinds.join(", ") })) : null,
+  ].filter(Boolean)
+}
+
+/** A card that compares on demand; `order` says what with. */
+export function yesterday(parts, order) {
+  const { say, card, button, notice } = parts
+  const answer = element("div", {})
+  const compare = async () => {
+    answer.replaceChildren(notice("", say("loading")))
+    try {
+      answer.replaceChildren(...draw(await ask("rules/diff", { method: "POST", body: order() }), parts))
+    } catch (error) {
+      // The router keeps no events unless the configuration says so.
+      answer.replaceChildren(error.status === 409 ? notice("warn", say("diffOff")) : parts.problem(error))
+    }
+  }
+  return {
+    node: card("yesterday", element("p", { className: "help", textContent: say("yesterdayHelp") }), element("p", { className: "buttons" }, button("compare", compare)), answer),
+    /** What was found is about other rules now. */
+    forget: () => answer.replaceChildren(),
+  }
+}

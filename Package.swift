@@ -448,7 +448,8 @@ let router: [[Target]] = [
                 "RelayServer", "RelayPool", "Registry", "EventTrace", "Pipeline", "Rules", "Sealing",
                 "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost",
                 "PluginIsolation", "HTTPLanes", "Streams", "Telemetry", "YAMLReading", "Schnorr", "Storage",
-                "CPrivileges", "CBuild", logging, nio, nioPosix, nioHTTP1, nioSSL, "ASCII", "Caching", "HTTPListening",
+                "CPrivileges", "CBuild", grdb, logging, nio, nioPosix, nioHTTP1, nioSSL, "ASCII", "Caching",
+                "HTTPListening",
                 "Logs", "RemoteSigning",
                 "Cluster", "NATS", "StandardWebhooks",
             ]
@@ -464,7 +465,8 @@ let router: [[Target]] = [
             "Schnorr", "Storage", "Logs", "BrowserPages", "Cluster", "NATS", lifecycle, logging, nio, nioPosix,
         ],
         tests: [
-            "CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb,
+            "CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "RandomTestSupport",
+            "WebPushEncryption", grdb,
         ]
     ),
     [

@@ -32,7 +32,7 @@ import YAMLReading
 ///     try await router.run()   // until graceful shutdown
 package final class Router: Service {
     private let stores: Stores
-    private let lastStatistics: LastStatistics
+    private let lastWords: LastWords
     private let outgoing: Outgoing
     private let deliveries: Deliveries
     /// Nil: this router serves alone.
@@ -153,6 +153,7 @@ package final class Router: Service {
         let operationalEvents = try configuration.inItsWords {
             try OperationalEvents(
                 configuration.operationalEvents,
+                path: configuration.webhooksPath,
                 stream: stream,
                 sender: outgoing.lanes,
                 now: now,
@@ -485,7 +486,7 @@ package final class Router: Service {
                 logger: logger
             )
         }
-        lastStatistics = LastStatistics(keeper: statisticsKeeper)
+        lastWords = LastWords(statistics: statisticsKeeper, operationalEvents: operationalEvents)
         self.stores = stores
         self.outgoing = outgoing
         self.spans = spans
@@ -525,7 +526,7 @@ package final class Router: Service {
     package func run(started: @escaping @Sendable (Int) -> Void) async throws {
         // In the order of the start. Stopping goes the other way: what came in at the sockets goes all the way before
         // the next part stops.
-        var parts: [any RouterPart] = [stores, lastStatistics, outgoing, spans, operators, deliveries]
+        var parts: [any RouterPart] = [stores, lastWords, outgoing, spans, operators, deliveries]
         if let cluster { parts.append(cluster) }
         parts += [events, relays, sockets, upkeep(started)] as [any RouterPart]
         try await RouterLifecycle(parts, stop: stop) { [settings, now] in

@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import signal
+import sqlite3
 import time
 
 import pytest
@@ -105,6 +106,163 @@ def test_an_endpoint_in_trouble_gets_it_again_under_the_same_id(stopped_router, 
     assert int(second.headers["webhook-timestamp"]) - int(first.headers["webhook-timestamp"]) >= 4
     assert [event["type"] for event in server.events] == ["device.gone"] * 2
     server.stop()
+
+
+def test_what_waits_for_an_endpoint_outlives_restarts(stopped_router, lab, alice, bob):
+    down = [True]
+    server = Endpoint(stopped_router, lambda _: (503, {}, b"") if down else (200, {}, b""), events=["device.gone"])
+    stopped_router.configuration["operational_events"] = {"webhooks": [server.block]}
+    stopped_router.start()
+    phones = [device_token(), device_token()]
+    with Socket(stopped_router) as socket:
+        for name, phone in zip(["one", "two"], phones):
+            socket.publish(alice.registration(stopped_router, ios(phone), device=name))
+            lab.declare(phone, "unregistered", since=int(time.time() * 1000))
+        socket.publish(bob.message("hello", alice))
+    server.wait(2)
+    ids = {message.headers["webhook-id"] for message in server.messages}
+    assert len(ids) == 2, "two devices are gone, and each is tried"
+    # An orderly end, and one that a crash would make.
+    stopped_router.restart()
+    stopped_router.kill()
+    before = len(server.messages)
+    down.clear()
+    file = stopped_router.folder / "carillon.sqlite-webhooks"
+    with sqlite3.connect(file) as kept:
+        # Nobody wants to wait for what a third attempt waits for.
+        kept.execute("UPDATE messages SET due_at = 0")
+    kept.close()
+    stopped_router.start()
+    server.wait(before + 2)
+    later = server.messages[before:]
+    assert {message.headers["webhook-id"] for message in later} == ids
+    assert {Webhook(server.secret).verify(message.body, message.headers)["type"] for message in later} == {"device.gone"}
+    assert file.stat().st_mode & 0o777 == 0o600 and server.url.encode() not in file.read_bytes()
+    # What arrived does not come again.
+    stopped_router.restart()
+    time.sleep(1)
+    assert len(server.messages) == before + 2
+    server.stop()
+
+
+def test_a_device_that_fails_for_days_is_told_and_switched_off(stopped_router, endpoint, tmp_path, alice, bob):
+    router, carol, hours = stopped_router, Person(), 3600
+    clock = Clock(tmp_path)
+    router.environment = clock.environment
+    router.configuration["operational_events"] |= {"failing_days": 1, "disable_days": 2}
+    works = []
+    # Two hosts, so that one in trouble keeps nothing from the other.
+    broken = ReadableServer(lambda _: (200 if works else 500, {}, b"{}"))
+    sound = ReadableServer()
+    console = Console(router).start()
+
+    def publish(*events):
+        with Socket(router) as socket:
+            socket.publish(*events)
+
+    def push_to(person: Person, server: ReadableServer) -> dict:
+        before = len(server.messages)
+        note = bob.note("hello", person)
+        publish(note)
+        wait_until(lambda: len(server.messages) > before, "it is tried")
+        return note
+
+    def command(*arguments):
+        return carillon("devices", *arguments, "--config", router.folder / "carillon.yaml")
+
+    def told(kind: str) -> dict:
+        """Without its signature's time, which is the router's."""
+        def found():
+            bodies = [json.loads(message.body) for message in endpoint.messages]
+            return next((body["data"] for body in bodies if body["type"] == kind), None)
+
+        return wait_until(found, f"{kind} is told")
+
+    content = {"platform": "ntfy", "filters": ALL_SIGNALS}
+    publish(
+        alice.registration(router, content | {"push_endpoint": f"{broken.url}/alice"}),
+        carol.registration(router, content | {"push_endpoint": f"{sound.url}/carol"}),
+    )
+    push_to(carol, sound)
+    push_to(alice, broken)
+    clock.set(26 * hours)
+    push_to(carol, sound)
+    push_to(alice, broken)
+    failing = told("device.failing")
+    [device] = [each["device"] for each in console.json(f"/v1/devices?account={alice.hex}")[1]["devices"]]
+    assert failing["device"] == device and failing["platform"] == "ntfy" and failing["since"]
+    assert "disabled_at" not in console.json(f"/v1/devices/{device}")[1]
+
+    clock.set(50 * hours)
+    push_to(carol, sound)
+    push_to(alice, broken)
+    disabled = told("device.disabled")
+    assert disabled["device"] == device and disabled["since"] == failing["since"]
+    shown = console.json(f"/v1/devices/{device}")[1]
+    assert shown["disabled_at"] and shown["failing_since"]
+    assert "switched off" in command("list").stdout
+    assert "carillon devices enable" in command("show", str(device)).stdout
+    missed = bob.note("hello again", alice)
+    publish(missed)
+    explained = carillon("explain", missed["id"], "--recipient", alice.hex, "--config", router.folder / "carillon.yaml")
+    assert f"Device {device} of {alice.npub} is not woken: it is switched off since" in explained.stdout
+    # The account's proof is of the machine's time, and not of the router's.
+    clock.set(0)
+    [own] = Me(console, alice).ask()["devices"]
+    assert own["silence"].endswith("registering it anew ends that")
+    clock.set(51 * hours)
+
+    works.append(True)
+    enabled = command("enable", str(device))
+    assert enabled.returncode == 0 and "is switched on again" in enabled.stdout
+    assert "was not switched off" in command("enable", str(device)).stdout
+    assert command("enable", "999").returncode == 1
+    note = push_to(alice, broken)
+    path = f"/v1/events/{note['id']}/explain"
+    wait_until(lambda: "delivered" in json.dumps(console.json(path)[1]), "it reaches the device again")
+    assert "disabled_at" not in console.json(f"/v1/devices/{device}")[1]
+    # What comes next says so in the same words, without a router too.
+    router.stop()
+    assert "was not switched off" in command("enable", str(device)).stdout
+    for server in [broken, sound]:
+        server.stop()
+
+
+def test_a_certificate_that_ends_soon_is_told(stopped_router, endpoint, lab, tmp_path):
+    certificate, key = Authority(tmp_path / "authority").push_certificate(lab.ios["topic"], days=5)
+    stopped_router.configuration["apps"]["default"]["ios"] = {
+        "topic": lab.ios["topic"], "certificate_file": str(certificate), "certificate_key_file": str(key)
+    }
+    console = Console(stopped_router).start()
+    ending = endpoint.wait_for("credential.expiring")["data"]
+    assert (ending["platform"], ending["app"], ending["what"]) == ("ios", "default", "client-certificate")
+    left = datetime.datetime.fromisoformat(ending["ends_at"]) - datetime.datetime.now(datetime.UTC)
+    assert datetime.timedelta(days=4, hours=23) < left <= datetime.timedelta(days=5)
+    assert any(issue["what"] == "credential-ends" for issue in console.json("/v1/issues")[1]["issues"])
+
+
+class GuardedRelay(ScriptedRelay):
+    """Wants everybody to sign in, and takes nobody's key."""
+
+    def _serve(self, connection):
+        connection.send(json.dumps(["AUTH", "who-are-you"]))
+        for text in connection:
+            message = json.loads(text)
+            if message[0] == "REQ":
+                connection.send(json.dumps(["CLOSED", message[1], "auth-required: members only"]))
+            elif message[0] == "AUTH":
+                connection.send(json.dumps(["OK", message[1]["id"], False, "restricted: you are no member"]))
+
+
+def test_a_relay_that_takes_members_only_is_told(stopped_router, endpoint, alice):
+    relay = GuardedRelay()
+    stopped_router.configuration["relays"] = {"always": [relay.url]}
+    stopped_router.start()
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, ios(device_token())))
+    told = endpoint.wait_for("relay.auth_required")["data"]
+    assert told["relay"].rstrip("/") == relay.url and "sign in" in told["words"]
+    relay.stop()
 
 
 def test_the_operators_devices_are_pushed_to(stopped_router, lab, alice, bob):

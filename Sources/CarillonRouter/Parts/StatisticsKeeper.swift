@@ -52,8 +52,12 @@ final class StatisticsKeeper: Sendable {
 }
 
 /// Writes the last counts when the courier has stopped.
-struct LastStatistics: RouterPart {
-    let keeper: StatisticsKeeper
+struct LastWords: RouterPart {
+    let statistics: StatisticsKeeper
+    let operationalEvents: OperationalEvents
 
-    func stop(_ time: StopBudget) { keeper.write(withDevices: true) }
+    func stop(_ time: StopBudget) {
+        statistics.write(withDevices: true)
+        operationalEvents.close()
+    }
 }

@@ -19,13 +19,15 @@ import Units
 
 /// Tells operators what happens to the router: those who read `/v1/stream`, endpoints, and people's devices.
 ///
-/// What waits for endpoints is in memory: a restart loses it.
+/// What waits for endpoints is on disk within a moment, and goes out after a restart under the same ids.
 package final class OperationalEvents: Sendable {
     private struct Endpoint {
         let url: String
         let events: Set<OperationalEventKind>
         let secrets: WebhookSecrets
-        var queue = WebhookQueue()
+        /// What it goes by on disk.
+        let name: [UInt8]
+        var queue: WebhookQueue
         var isInTrouble = false
     }
 
@@ -75,6 +77,8 @@ package final class OperationalEvents: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "carillon operational events")
+    /// On that queue alone.
+    private let file: Mutex<WebhookFile>
     /// What is told to people's devices, which is made after what watches deliveries.
     private let notify = Mutex<(@Sendable (_ body: String, _ id: String) async throws -> Void)?>(nil)
     private let sources = Mutex<Sources?>(nil)
@@ -82,6 +86,7 @@ package final class OperationalEvents: Sendable {
     /// `path` is where what waits for endpoints is kept. Throws what is wrong with a file of secrets.
     package init(
         _ settings: Configuration.OperationalEvents?,
+        path: String,
         stream: LiveStream,
         sender: any HTTPSender,
         now: @escaping @Sendable () -> Timestamp,
@@ -97,15 +102,21 @@ package final class OperationalEvents: Sendable {
         self.monotonic = monotonic
         self.logger = logger
         var endpoints: [Endpoint] = []
+        var file = WebhookFile(path: path, logger: logger)
         for webhook in settings.webhooks {
+            let name = WebhookFile.name(of: webhook.url)
             endpoints.append(
                 Endpoint(
                     url: webhook.url,
                     events: webhook.events,
-                    secrets: try WebhookSecrets(file: webhook.secretFile)
+                    secrets: try WebhookSecrets(file: webhook.secretFile),
+                    name: name,
+                    queue: WebhookQueue(kept: file.messages(for: name, at: now(), monotonic()))
                 )
             )
         }
+        file.keepOnly(endpoints.map(\.name))
+        self.file = Mutex(file)
         state = Mutex(State(watch: OperationalWatch(failingDays: settings.failingDays), endpoints: endpoints))
     }
 
@@ -121,6 +132,8 @@ package final class OperationalEvents: Sendable {
                 }
             }
         }
+        // What waited when the router before this one ended.
+        queue.async { [self] in sendDue() }
     }
 
     /// Looks at what tells nothing by itself, until `pause` throws as the task is cancelled.
@@ -133,6 +146,23 @@ package final class OperationalEvents: Sendable {
 
     /// Sends nothing any more. What happens from here on is kept for the next start.
     package func stop() { state.withLock { $0.isStopped = true } }
+
+    /// Returns when everything that waits is on disk.
+    package func close() {
+        queue.sync {
+            keepChanges()
+            file.withLock { $0.close() }
+        }
+    }
+
+    private func keepChanges() {
+        let changes = state.withLock { state in
+            state.endpoints.indices.map { index in
+                (state.endpoints[index].name, state.endpoints[index].queue.takeChanges())
+            }
+        }
+        file.withLock { $0.write(changes, at: now(), monotonic()) }
+    }
 
     private func look() {
         guard let sources = sources.withLock({ $0 }) else { return }
@@ -211,6 +241,7 @@ package final class OperationalEvents: Sendable {
     }
 
     private func sendDue() {
+        keepChanges()
         let moment = monotonic()
         let due = state.withLock { state -> [(index: Int, message: WebhookQueue.Message)] in
             guard !state.isStopped else { return [] }

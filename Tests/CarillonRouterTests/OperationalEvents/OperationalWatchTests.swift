@@ -1,5 +1,9 @@
+import Cipher
 import Delivery
+import Foundation
+import Logging
 import Notifications
+import RandomTestSupport
 import RouterConfiguration
 import Testing
 import TimeTestSupport
@@ -139,6 +143,36 @@ struct WebhookQueueTests {
         #expect(queue.messages.isEmpty && queue.due == nil && queue.lost == 3)
     }
 
+    /// What somebody who follows the changes has.
+    private static func kept(_ queue: inout WebhookQueue, _ kept: inout [String: Int]) {
+        for change in queue.takeChanges() {
+            switch change {
+            case .put(let message): kept[message.id] = message.attempts
+            case .remove(let id): #expect(kept.removeValue(forKey: id) != nil)
+            }
+        }
+    }
+
+    @Test func itsChangesLeadToWhatWaits() {
+        var (queue, kept, generator) = (WebhookQueue(), [String: Int](), SeededGenerator(seed: 20))
+        var now: Deadline = 0
+        for number in 0..<2_000 {
+            now = now + .milliseconds(Int.random(in: 0...20_000, using: &generator))
+            queue.add(Self.message("\(number)", due: now))
+            if queue.next(at: now) != nil, Bool.random(using: &generator) {
+                queue.finish(Int.random(in: 0..<4, using: &generator) == 0 ? .taken : .failed, at: now)
+            }
+            Self.kept(&queue, &kept)
+            #expect(kept == Dictionary(uniqueKeysWithValues: queue.messages.map { ($0.id, $0.attempts) }))
+        }
+        #expect(queue.messages.count == WebhookQueue.most)
+        // One may be on its way already.
+        _ = queue.next(at: now + .days(9))
+        queue.finish(.gone, at: now)
+        Self.kept(&queue, &kept)
+        #expect(queue.messages.isEmpty && kept.isEmpty)
+    }
+
     @Test func thereIsRoomForSoMany() {
         var queue = WebhookQueue()
         queue.add(Self.message("on its way"))
@@ -146,5 +180,83 @@ struct WebhookQueueTests {
         for number in 0..<WebhookQueue.most { queue.add(Self.message("\(number)")) }
         #expect(queue.messages.count == WebhookQueue.most && queue.messages.first?.id == "on its way")
         #expect(queue.lost == 1 && queue.messages.last?.id == "\(WebhookQueue.most - 1)")
+    }
+}
+
+@Suite final class WebhookFileTests {
+    private static let noon = Timestamp(seconds: 1_773_446_400)
+    private let folder: URL
+    private let path: String
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "webhooks-" + Hex.encode(SecureRandom.bytes(8)))
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        path = folder.appending(path: "store-webhooks").path
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private func file() -> WebhookFile { WebhookFile(path: path, logger: logger) }
+
+    @Test func whatWaitsGoesOnByItsScheduleAfterARestart() throws {
+        let (mine, other) = (WebhookFile.name(of: "https://ops.example.com/?key=s3cr3t"), WebhookFile.name(of: "b"))
+        var (first, queue) = (file(), WebhookQueue())
+        queue.add(.init(id: "evt_1", body: Array("one".utf8), due: 1_000))
+        queue.add(.init(id: "evt_2", body: Array("two".utf8), due: 1_000))
+        _ = queue.next(at: 1_000)
+        queue.finish(.failed, at: 1_000)
+        first.write([(mine, queue.takeChanges())], at: Self.noon, 1_000)
+        _ = queue.next(at: 1_000)
+        queue.finish(.taken, at: 1_000)
+        queue.add(.init(id: "evt_3", body: Array("three".utf8), due: 2_000))
+        first.write(
+            [(mine, queue.takeChanges()), (other, [.put(.init(id: "x", body: [], due: 0))])],
+            at: Self.noon,
+            1_000
+        )
+        first.close()
+
+        var second = file()
+        // Three seconds later, by a monotonic clock that began anew.
+        var kept = WebhookQueue(kept: second.messages(for: mine, at: Self.noon + .seconds(3), 0))
+        #expect(kept.messages.map(\.id) == ["evt_1", "evt_3"])
+        #expect(kept.messages.map { String(decoding: $0.body, as: UTF8.self) } == ["one", "three"])
+        #expect(kept.messages[0].attempts == 1 && kept.messages[0].due == 0 + .seconds(2))
+        #expect(kept.next(at: 0)?.id == "evt_3")
+        kept.finish(.taken, at: 0)
+        #expect(kept.due == 0 + .seconds(2) && kept.takeChanges() == [.remove(id: "evt_3")])
+        // A clock that was set back makes nobody wait longer than the schedule does.
+        #expect(second.messages(for: mine, at: Self.noon - .days(30), 0)[0].due == 0 + .seconds(5))
+        second.keepOnly([mine])
+        #expect(second.messages(for: other, at: Self.noon, 0).isEmpty)
+        #expect(second.messages(for: mine, at: Self.noon, 0).count == 2)
+        second.keepOnly([])
+        #expect(second.messages(for: mine, at: Self.noon, 0).isEmpty)
+        second.close()
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        #expect(!bytes.contains(Data("s3cr3t".utf8)))
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
+    @Test func moreThanThereIsRoomForIsForgotten() {
+        let kept = (0..<WebhookQueue.most + 2).map { WebhookQueue.Message(id: "\($0)", body: [], due: 0) }
+        var queue = WebhookQueue(kept: kept)
+        #expect(queue.messages.map(\.id) == kept.dropFirst(2).map(\.id))
+        #expect(queue.takeChanges() == [.remove(id: "0"), .remove(id: "1")])
+    }
+
+    @Test func aDamagedFileIsPutAside() throws {
+        try Data(repeating: 7, count: 9_000).write(to: URL(filePath: path))
+        var file = file()
+        let name = WebhookFile.name(of: "a")
+        #expect(file.messages(for: name, at: Self.noon, 0).isEmpty)
+        file.write([(name, [.put(.init(id: "evt", body: [], due: 0))])], at: Self.noon, 0)
+        #expect(file.messages(for: name, at: Self.noon, 0).map(\.id) == ["evt"])
+        file.close()
+        #expect(FileManager.default.fileExists(atPath: path + ".damaged"))
     }
 }

@@ -5,17 +5,19 @@ import Operations
 /// `carillon devices`
 struct Devices: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look at registered devices, push to one to see whether it can be reached, or remove one.",
+        abstract:
+            "Look at registered devices, push to one to see whether it can be reached, switch one on again, or remove one.",
         discussion: """
-            Never shows tokens or endpoints. All of it but remove reads the router's files, also while the router runs.
+            Never shows tokens or endpoints. All of it but enable and remove reads the router's files, also while the router runs.
 
               carillon devices list
               carillon devices list --account npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg
               carillon devices show 7
               carillon devices test 7 --mode nudge
+              carillon devices enable 7
               carillon devices remove 7
             """,
-        subcommands: [List.self, Show.self, Test.self, Remove.self]
+        subcommands: [List.self, Show.self, Test.self, Enable.self, Remove.self]
     )
 
     /// `carillon devices list`

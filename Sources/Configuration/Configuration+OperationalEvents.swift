@@ -10,6 +10,8 @@ package enum OperationalEventKind: String, Sendable, CaseIterable, Codable {
     case deviceGone = "device.gone"
     /// Pushes to a device have failed for days.
     case deviceFailing = "device.failing"
+    /// It was switched off after more of them.
+    case deviceDisabled = "device.disabled"
     /// Deliveries of a queue wait, since the push service asked for a pause or refuses the credentials.
     case queuePaused = "queue.paused"
     case queueResumed = "queue.resumed"
@@ -21,7 +23,7 @@ package enum OperationalEventKind: String, Sendable, CaseIterable, Codable {
     case relayAuthRequired = "relay.auth_required"
 
     /// Those that are about the router, and not about one device: people are pushed only these unless they ask.
-    package static let ofRouter = Set(allCases).subtracting([.deviceGone, .deviceFailing])
+    package static let ofRouter = Set(allCases).subtracting([.deviceGone, .deviceFailing, .deviceDisabled])
 }
 
 extension Configuration {
@@ -42,11 +44,14 @@ extension Configuration {
         package var accountEvents = OperationalEventKind.ofRouter
         /// After how many days of failures a device is one that fails.
         package var failingDays = 5
+        /// After how many it is switched off; 0: never.
+        package var disableDays = 30
 
         package init() {}
 
         package static let mostWebhooks = 10
         package static let failingDaysRange = 1...60
+        package static let disableDaysRange = 0...365
     }
 }
 
@@ -68,7 +73,9 @@ extension WebhookSecrets {
 
 extension ConfigurationReader {
     func operationalEvents(_ value: YAMLValue) -> Configuration.OperationalEvents? {
-        guard let mapping = value.mapping(keys: ["webhooks", "push", "failing_days"]) else { return nil }
+        guard let mapping = value.mapping(keys: ["webhooks", "push", "failing_days", "disable_days"]) else {
+            return nil
+        }
         var settings = Configuration.OperationalEvents()
         let webhooks = mapping["webhooks"]?.list() ?? []
         if webhooks.count > Configuration.OperationalEvents.mostWebhooks {
@@ -88,6 +95,9 @@ extension ConfigurationReader {
         }
         if let days = mapping["failing_days"]?.integer(in: Configuration.OperationalEvents.failingDaysRange) {
             settings.failingDays = days
+        }
+        if let days = mapping["disable_days"]?.integer(in: Configuration.OperationalEvents.disableDaysRange) {
+            settings.disableDays = days
         }
         return settings
     }
@@ -154,7 +164,7 @@ enum OperationalEventsSchema {
                         required: ["accounts"],
                         [
                             ("accounts", SchemaParts.oneOrMore("Keys, as npub1… or 64 hex digits.")),
-                            ("events", events("What they get; all but device.gone and device.failing when left out.")),
+                            ("events", events("What they get; all but those about single devices when left out.")),
                         ]
                     )
                 ),
@@ -163,6 +173,13 @@ enum OperationalEventsSchema {
                     SchemaParts.integer(
                         "After how many days of failures a device is one that fails; 5 when left out.",
                         Configuration.OperationalEvents.failingDaysRange
+                    )
+                ),
+                (
+                    "disable_days",
+                    SchemaParts.integer(
+                        "After how many of them it is switched off until its app registers it anew; 30 when left out, 0: never.",
+                        Configuration.OperationalEvents.disableDaysRange
                     )
                 ),
             ]

@@ -24,6 +24,8 @@ package struct DeviceListing: Hashable, Sendable {
     package var countsUntil: Timestamp?
     /// Whether its target belongs to another account, so that nothing is pushed there on its behalf.
     package var waitsForCode: Bool
+    /// Nil where it is not switched off.
+    package var suspension: DeviceSuspension?
 }
 
 /// How many devices are alike in what an operator sees counted.
@@ -75,10 +77,11 @@ extension RegistryRows {
         let rows = try all(
             """
             SELECT devices.id AS id, author, account, device_id, created_at, registered_at, first_registered_at,
-                platform, app, mode, signals, further_signals, until,
+                platform, app, mode, signals, further_signals, until, disabled_at, failing_since,
                 EXISTS (SELECT 1 FROM chosen_targets WHERE device = devices.id AND NOT confirmed) AS waits_for_code
             FROM devices JOIN routes ON routes.id = route
             LEFT JOIN listed_devices ON listed_devices.root = account AND listed_devices.device = author
+            LEFT JOIN disabled_devices ON disabled_devices.device = devices.id
             WHERE devices.id > ? \(narrowed == nil ? "AND ? IS NULL" : "AND account = ?")
             ORDER BY devices.id LIMIT ?
             """,
@@ -100,7 +103,10 @@ extension RegistryRows {
                 registeredAt: row["registered_at"],
                 firstRegisteredAt: row["first_registered_at"],
                 countsUntil: row["until"],
-                waitsForCode: row["waits_for_code"]
+                waitsForCode: row["waits_for_code"],
+                suspension: (row["disabled_at"] as Timestamp?).map { disabledAt in
+                    DeviceSuspension(disabledAt: disabledAt, failingSince: row["failing_since"])
+                }
             )
         }
     }

@@ -1,34 +1,11 @@
 """A clock that is set back while the router runs: nobody waits for it to be there again."""
 
-import os
-import subprocess
-from pathlib import Path
-
 import pytest
 
+from clock import Clock
 from nostr import ALL_SIGNALS, Socket
 
 HALF_AN_HOUR = 1800
-
-
-class Clock:
-    """The router's time of day."""
-
-    def __init__(self, folder: Path):
-        self._offset = folder / "clock"
-        library = folder / "clock_set_back.so"
-        source = Path(__file__).with_name("clock_set_back.c")
-        command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"]
-        subprocess.run(command, check=True)
-        self.set(0)
-        self.environment = {"LD_PRELOAD": str(library), "CLOCK_OFFSET": str(self._offset)}
-
-    def set(self, seconds: int):
-        """So far from the machine's."""
-        # At once: a file that is half there would be read so.
-        text = self._offset.with_suffix(".new")
-        text.write_text(str(seconds))
-        os.replace(text, self._offset)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What happens to the router itself, told by signed webhooks, in the stream, and to the operator's devices."""
 
 import base64
+import datetime
 import json
 import os
 import secrets
@@ -11,11 +12,15 @@ import time
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from authority import Authority
+from clock import Clock
 from console import Console
-from nostr import Person, Socket, device_token, ios
+from nostr import ALL_SIGNALS, Person, Socket, device_token, ios
 from programs import carillon, wait_until
 from readable import ReadableServer
+from relays import ScriptedRelay
 from stream import Stream
+from test_me import Me
 
 
 def new_secret() -> str:

@@ -10,7 +10,7 @@ struct DeviceAPI {
     let queue: QueueOperations
     let trace: TraceStore?
 
-    var operations: [APIOperation] { [explain, list, show, remove, test, resend] }
+    var operations: [APIOperation] { [explain, list, show, remove, enable, test, resend] }
 
     private var explain: APIOperation {
         .reading(
@@ -67,6 +67,16 @@ struct DeviceAPI {
             [Self.number],
             formerly: ["/api/devices/{device}"]
         ) { [devices] call in try devices.remove(call.device) }
+    }
+
+    private var enable: APIOperation {
+        .change(
+            .post,
+            "/v1/devices/{device}/enable",
+            .devices,
+            "Switches a device on that was switched off since pushes to it failed for days.",
+            [Self.number]
+        ) { [devices] call in try devices.enable(call.device) }
     }
 
     private var test: APIOperation {

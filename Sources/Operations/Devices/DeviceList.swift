@@ -42,6 +42,7 @@ extension DeviceOverview {
     private var nextPush: String {
         if isBlocked == true { return "blocked" }
         if waitsForCode { return "needs a code" }
+        if disabledAt != nil { return "switched off" }
         if queuePause != nil { return "paused" }
         guard let pace else { return "-" }
         return pace.nextPushAt.map { "\($0.prefix(16))Z" } ?? pace.reason ?? "at once"

@@ -80,6 +80,14 @@ package final class DeviceOperations: Sendable {
         return RemovedDevice(removed: overview)
     }
 
+    /// Switches a device on that was switched off since pushes to it failed for long. Throws an ``OperationFailure`` when
+    /// there is no such device or the registry cannot be written.
+    package func enable(_ device: Int64) throws(OperationFailure) -> EnabledDevice {
+        _ = try listing(of: device)
+        let isNews = try attempt { try registry.enable(DeviceID(rawValue: device)) }
+        return EnabledDevice(device: try show(device), wasOff: isNews)
+    }
+
     /// Sends a push to one device; `mode` is a mode's name, nil: the device's own. What does not pass in that mode says
     /// less, as every push does. Whatever the answer says, the registration stays. Throws an ``OperationFailure`` when
     /// it cannot even be attempted.
@@ -188,7 +196,9 @@ package final class DeviceOperations: Sendable {
     /// long.
     private func identityLines(of account: PublicKey) throws(OperationFailure) -> [String] {
         let passing = try attempt {
-            try registry.devices(of: account, limit: Self.page).filter { $0.countsUntil != nil || $0.waitsForCode }
+            try registry.devices(of: account, limit: Self.page).filter {
+                $0.countsUntil != nil || $0.waitsForCode || $0.suspension != nil
+            }
         }
         return IdentityWords.lines(of: account, waiting: try waiting(for: account), overviews(of: passing))
     }

@@ -44,6 +44,10 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var queuePause: String?
     /// Whether its target belongs to another account, and nobody has shown yet that they read there.
     package var waitsForCode: Bool
+    /// Since when it is switched off, as pushes to it failed for long, RFC 3339 in UTC; nil: it is not.
+    package var disabledAt: String?
+    /// Since when nothing reached it, where it is switched off.
+    package var failingSince: String?
     /// True where it is out of use, as its account or the key that registered it is blocked; nil: it is not.
     package var isBlocked: Bool?
 
@@ -87,6 +91,14 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         self.waiting = waiting
         queuePause = pause.map(PauseWords.words)
         waitsForCode = listing.waitsForCode
+        disabledAt = listing.suspension.map { UTCTime($0.disabledAt).stamp }
+        failingSince = listing.suspension.map { UTCTime($0.failingSince).stamp }
+    }
+
+    /// Why it is switched off, in words; nil: it is not.
+    var suspension: String? {
+        guard let disabledAt, let failingSince else { return nil }
+        return "it is switched off since \(disabledAt), as nothing reached it since \(failingSince)"
     }
 
     package var text: String {
@@ -108,6 +120,9 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
             rows.append(("but", "blocked, so nothing is sent to it: carillon users rules says more"))
         }
         if waitsForCode { rows.append(("but", IdentityWords.waitsForCode)) }
+        if let suspension {
+            rows.append(("but", "\(suspension): carillon devices enable \(device), or its app registers it anew"))
+        }
         if let queuePause { rows.append(("but", queuePause)) }
         return rows.map { "\($0.0.padded(to: 14))\($0.1)" }.joined(separator: "\n")
     }
@@ -167,6 +182,9 @@ enum IdentityWords {
         return waiting.map { "A registration of \(npub) waits, and wakes nobody, \(Self.waiting($0.key))." }
             + devices.compactMap { device in
                 if device.waitsForCode { return "Device \(device.device) of \(npub) is not woken: \(waitsForCode)." }
+                if let suspension = device.suspension {
+                    return "Device \(device.device) of \(npub) is not woken: \(suspension)."
+                }
                 return device.countsUntil.map {
                     "Device \(device.device) of \(npub) is woken until \($0) only: \(silentList)."
                 }

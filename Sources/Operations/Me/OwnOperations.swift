@@ -111,6 +111,7 @@ package struct OwnOperations: Sendable {
     private static func silence(_ overview: DeviceOverview) -> String? {
         if overview.isBlocked == true { return "this router does not serve this key" }
         if overview.waitsForCode { return IdentityWords.waitsForCode }
+        if let suspension = overview.suspension { return "\(suspension); registering it anew ends that" }
         if overview.signals.isEmpty { return "the registration wants nothing" }
         return overview.countsUntil.map { "it is woken until \($0) only: \(IdentityWords.silentList)" }
     }

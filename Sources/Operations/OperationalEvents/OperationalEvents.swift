@@ -117,7 +117,8 @@ package final class OperationalEvents: Sendable {
         }
         file.keepOnly(endpoints.map(\.name))
         self.file = Mutex(file)
-        state = Mutex(State(watch: OperationalWatch(failingDays: settings.failingDays), endpoints: endpoints))
+        let watch = OperationalWatch(failingDays: settings.failingDays, disableDays: settings.disableDays)
+        state = Mutex(State(watch: watch, endpoints: endpoints))
     }
 
     /// From here on people's devices are pushed to by `notifier`, and `sources` are looked at.
@@ -305,10 +306,35 @@ extension OperationalEvents: DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let now = now()
         let sources = sources.withLock { $0 }
-        let events = state.withLock { state in
-            state.watch.took(reports, at: now) { device in
+        let (events, suspensions) = state.withLock { state in
+            let events = state.watch.took(reports, at: now) { device in
                 (try? sources?.trace?.statuses(of: [device]))?[device]?.lastSuccess?.at
                     ?? (try? sources?.registry.listing(of: device))?.registeredAt
+            }
+            return (events, state.watch.takeSuspensions())
+        }
+        tell(events)
+        guard !suspensions.isEmpty, let registry = sources?.registry else { return }
+        // The registry writes to the disk, and whoever reports must not wait for it.
+        queue.async { [self] in disable(suspensions, in: registry) }
+    }
+
+    private func disable(_ suspensions: [OperationalWatch.Suspension], in registry: Registry) {
+        var events: [OperationalEvent] = []
+        for suspension in suspensions {
+            do {
+                let isNews = try registry.disable(
+                    suspension.device,
+                    failingSince: suspension.since,
+                    registeredBefore: suspension.registeredBefore
+                )
+                let now = now()
+                if isNews { events.append(state.withLock { $0.watch.disabled(suspension, at: now) }) }
+            } catch {
+                logger.warning(
+                    "A device that nothing reaches cannot be switched off",
+                    metadata: ["device": "\(suspension.device.rawValue)", "error": "\(error)"]
+                )
             }
         }
         tell(events)

@@ -26,10 +26,22 @@ struct OperationalWatch {
         var closedRelays: [String] = []
     }
 
+    /// A device that is to be switched off.
+    struct Suspension: Sendable, Equatable {
+        var device: DeviceID
+        var queue: QueueName
+        /// Since when nothing reached it.
+        var since: Timestamp
+        /// What was registered later has its days before it yet.
+        var registeredBefore: Timestamp
+    }
+
     /// What is known of a device whose pushes fail.
     private struct Failing {
         let since: Timestamp
         var toldAt: Timestamp?
+        /// When it was looked up last, which reads the disk.
+        var checkedAt: Timestamp?
     }
 
     /// So many days before a credential ends it is told.
@@ -41,7 +53,16 @@ struct OperationalWatch {
     /// A device must have failed for that long within our sight, whatever is known from before.
     private static let leastSight: Duration = .hours(12)
 
+    /// Others on the same platform must have been reached within that time: else the fault is not the device's.
+    private static let reachSpan: Duration = .days(1)
+    private static let checkPause: Duration = .hours(1)
+
     private let failingSpan: Duration
+    /// Nil: no device is switched off.
+    private let disableSpan: Duration?
+    /// When some device of a queue was reached last.
+    private var reached: [QueueName: Timestamp] = [:]
+    private var suspensions: [Suspension] = []
     private var pauses: [QueueName: QueuePause] = [:]
     /// The notice that was given of each credential, in days.
     private var noticed: [Sight.Expiry: Int64] = [:]
@@ -49,8 +70,30 @@ struct OperationalWatch {
     private var relays: [String: Timestamp] = [:]
     private var failing: [DeviceID: Failing] = [:]
 
-    init(failingDays: Int) {
+    /// `disableDays` of 0: no device is switched off.
+    init(failingDays: Int, disableDays: Int = 0) {
         failingSpan = .days(failingDays)
+        disableSpan = disableDays == 0 ? nil : .days(disableDays)
+    }
+
+    /// Devices that are to be switched off.
+    mutating func takeSuspensions() -> [Suspension] {
+        defer { suspensions = [] }
+        return suspensions
+    }
+
+    /// What is told when that was done.
+    func disabled(_ suspension: Suspension, at now: Timestamp) -> OperationalEvent {
+        let since = UTCTime(suspension.since)
+        var event = OperationalEvent(
+            kind: .deviceDisabled,
+            time: now,
+            words: "device \(suspension.device.rawValue) is switched off, as nothing reached it since \(since.words)",
+            queue: suspension.queue,
+            device: suspension.device
+        )
+        event.details = [("since", since.stamp)]
+        return event
     }
 
     // MARK: Deliveries
@@ -73,6 +116,7 @@ struct OperationalWatch {
                 )
             case .delivered:
                 failing[report.device] = nil
+                reached[report.queue] = now
                 return nil
             case .rejected, .retry, .expired: return failed(report, at: now, lastSuccess)
             default: return nil
@@ -89,11 +133,23 @@ struct OperationalWatch {
             if failing.count < Self.mostFailing { failing[report.device] = Failing(since: now) }
             return nil
         }
-        guard now - state.since >= Self.leastSight, state.toldAt.map({ now - $0 >= failingSpan }) ?? true else {
-            return nil
-        }
+        let isToldLately = state.toldAt.map { now - $0 < failingSpan } ?? false
+        let isToCheck = mayDisable(report.queue, at: now) && state.checkedAt.map { now - $0 >= Self.checkPause } ?? true
+        guard now - state.since >= Self.leastSight, !isToldLately || isToCheck else { return nil }
         let since = lastSuccess(report.device).map { min($0, state.since) } ?? state.since
-        guard now - since >= failingSpan else { return nil }
+        state.checkedAt = now
+        failing[report.device] = state
+        if let disableSpan, now - since >= disableSpan, mayDisable(report.queue, at: now) {
+            suspensions.append(
+                Suspension(
+                    device: report.device,
+                    queue: report.queue,
+                    since: since,
+                    registeredBefore: now - disableSpan
+                )
+            )
+        }
+        guard now - since >= failingSpan, !isToldLately else { return nil }
         state.toldAt = now
         failing[report.device] = state
         var event = event(
@@ -104,6 +160,11 @@ struct OperationalWatch {
         )
         event.details.append(("since", UTCTime(since).stamp))
         return event
+    }
+
+    private func mayDisable(_ queue: QueueName, at now: Timestamp) -> Bool {
+        guard disableSpan != nil, let reached = reached[queue] else { return false }
+        return now - reached < Self.reachSpan
     }
 
     private func event(

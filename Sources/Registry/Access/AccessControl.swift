@@ -108,7 +108,7 @@ extension Registry {
                     changes.keys.formUnion(try rows.partners(of: device.device))
                     if next.isBlocked(author, for: device.account) {
                         changes.index.append(.remove(device.device, of: device.account))
-                    } else if try !rows.waitsForCode(device.device) {
+                    } else if try !rows.isOutOfUse(device.device) {
                         changes.index.append(.put(device))
                     }
                 }

@@ -113,7 +113,7 @@ struct PreferenceEditor: Sendable {
         try rows.putContent(vault.seal(Array(content.json.utf8), of: device, for: .content), of: device)
         try rows.putPreferences(of: device, sealed: try vault.seal(content.preferences, of: device))
         // What is out of use is not in the index, and comes there as it is by then.
-        guard !access.list.isBlocked(registered.slot.author, for: account), try !rows.waitsForCode(device) else {
+        guard !access.list.isBlocked(registered.slot.author, for: account), try !rows.isOutOfUse(device) else {
             return true
         }
         let all = try rows.indexedDevices(ofOrBy: account) { try secrets.open(preferences: $0, of: $1) }

@@ -102,7 +102,7 @@ extension Registry {
             let device = DeviceID(rawValue: touched.device)
             let found = try rows.indexedDevices(ofOrBy: account, opening: secrets.open(preferences:of:))
                 .first { $0.device.device == device && $0.device.account == account }
-            if var found, try !access.isBlocked(found.author, for: account) && !rows.waitsForCode(device) {
+            if var found, try !access.isBlocked(found.author, for: account) && !rows.isOutOfUse(device) {
                 found.device.isElsewhere = touched.isElsewhere
                 index.append(.put(found.device))
             } else {

@@ -135,6 +135,8 @@ extension RegistryRows {
             ]
         )
         guard let row else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
+        // Its app is there, so that pushes may reach it again.
+        try enable(DeviceID(rawValue: row["id"]))
         try execute(
             "DELETE FROM tombstones WHERE author = ? AND device_id = ?",
             [device.slot.author.bytes.data, device.slot.deviceID]

@@ -15,7 +15,7 @@ extension RegistryRows {
         opening preferences: (DeviceID, Data) throws -> DevicePreferences
     ) throws {
         for (id, route) in try routes() { index.name(route, id) }
-        let waiting = try devicesThatWaitForCodes()
+        let outOfUse = try devicesOutOfUse()
         let rows = try Row.fetchCursor(
             db,
             sql: """
@@ -26,7 +26,7 @@ extension RegistryRows {
         )
         var languages: [String: LanguageID] = [:]
         while let row = try rows.next() {
-            if !waiting.isEmpty, waiting.contains(DeviceID(rawValue: row[0])) { continue }
+            if !outOfUse.isEmpty, outOfUse.contains(DeviceID(rawValue: row[0])) { continue }
             let account = try bytes(row, at: 1)
             if isBlocked(PublicKey(try bytes(row, at: 10)), PublicKey(account)) { continue }
             let mode: Int32? = row[4]

@@ -27,6 +27,7 @@ enum RegistrySchema {
         migrator.registerMigration("13 states of plugins") { try $0.execute(sql: pluginStates) }
         migrator.registerMigration("14 rules of access") { try $0.execute(sql: accessRules) }
         migrator.registerMigration("15 keys of the router") { try $0.execute(sql: routerKeys) }
+        migrator.registerMigration("16 devices that are switched off") { try $0.execute(sql: disabledDevices) }
         return migrator
     }
 
@@ -324,6 +325,15 @@ enum RegistrySchema {
         ALTER TABLE devices ADD COLUMN router_key INTEGER NOT NULL DEFAULT 1;
         """
 
+    /// Devices that nothing wakes, since pushes to them failed for long. Times are in milliseconds since 1970.
+    private static let disabledDevices = """
+        CREATE TABLE disabled_devices (
+            device INTEGER PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+            disabled_at INTEGER NOT NULL,
+            failing_since INTEGER NOT NULL
+        ) STRICT;
+        """
+
     /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that
     /// waits for a lost device must not go to a new one.
     private static let idsLeftFree = 1_000_000
@@ -336,7 +346,8 @@ enum RegistrySchema {
                 DELETE FROM secrets WHERE device NOT IN (SELECT id FROM devices);
                 """
         )
-        for table in ["wished_relays", "partners", "chosen_targets"] where try database.tableExists(table) {
+        for table in ["wished_relays", "partners", "chosen_targets", "disabled_devices"]
+        where try database.tableExists(table) {
             try database.execute(sql: "DELETE FROM \(table) WHERE device NOT IN (SELECT id FROM devices)")
         }
         if try database.tableExists("plugin_states") {

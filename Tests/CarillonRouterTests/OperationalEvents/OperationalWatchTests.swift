@@ -53,6 +53,36 @@ struct OperationalWatchTests {
         #expect(kinds(.retry, hours: 135 + 5 * 24) == [.deviceFailing])
     }
 
+    @Test func aDeviceIsSwitchedOffWhileOthersAreReached() {
+        var watch = OperationalWatch(failingDays: 5, disableDays: 30)
+        let registered = Self.noon - .days(20)
+        func suspensions(day: Int, reached: Bool) -> [OperationalWatch.Suspension] {
+            let now = Self.noon + .days(day)
+            let reports = (reached ? [Self.report(.delivered, device: 2)] : []) + [Self.report(.retry)]
+            _ = watch.took(reports, at: now) { _ in registered }
+            return watch.takeSuspensions()
+        }
+        #expect(suspensions(day: 0, reached: true) == [])
+        #expect(suspensions(day: 9, reached: true) == [], "29 days")
+        #expect(suspensions(day: 11, reached: false) == [], "nobody else is reached: the fault may be anywhere")
+        let found = suspensions(day: 12, reached: true)
+        #expect(found.map(\.device) == [DeviceID(rawValue: 1)] && found.map(\.since) == [registered])
+        #expect(found[0].registeredBefore == Self.noon - .days(18))
+        let event = watch.disabled(found[0], at: Self.noon)
+        #expect(event.kind == .deviceDisabled && event.queue == Self.queue && event.device == DeviceID(rawValue: 1))
+        // Not again at each push.
+        #expect(suspensions(day: 12, reached: true) == [])
+    }
+
+    @Test func noDeviceIsSwitchedOffWhereThatIsOff() {
+        var watch = OperationalWatch(failingDays: 5, disableDays: 0)
+        for day in 0..<100 {
+            let reports = [Self.report(.delivered, device: 2), Self.report(.retry)]
+            _ = watch.took(reports, at: Self.noon + .days(day)) { _ in Self.noon - .days(99) }
+        }
+        #expect(watch.takeSuspensions() == [])
+    }
+
     @Test func aPauseIsToldOnceAndSoIsItsEnd() {
         var watch = OperationalWatch(failingDays: 5)
         let pause = QueuePause(queue: Self.queue, until: Self.noon + .minutes(1), reason: "key")

@@ -13,6 +13,7 @@ const push = (parts, { at, outcome, status, reason }) => [
 const standstill = (device, { say, said }) =>
   device.is_blocked ? say("deviceBlocked")
     : device.waits_for_code ? say("deviceWaits")
+    : device.disabled_at ? say("deviceOff")
       : device.queue_pause ? said(device.queue_pause)
         : device.signals.length === 0 ? say("deviceWantsNothing") : null
 
@@ -38,7 +39,7 @@ function bulk(chosen, { say, button, confirm, tell }, reload) {
     reload()
   }
   const words = element("span", { role: "status" })
-  const bar = element("p", { className: "buttons bulk", hidden: true }, words, button("resend", resend), button("remove", remove, { className: "danger" }))
+  const bar = element("p", { className: "buttons bulk", hidden: true }, words, button("resend", resend), device.disabled_at ? button("switchOn", enable) : null, button("remove", remove, { className: "danger" }))
   return {
     bar,
     write: () => {
@@ -107,6 +108,8 @@ function facts(device, parts) {
     ["mode", said(device.mode ?? say("operatorsDefault"))],
     ["wants", device.signals.length ? said(device.signals.join(", ")) : say("nothing")],
     ["registered", when(device.registered_at)],
+    device.disabled_at ? ["offSince", when(device.disabled_at)] : null,
+    device.failing_since ? ["failingSince", when(device.failing_since)] : null,
     device.counts_until ? ["countsUntil", when(device.counts_until)] : null,
     ["lastSuccess", device.last_success ? when(device.last_success.at) : none],
     ["lastError", ...(device.last_error ? push(parts, device.last_error) : [none])],
@@ -146,6 +149,11 @@ function show(place, { parts, can, go }, number) {
       if (!(await confirm(say("resendSure", { n: retried }), "resend"))) return
       await ask(`${path}/resend`, { method: "POST" })
       tell(say("resent", { n: retried }))
+    }
+    const enable = async () => {
+      await ask(`${path}/enable`, { method: "POST" })
+      tell(say("switchedOn", { n: number }))
+      await load()
     }
     const remove = async () => {
       if (!(await confirm(say("removeSure", { n: number }), "remove", true))) return

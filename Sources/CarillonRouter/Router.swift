@@ -259,6 +259,7 @@ package final class Router: Service {
             accessDeadline.follow(access.nextEnd)
             if networks.follow(access) { server.endBlockedConnections() }
         }
+        let ownQuestions = OwnQuestions()
         let events = try Events(
             intake: intake,
             settings: configuration.pipelineSettings(rules, filters, platforms.catalog, plugins: outgoing.plugins),
@@ -269,6 +270,7 @@ package final class Router: Service {
             sockets: sockets,
             cluster: cluster,
             dependencies: dependencies,
+            own: ownQuestions,
             counts: counts,
             observer: observers,
             now: now,
@@ -371,6 +373,80 @@ package final class Router: Service {
             url: configuration.api?.console.inbound?.publicURL,
             now: now
         )
+        let owners = OwnerAuthenticator(
+            urls: { [keys = stores.registry.keys] in
+                apiPort.urls + keys.answering.map { OwnSession.url(of: $0.publicKey) }
+            },
+            now: now
+        )
+        let console = RouterAPI(
+            configuration: configuration,
+            devices: deviceOperations,
+            own: OwnOperations(
+                devices: deviceOperations,
+                registry: stores.registry,
+                trace: stores.trace,
+                files: OperatorFiles(configuration: configuration),
+                status: statusReader,
+                handles: try DeviceHandles(stores.registry.keys.seeds),
+                configuration: { settings.configuration },
+                pausedUntil: { courier.pausedUntil($0, at: $1) }
+            ),
+            sessions: sessions,
+            listeners: listeners,
+            users: UserOperations(
+                registry: stores.registry,
+                devices: deviceOperations,
+                files: OperatorFiles(configuration: configuration),
+                configuration: configuration,
+                now: now
+            ),
+            logs: LogOperations(levels: runningLog.levels),
+            queue: QueueOperations(
+                registry: stores.registry,
+                files: OperatorFiles(configuration: configuration),
+                handle: .running(courier, stores.outbox),
+                deadLetters: configuration.deadLetters,
+                now: now
+            ),
+            statistics: statistics,
+            health: health,
+            metrics: RouterMetrics(
+                counts: counts,
+                listeners: listeners,
+                filterNames: { settings.configuration.filters.map(\.name) },
+                pipeline: events.pipeline,
+                intake: intake,
+                courier: courier,
+                outbox: stores.outbox,
+                keyCensus: keyCensus,
+                transports: transports,
+                pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
+                pool: relays.pool,
+                lanes: outgoing.lanes,
+                trace: stores.trace,
+                tracer: spans.tracer,
+                cluster: { cluster?.status }
+            ),
+            plugins: outgoing.plugins,
+            statusReader: statusReader,
+            doors: DoorReader(configuration, listeners: listeners, counts: counts, pool: relays.pool),
+            transports: transports,
+            trace: stores.trace,
+            cluster: { cluster?.status },
+            stream: stream,
+            notifier: notifier,
+            rules: { (settings.configuration, settings.rules) },
+            differences: RulesDifferences(
+                kept: stores.keptEvents,
+                registry: stores.registry,
+                showingPlatforms: { [plugins = outgoing.plugins] in plugins.showingPlatforms },
+                now: now
+            ),
+            reload: reloader.reload,
+            now: now
+        )
+        ownQuestions.begin(OwnSession(console.operations, owners: owners, now: now))
         operators = Operators(
             configuration.api,
             socket: configuration.adminSocketPath,
@@ -386,76 +462,10 @@ package final class Router: Service {
                         )
                     }
                 },
-                owners: OwnerAuthenticator(urls: { apiPort.urls }, now: now)
+                owners: owners
             ),
             port: apiPort,
-            console: RouterAPI(
-                configuration: configuration,
-                devices: deviceOperations,
-                own: OwnOperations(
-                    devices: deviceOperations,
-                    registry: stores.registry,
-                    trace: stores.trace,
-                    files: OperatorFiles(configuration: configuration),
-                    status: statusReader,
-                    handles: try DeviceHandles(stores.registry.keys.seeds),
-                    configuration: { settings.configuration },
-                    pausedUntil: { courier.pausedUntil($0, at: $1) }
-                ),
-                sessions: sessions,
-                listeners: listeners,
-                users: UserOperations(
-                    registry: stores.registry,
-                    devices: deviceOperations,
-                    files: OperatorFiles(configuration: configuration),
-                    configuration: configuration,
-                    now: now
-                ),
-                logs: LogOperations(levels: runningLog.levels),
-                queue: QueueOperations(
-                    registry: stores.registry,
-                    files: OperatorFiles(configuration: configuration),
-                    handle: .running(courier, stores.outbox),
-                    deadLetters: configuration.deadLetters,
-                    now: now
-                ),
-                statistics: statistics,
-                health: health,
-                metrics: RouterMetrics(
-                    counts: counts,
-                    listeners: listeners,
-                    filterNames: { settings.configuration.filters.map(\.name) },
-                    pipeline: events.pipeline,
-                    intake: intake,
-                    courier: courier,
-                    outbox: stores.outbox,
-                    keyCensus: keyCensus,
-                    transports: transports,
-                    pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
-                    pool: relays.pool,
-                    lanes: outgoing.lanes,
-                    trace: stores.trace,
-                    tracer: spans.tracer,
-                    cluster: { cluster?.status }
-                ),
-                plugins: outgoing.plugins,
-                statusReader: statusReader,
-                doors: DoorReader(configuration, listeners: listeners, counts: counts, pool: relays.pool),
-                transports: transports,
-                trace: stores.trace,
-                cluster: { cluster?.status },
-                stream: stream,
-                notifier: notifier,
-                rules: { (settings.configuration, settings.rules) },
-                differences: RulesDifferences(
-                    kept: stores.keptEvents,
-                    registry: stores.registry,
-                    showingPlatforms: { [plugins = outgoing.plugins] in plugins.showingPlatforms },
-                    now: now
-                ),
-                reload: reloader.reload,
-                now: now
-            ),
+            console: console,
             stream: stream,
             group: outgoing.group,
             counts: listeners,

@@ -7,12 +7,14 @@ import time
 import urllib.error
 import urllib.request
 
+import nostr_sdk as sdk
 import pytest
 
 from console import Console
 from nostr import Person, Socket, device_token, ios
 from programs import wait_until
 from test_api_v1 import Description
+from test_remote_signing import Session
 
 
 @pytest.fixture
@@ -20,13 +22,19 @@ def console(stopped_router):
     return Console(stopped_router)
 
 
-def proof(
+def signed(
     person: Person, url: str, method: str = "GET", body: bytes = b"", at: int | None = None, kind: int = 27235
-) -> str:
+) -> dict:
     tags = [["u", url], ["method", method]]
     if body:
         tags.append(["payload", hashlib.sha256(body).hexdigest()])
-    event = person.event(kind, "", tags, at if at is not None else fresh(person))
+    return person.event(kind, "", tags, at if at is not None else fresh(person))
+
+
+def proof(
+    person: Person, url: str, method: str = "GET", body: bytes = b"", at: int | None = None, kind: int = 27235
+) -> str:
+    event = signed(person, url, method, body, at, kind)
     return "Nostr " + base64.b64encode(json.dumps(event).encode()).decode()
 
 
@@ -240,3 +248,74 @@ def test_who_asks_too_often_waits(console, alice):
         for _ in range(7)
     ]
     assert statuses[:5] == [404] * 5 and set(statuses[5:]) == {429}
+
+
+class SessionOf:
+    """A person who asks inside of a client's NIP-46 session."""
+
+    def __init__(self, session: Session, person: Person):
+        self.session, self.person = session, person
+        self.root = f"nostr:{sdk.PublicKey.parse(session.router.public_key).to_bech32()}"
+
+    def event(self, path: str, method: str, body: bytes) -> str:
+        return json.dumps(signed(self.person, self.root + path, method, body))
+
+    def ask(self, path: str = "/v1/me", method: str = "GET", body: dict | None = None) -> dict:
+        data = b"" if body is None else json.dumps(body).encode()
+        more = [data.decode()] if data else []
+        answer = self.session.request("me", self.event(path, method, data), *more)
+        assert "error" not in answer or answer["error"] is None, answer
+        return json.loads(answer["result"])
+
+    def refused(self, *parameters: str) -> str:
+        return self.session.request("me", *parameters)["error"]
+
+
+def test_the_same_inside_a_session(console, stopped_router, lab, alice, bob):
+    console.start()
+    note = bob.note("hello", alice)
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, ios(device_token()), device="phone"), note)
+    lab.accepted(1)
+    with Socket(stopped_router) as socket:
+        session = Session(socket, stopped_router, Person())
+        me = SessionOf(session, alice)
+        assert "no session" in me.refused(me.event("/v1/me", "GET", b""))
+        assert session.request("connect", stopped_router.public_key)["result"] == "ack"
+        over_http = wait_until(
+            lambda: "delivered" in json.dumps(answer := Me(console, alice).ask()) and answer, "it is delivered"
+        )
+        assert me.ask() == over_http
+        assert me.ask(f"/v1/me/events/{note['id']}")["event"] == note["id"]
+        device = f"/v1/me/devices/{over_http['devices'][0]['id']}"
+        assert me.ask(device, "PATCH", {"mode": "nudge"})["device"]["mode"] == "nudge"
+        assert me.ask(f"{device}/test?mode=wake", "POST")["outcome"] == "delivered"
+        # A client's session is nobody's account: the event says whose it is.
+        stranger = SessionOf(session, bob)
+        assert stranger.ask()["devices"] == []
+        assert stranger.refused(stranger.event(device, "DELETE", b"")).startswith("404 ")
+        # A proof counts once, here and over HTTP together, and for what it says.
+        once = signed(alice, me.root + "/v1/me")
+        assert json.loads(session.request("me", json.dumps(once))["result"])["devices"]
+        assert me.refused(json.dumps(once)).startswith("401 ") and "used before" in me.refused(json.dumps(once))
+        header = "Nostr " + base64.b64encode(json.dumps(once).encode()).decode()
+        assert send(console, "/v1/me", "GET", b"", {"authorization": header})[0] == 401
+        elsewhere = sdk.PublicKey.parse(bob.hex).to_bech32()
+        assert me.refused(json.dumps(signed(alice, f"nostr:{elsewhere}/v1/me"))).startswith("401 ")
+        assert me.refused(me.event(device, "PATCH", b'{"mode":"wake"}'), '{"mode":"alert"}').startswith("401 ")
+        assert me.refused(me.event("/v1/status", "GET", b"")).startswith("401 ")
+        forged = signed(alice, me.root + "/v1/me") | {"pubkey": bob.hex}
+        assert me.refused(json.dumps(forged)).startswith("401 ")
+        for wrong in [[], ["hello"], ["{}"], [json.dumps(note)]]:
+            assert me.refused(*wrong)
+        assert me.ask(device, "DELETE") == {}
+        assert me.ask()["devices"] == []
+
+
+def test_sessions_answer_where_there_is_no_api(stopped_router, alice):
+    stopped_router.start()
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, ios(device_token()), device="phone"))
+        session = Session(socket, stopped_router, Person())
+        session.request("connect", stopped_router.public_key)
+        assert [device["name"] for device in SessionOf(session, alice).ask()["devices"]] == ["phone"]

@@ -30,11 +30,11 @@ import Units
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
         let expected =
-            "unknown method: this router knows connect, ping, get_public_key, register, switch_relays, logout"
+            "unknown method: this router knows connect, ping, get_public_key, register, switch_relays, me, logout"
         #expect(try bench.ask(method, from: client) == .error(expected))
     }
 
-    @Test(arguments: ["ping", "get_public_key", "register", "switch_relays", "logout"])
+    @Test(arguments: ["ping", "get_public_key", "register", "switch_relays", "me", "logout"])
     func withoutASessionThereIsOnlyConnect(_ method: String) throws {
         let bench = try Bench()
         let client = try bench.client()

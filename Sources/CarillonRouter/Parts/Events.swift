@@ -29,6 +29,7 @@ struct Events: RouterPart {
         sockets: Sockets,
         cluster: ClusterPart?,
         dependencies: PipelineDependencies,
+        own: OwnQuestions,
         counts: RouterCounts,
         observer: any PipelineObserver,
         now: @escaping @Sendable () -> Timestamp,
@@ -44,6 +45,7 @@ struct Events: RouterPart {
                 server.broadcast(reply)
                 if source == .relays { pool.publish(reply, to: configuration.relays.nip46) }
             },
+            own: own.answer,
             now: now,
             logger: logger
         )

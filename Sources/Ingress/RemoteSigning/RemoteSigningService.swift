@@ -15,6 +15,8 @@ import Units
 package final class RemoteSigningService: Sendable {
     /// Large enough for a registration with its tags and encrypted content, as JSON within JSON.
     private static let payloadLimit = 131_072
+    /// Of an answer's text. Clients read plaintexts of up to 65,535 bytes (NIP-44), and quotation marks are escaped.
+    private static let longestAnswer = 48_000
     private static let blocked = MachineReadablePrefix.blocked.message("this router does not serve this key")
     private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
 
@@ -26,13 +28,15 @@ package final class RemoteSigningService: Sendable {
     /// The answer to `switch_relays`.
     private let relays: String
     private let reply: @Sendable (Event, RequestSource) -> Void
+    private let own: OwnQuestion?
     private let now: @Sendable () -> Timestamp
     private let random: RandomBytes
     private let logger: Logger
     private let sessions: Mutex<SessionTable>
     private let refusals = Mutex(RefusalCount())
 
-    /// Reads the existing sessions. `reply` publishes an answer where the client that asked listens.
+    /// Reads the existing sessions. `reply` publishes an answer where the client that asked listens. `own` answers what
+    /// accounts ask about themselves; nil: nothing does.
     ///
     /// Throws a `RegistryStoreError` if the sessions cannot be read, and a ``SecretFileError`` if the configured file
     /// of secrets cannot be used.
@@ -40,6 +44,7 @@ package final class RemoteSigningService: Sendable {
         configuration: RemoteSigningConfiguration,
         registry: Registry,
         reply: @escaping @Sendable (Event, RequestSource) -> Void,
+        own: OwnQuestion? = nil,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
@@ -48,6 +53,7 @@ package final class RemoteSigningService: Sendable {
             registry: registry,
             limits: SessionLimits(),
             reply: reply,
+            own: own,
             now: now,
             logger: logger
         )
@@ -58,6 +64,7 @@ package final class RemoteSigningService: Sendable {
         registry: Registry,
         limits: SessionLimits,
         reply: @escaping @Sendable (Event, RequestSource) -> Void,
+        own: OwnQuestion? = nil,
         now: @escaping @Sendable () -> Timestamp,
         random: @escaping RandomBytes = SecureRandom.bytes,
         logger: Logger
@@ -72,6 +79,7 @@ package final class RemoteSigningService: Sendable {
             ? "null" : String(decoding: try encoder.encode(configuration.relays), as: UTF8.self)
         self.registry = registry
         self.reply = reply
+        self.own = own
         self.now = now
         self.random = random
         self.logger = logger
@@ -82,8 +90,8 @@ package final class RemoteSigningService: Sendable {
         sessions = Mutex(SessionTable(sessions: stored, limits: limits, now: now()))
     }
 
-    /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns. Ignores requests
-    /// that are repeated, not from around now, too many, or not for us.
+    /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns, but for what an
+    /// account asks about itself, which takes its time. Ignores requests that are repeated, not from around now, too many, or not for us.
     ///
     /// `register` takes the registration that a request carries: it verifies and keeps it, or says why not.
     package func receive(_ event: Event, from source: RequestSource, register: (Event) -> RegistrationAnswer) {
@@ -99,7 +107,11 @@ package final class RemoteSigningService: Sendable {
         let response: RemoteSigningResponse
         do throws(RemoteSigningRequestError) {
             let request = try RemoteSigningRequest(json: text)
-            let answer = answer(request, in: event, to: identity, now: now, register: register)
+            let answer = answer(request, in: event, to: identity, now: now, register: register) { [self] outcome in
+                let response = RemoteSigningResponse(id: request.id, outcome)
+                send(response, to: event, from: source, by: identity, key: key, now: self.now())
+            }
+            guard let answer else { return }
             response = RemoteSigningResponse(id: request.id, answer)
         } catch {
             guard let id = error.id else { return passOver("unreadable", now: now) }
@@ -135,14 +147,15 @@ package final class RemoteSigningService: Sendable {
 
     // MARK: Methods
 
-    /// Does what `request`, which came in `event`, asks `identity` for.
+    /// Does what `request`, which came in `event`, asks `identity` for. Nil: `later` gets the answer.
     private func answer(
         _ request: RemoteSigningRequest,
         in event: Event,
         to identity: KeyPair,
         now: Timestamp,
-        register: (Event) -> RegistrationAnswer
-    ) -> RemoteSigningResponse.Outcome {
+        register: (Event) -> RegistrationAnswer,
+        later: @escaping @Sendable (RemoteSigningResponse.Outcome) -> Void
+    ) -> RemoteSigningResponse.Outcome? {
         guard let method = RemoteMethod(rawValue: request.method) else { return .error(RemoteMethod.unknown) }
         let client = event.pubkey
         guard !registry.access.isBlocked(client) else { return .error(Self.blocked) }
@@ -158,8 +171,30 @@ package final class RemoteSigningService: Sendable {
         case .publicKey: return .result(identity.publicKey.hex)
         case .switchRelays: return .result(relays)
         case .register: return self.register(request, from: client, now: now, register: register)
+        case .me: return tell(request, client, later)
         case .logout: return logout(event)
         }
+    }
+
+    /// What an account asks about itself reads the disk and may push, so that nobody waits for it here. How much is in
+    /// work at a time is limited by who answers.
+    private func tell(
+        _ request: RemoteSigningRequest,
+        _ client: PublicKey,
+        _ later: @escaping @Sendable (RemoteSigningResponse.Outcome) -> Void
+    ) -> RemoteSigningResponse.Outcome? {
+        guard let own, let proof = request.params.first else {
+            return .error("expected the JSON of a signed event of kind 27235, and behind it the body, if there is one")
+        }
+        Task {
+            switch await own(proof, request.params.dropFirst().first ?? "", client) {
+            case .success(let json) where json.utf8.count > Self.longestAnswer:
+                later(.error("413 the answer is longer than a session takes: ask over HTTP, or for one event"))
+            case .success(let json): later(.result(json))
+            case .failure(let refusal): later(.error("\(refusal)"))
+            }
+        }
+        return nil
     }
 
     private func connect(
@@ -275,13 +310,14 @@ package final class RemoteSigningService: Sendable {
     }
 }
 
-/// What a client may ask of this router (NIP-46; `register` is ours). It signs and encrypts nothing for anybody.
+/// What a client may ask of this router (NIP-46; `register` and `me` are ours). It signs and encrypts nothing for anybody.
 private enum RemoteMethod: String, CaseIterable {
     case connect
     case ping
     case publicKey = "get_public_key"
     case register
     case switchRelays = "switch_relays"
+    case me
     case logout
 
     /// For the answer to any other method.
@@ -328,6 +364,10 @@ package enum RequestSource: Hashable, Sendable {
     /// A relay, or a feed of one.
     case relays
 }
+
+/// Answers what an account asks about itself: gets the signed event (NIP-98) as JSON, the body, and who has the session.
+package typealias OwnQuestion =
+    @Sendable (_ proof: String, _ body: String, _ client: PublicKey) async -> Result<String, any Error>
 
 /// What the registry said to a registration that came through a session.
 package enum RegistrationAnswer: Hashable, Sendable {

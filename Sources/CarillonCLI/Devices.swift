@@ -122,6 +122,31 @@ struct Devices: AsyncParsableCommand {
         }
     }
 
+    /// `carillon devices enable`
+    struct Enable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Switch a device on that was switched off.",
+            discussion: """
+                A device that nothing reached for operational_events.disable_days (30) is switched off while others of its \
+                platform are reached; carillon devices list and show say so. When its app registers again it is on without \
+                this.
+
+                  carillon devices enable 7
+                """
+        )
+
+        @OptionGroup var options: AnswerOptions
+
+        @Argument(help: "The device's number, as carillon devices list shows it.")
+        var device: Int64
+
+        func run() async throws {
+            let configuration = try options.config.readAsOwner()
+            let answer = try await Asking.run { try await DeviceSwitch(configuration: configuration).enable(device) }
+            options.show(answer)
+        }
+    }
+
     /// `carillon devices remove`
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

@@ -7,6 +7,7 @@ import pytest
 from bunker import Bunker
 from nostr import Socket, device_token, ios
 from pages import XSS, check, check_and_picture, nothing_ran, spoil_answers
+from programs import carillon
 from stage import Subscriber
 
 
@@ -70,6 +71,23 @@ def test_somebody_finds_out_why(asker, console, phone, alice, bob, axe):
         page.js("for (const d of document.querySelectorAll('main details')) d.open = true")
         check_and_picture(page, axe, f"me-report-{language}")
     nothing_ran(page)
+
+
+def test_a_group_is_left(asker, console, phone, alice, axe):
+    made = carillon(
+        "tokens", "create", "shop", "--scope", "send", "--json", "--config", console.router.folder / "carillon.yaml"
+    )
+    token = json.loads(made.stdout)["token"]
+    for group in ["beta-testers", "newsletter"]:
+        status, answer = console.json(f"/v1/groups/{group}?app=default", "POST", token, body={"add": [alice.hex]})
+        assert (status, answer["added"]) == (200, 1)
+    page = asker.ask().browser
+    assert "beta-testers" in page.text("#groups") and "in default, since" in page.text("#groups")
+    check_and_picture(page, axe, "me-groups")
+    page.click("#groups button")
+    settle(page)
+    assert page.text("#progress") == "You left the group beta-testers." and "beta-testers" not in page.text("#groups")
+    assert console.json("/v1/groups?app=default", token=token)[1]["groups"] == [{"group": "newsletter", "members": 1}]
 
 
 def test_a_device_is_tested_changed_and_removed(asker, console, phone, lab):

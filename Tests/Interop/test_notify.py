@@ -10,6 +10,7 @@ from console import Console
 from nostr import Person, Socket, device_token, ios
 from programs import carillon, wait_until
 from test_api_v1 import Description
+from test_me import Me
 from test_stream import token
 
 RULES = """
@@ -278,3 +279,63 @@ def test_senders_need_the_scope_for_it(router, alice):
     body = {"to": {"account": alice.hex}, "title": "hello"}
     for key, status in [(None, 401), ("x" * 43, 401), (token(router, "read"), 403), (token(router, "operate"), 403)]:
         assert console.ask("/v1/notify", "POST", key, body)[0] == status
+
+
+def test_groups_are_kept_by_senders_and_left_by_users(router, lab, alice, bob):
+    console, carol, dave = Console(router).start(), Person(), Person()
+    sender = Sender(console)
+    phones = {person: device_token() for person in [alice, bob, carol]}
+    with Socket(router) as socket:
+        for person, phone in phones.items():
+            socket.publish(person.registration(router, ios(phone)))
+
+    def change(status: int = 200, group: str = "beta", app: str = "default", **body) -> dict:
+        path = f"/v1/groups/{group}?app={app}"
+        return sender.description.ask(path, "POST", status, token=sender.token, body=body)
+
+    def members(query: str = "") -> list[str]:
+        return sender.description.ask(f"/v1/groups/beta?app=default{query}", token=sender.token)["accounts"]
+
+    def reached(to: dict) -> set:
+        lab.forget()
+        id = sender.send({"to": to, "title": "hello"})["id"]
+        count = len(members())
+        wait_until(lambda: len(sender.show(id)["devices"]) >= count, "all are decided about")
+        lab.accepted(count)
+        return {push.target for push in lab.received("apns")}
+
+    added = change(add=[alice.hex, bob.npub, dave.hex])
+    assert added == {"added": 2, "removed": 0, "left": [], "unknown": [dave.hex], "full": []}
+    assert change(add=[alice.hex])["added"] == 0
+    assert members() == sorted([alice.hex, bob.hex]) and members(f"&after={min(alice.hex, bob.hex)}") == [max(alice.hex, bob.hex)]
+    listed = sender.description.ask("/v1/groups?app=default", token=sender.token)["groups"]
+    assert listed == [{"group": "beta", "members": 2}]
+    assert reached({"group": "beta", "app": "default"}) == {phones[alice], phones[bob]}
+
+    me = Me(console, alice)
+    assert [(group["app"], group["group"]) for group in me.ask()["groups"]] == [("default", "beta")]
+    assert me.ask("/v1/me/groups/default/beta", "DELETE") == {"groups": []}
+    me.ask("/v1/me/groups/default/beta", "DELETE", status=404)
+    assert change(add=[alice.hex, carol.hex]) == {"added": 1, "removed": 0, "left": [alice.hex], "unknown": [], "full": []}
+    assert reached({"group": "beta", "app": "default"}) == {phones[bob], phones[carol]}
+    # Both a restart and a sender's word leave that as it is; the user's own ends it.
+    router.stop()
+    console.start()
+    assert change(remove=[bob.hex, alice.hex])["removed"] == 1 and change(add=[alice.hex])["left"] == [alice.hex]
+    assert me.ask("/v1/me/groups/default/beta", "POST")["groups"][0]["group"] == "beta"
+    assert members() == sorted([alice.hex, carol.hex])
+    me.ask("/v1/me/groups/default/none", "POST", status=404)
+    me.ask("/v1/me/groups/other/beta", "POST", status=404)
+    Me(console, dave).ask("/v1/me/groups/default/beta", "POST", status=404)
+    # Whoever has no device any more is in no group.
+    with Socket(router) as socket:
+        socket.publish(carol.registration(router, None))
+    wait_until(lambda: members() == [alice.hex], "carol is out")
+
+    assert "group" in change(400, group="a%20b", add=[])["detail"]
+    assert "add/0" in change(400, add=["alice"])["detail"]
+    assert "add" in change(400, add=[alice.hex] * 451)["detail"]
+    mistakes = sender.send({"to": {"group": "beta"}, "title": "x"}, status=422)["errors"]
+    assert [mistake["pointer"] for mistake in mistakes] == ["#/to/app"]
+    nobody = sender.send({"to": {"group": "nobody-is-in-it", "app": "default"}, "title": "x"})["id"]
+    assert sender.show(nobody)["devices"] == []

@@ -25,7 +25,7 @@ struct MeAPI {
         rates = OwnRates(now: now)
     }
 
-    var operations: [APIOperation] { [report, event, test, change, remove] }
+    var operations: [APIOperation] { [report, event, test, change, remove, enter, leave] }
 
     private var report: APIOperation {
         .report(
@@ -88,6 +88,36 @@ struct MeAPI {
             try rates.admit(.changes, key)
             let wishes = try RequestObject(call, members: PreferenceChange.members).object
             return try await DiskWork.run { try own.change(call.path("device"), of: key, by: wishes) }
+        }
+    }
+
+    private var enter: APIOperation {
+        group(.post, "Puts you into a group of an app that somebody made.") { [own] in try own.enter($0, $1) }
+    }
+
+    private var leave: APIOperation {
+        group(.delete, "Takes you out of a group: nobody puts you back.") { [own] in try own.leave($0, $1) }
+    }
+
+    private func group(
+        _ method: APIEndpoint.Method,
+        _ summary: String,
+        _ body: @escaping @Sendable (GroupName, PublicKey) throws -> OwnGroups
+    ) -> APIOperation {
+        .report(
+            method,
+            "/v1/me/groups/{app}/{group}",
+            for: .owner,
+            .me,
+            summary,
+            [.path("app", .text(64), "The app's name."), .path("group", .text(GroupName.longest), "The group's name.")]
+        ) { [rates] call in
+            let key = try call.key
+            try rates.admit(.changes, key)
+            guard let name = GroupName(app: call.path("app"), group: call.path("group")) else {
+                throw APIProblem(404, "there is no such group")
+            }
+            return try await DiskWork.run { try body(name, key) }
         }
     }
 

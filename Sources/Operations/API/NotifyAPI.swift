@@ -88,11 +88,12 @@ struct NotifyAPI {
         let object: JSONTree = ["type": "object"]
         let to: JSONTree = [
             "type": "object", "additionalProperties": .flag(false),
-            "description": "Exactly one of device, devices, account, accounts, tag and everybody.",
+            "description": "Exactly one of device, devices, account, accounts, group, tag and everybody.",
             "properties": [
                 "device": ["type": "integer", "minimum": 1],
                 "devices": ["type": "array", "items": ["type": "integer", "minimum": 1], "minItems": 1],
                 "account": text, "accounts": ["type": "array", "items": text, "minItems": 1],
+                "group": ["type": "string", "description": "A group of the app's users, see /v1/groups."],
                 "tag": ["type": "string", "description": "A signal that rules name: devices that switched it on."],
                 "everybody": ["type": "boolean"], "app": text, "platform": text,
             ],

@@ -60,6 +60,7 @@ package struct RouterAPI: Sendable {
             RulesAPI(plugins: plugins, inForce: rules, reload: reload, differences: differences).operations,
             MeAPI(own: own, now: now).operations,
             SessionAPI(sessions: sessions).operations,
+            GroupAPI(registry: devices.registry).operations,
             NotifyAPI(notifier: notifier, devices: devices, trace: trace, plugins: plugins, rules: rules).operations,
         ]
         let operations = parts.flatMap(\.self)

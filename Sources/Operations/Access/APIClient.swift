@@ -65,7 +65,7 @@ package struct APIClient {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let answer: Result<Answer, any Error>
         do {
-            answer = .success(try await ask(method, target, on: group))
+            answer = .success(try await ask(method, target, body, on: group))
         } catch {
             answer = .failure(error)
         }
@@ -103,20 +103,26 @@ package struct APIClient {
         }
     }
 
-    private func ask(_ method: String, _ target: String, on group: any EventLoopGroup) async throws -> Answer {
+    private func ask(
+        _ method: String,
+        _ target: String,
+        _ body: Data?,
+        on group: any EventLoopGroup
+    ) async throws -> Answer {
         switch way {
         case .socket(let socket):
             do {
                 guard let path = SocketPath(socket) else { throw IOError(errnoCode: errno, reason: "open") }
                 defer { withExtendedLifetime(path) {} }
-                return try await SocketRequest(socket: path.text, method: method, target: target).answer(on: group)
+                return try await SocketRequest(socket: path.text, method: method, target: target, body: body)
+                    .answer(on: group)
             } catch {
                 throw Failure(
                     description: "no answer from \(socket): does the router run, and with this configuration?"
                 )
             }
         case .network(let base, let token, let tokenFile):
-            return try await ask(method, target, base, token, tokenFile, on: group)
+            return try await ask(method, target, body, base, token, tokenFile, on: group)
         }
     }
 

@@ -66,6 +66,7 @@ package struct OwnOperations: Sendable {
             waiting: list.waiting.map { waiting in
                 OwnReport.Waiting(name: waiting.name, key: waiting.key, words: IdentityWords.waiting(waiting.key))
             },
+            groups: isKnown ? try groups(of: key) : [],
             relays: isKnown ? try relays(of: key) : [],
             lists: isKnown ? try lists(of: key) : [],
             events: isKnown ? try events(of: key) : [],
@@ -213,6 +214,28 @@ package struct OwnOperations: Sendable {
     func remove(_ handle: String, of key: PublicKey) throws -> OwnChange {
         _ = try devices.remove(find(handle, of: key))
         return OwnChange(device: nil)
+    }
+
+    /// Puts an account into a group, at its own wish.
+    func enter(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
+        guard try registry.enter(name, key) else {
+            throw OperationFailure.unknown(
+                "there is no such group, you have no device of that app, or you are in \(Registry.mostGroups) groups"
+            )
+        }
+        return OwnGroups(groups: try groups(of: key))
+    }
+
+    /// Takes an account out of a group, at its own wish.
+    func leave(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
+        guard try registry.leave(name, key) else { throw OperationFailure.unknown("you are in no such group") }
+        return OwnGroups(groups: try groups(of: key))
+    }
+
+    private func groups(of key: PublicKey) throws -> [OwnReport.Group] {
+        try registry.groups(of: key).map { group in
+            OwnReport.Group(app: group.name.app, group: group.name.group, since: UTCTime(group.since).stamp)
+        }
     }
 
     /// Others' devices are as unknown as those that there are not.

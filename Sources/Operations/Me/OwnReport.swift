@@ -44,6 +44,13 @@ package struct OwnReport: OperatorAnswer, Equatable {
         package var words: String
     }
 
+    /// A group that the account is in.
+    package struct Group: Codable, Sendable, Equatable {
+        package var app: String
+        package var group: String
+        package var since: String
+    }
+
     /// A relay that is read for the account.
     package struct Relay: Codable, Sendable, Equatable {
         package var url: String
@@ -102,6 +109,8 @@ package struct OwnReport: OperatorAnswer, Equatable {
     package var devices: [Device]
     /// Registrations without effect until the newest kind 10050 names the key that signed them.
     package var waiting: [Waiting]
+    /// Groups of an app's users that the account is in, which senders notify by name.
+    package var groups: [Group]
     package var relays: [Relay]
     package var lists: [List]
     /// The newest first.
@@ -128,6 +137,13 @@ package struct OwnReport: OperatorAnswer, Equatable {
 package struct OwnChange: OperatorAnswer, Equatable {
     /// As it is now; nil: it was removed.
     package var device: OwnReport.Device?
+
+    package var text: String { json }
+}
+
+/// The groups that an account is in.
+package struct OwnGroups: OperatorAnswer, Equatable {
+    package var groups: [OwnReport.Group]
 
     package var text: String { json }
 }

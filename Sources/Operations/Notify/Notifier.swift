@@ -134,6 +134,7 @@ package final class Notifier: Sendable {
                 }
                 return accounts.sorted { $0.hex < $1.hex }
             }
+        case .group(let name): return try await disk { [registry] in try registry.members(of: name) }
         case .app(let app, let signal):
             guard
                 isScanning.withLock({ isScanning in

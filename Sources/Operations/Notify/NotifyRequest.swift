@@ -6,6 +6,7 @@ import Nostr
 import Notifications
 import Pipeline
 import Platforms
+import Registry
 import RouterConfiguration
 import Rules
 
@@ -15,6 +16,7 @@ struct NotifyRequest: Sendable {
     enum Recipients: Sendable {
         case devices([DeviceID])
         case accounts([PublicKey])
+        case group(GroupName)
         /// All who have a device of the app that wants the signal; nil: any device.
         case app(String, wanting: Signal?)
     }
@@ -188,7 +190,7 @@ private struct Mistakes {
 
 /// The member `to`.
 private struct Target {
-    private static let ways = ["device", "devices", "account", "accounts", "tag", "everybody"]
+    private static let ways = ["device", "devices", "account", "accounts", "group", "tag", "everybody"]
 
     let recipients: NotifyRequest.Recipients
     let tag: Signal?
@@ -241,6 +243,13 @@ private struct Target {
             guard let app else {
                 mistakes.add("/to/app", "expected the app whose users are meant")
                 return nil
+            }
+            if way == "group" {
+                guard case .string(let word) = value, let name = GroupName(app: app, group: word) else {
+                    mistakes.add("/to/group", "expected the name of a group")
+                    return nil
+                }
+                return .group(name)
             }
             return .app(app, wanting: tag)
         }

@@ -27,7 +27,10 @@ enum RegistrySchema {
         migrator.registerMigration("13 states of plugins") { try $0.execute(sql: pluginStates) }
         migrator.registerMigration("14 rules of access") { try $0.execute(sql: accessRules) }
         migrator.registerMigration("15 keys of the router") { try $0.execute(sql: routerKeys) }
-        migrator.registerMigration("16 devices that are switched off") { try $0.execute(sql: disabledDevices) }
+        migrator.registerMigration("16 devices that are switched off, groups") { db in
+            try db.execute(sql: disabledDevices)
+            try db.execute(sql: groups)
+        }
         return migrator
     }
 
@@ -332,6 +335,22 @@ enum RegistrySchema {
             disabled_at INTEGER NOT NULL,
             failing_since INTEGER NOT NULL
         ) STRICT;
+        """
+
+    /// Users of an app by groups that senders made, and those who left one. Whoever has no device here is in no group.
+    private static let groups = """
+        CREATE TABLE group_members (
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            account BLOB NOT NULL,
+            since INTEGER NOT NULL,
+            has_left INTEGER NOT NULL,
+            PRIMARY KEY (app, name, account)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX group_members_account ON group_members (account);
+        CREATE TRIGGER devices_group_members AFTER DELETE ON devices
+            WHEN NOT EXISTS (SELECT 1 FROM devices WHERE account = coalesce(old.root, old.author))
+            BEGIN DELETE FROM group_members WHERE account = coalesce(old.root, old.author); END;
         """
 
     /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that

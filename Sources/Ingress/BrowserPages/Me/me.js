@@ -4,7 +4,7 @@ import { element, find, show } from "./dom.js"
 import { KeyCard } from "./key.js"
 import { textIn, browserLanguage, texts } from "./me-texts.js"
 import { deviceCard } from "./device.js"
-import { eventRow, relayRow, steps } from "./report.js"
+import { eventRow, groupRow, relayRow, steps } from "./report.js"
 import * as requests from "./requests.js"
 import { Problem } from "./signer.js"
 import * as storage from "./storage.js"
@@ -83,6 +83,8 @@ function writeReport() {
     ...(report.events.length === 0 ? [say("noEvents"), " "] : []),
     ...(report.traced_since ? [say("tracedSince"), " ", words.when(report.traced_since), "."] : [say("notTraced")])
   )
+  show("groups-section", report.groups.length > 0)
+  find("groups").replaceChildren(...report.groups.map(group => groupRow(group, words, actions.leave)))
   show("relays-section", report.devices.length > 0 || report.relays.length > 0)
   find("relays").replaceChildren(
     ...(report.relays.length > 0 ? report.relays.map(relay => relayRow(relay, words)) : [element("li", { textContent: say("noRelays") })])
@@ -144,6 +146,14 @@ const actions = {
     report.devices = report.devices.filter(each => each !== device)
     writeReport()
     tell(say("removed"))
+    find("main").focus()
+  }),
+  leave: group => attempt(async () => {
+    tell(say("confirm"))
+    const answer = await requests.leave(card.person, group)
+    report.groups = answer?.groups ?? report.groups.filter(each => each !== group)
+    writeReport()
+    tell(say("left", { group: group.group }))
     find("main").focus()
   }),
 }

@@ -41,6 +41,13 @@ export function eventRow(event, names, words) {
     element("details", {}, element("summary", { textContent: words.say("steps") }), steps(event, names, words)))
 }
 
+/** A group that the person is in. `leave` gets it. */
+export function groupRow(group, { say, when }, leave) {
+  return element("li", {},
+    element("p", { className: "event" }, element("strong", { textContent: group.group }), " ", element("small", {}, say("groupIn", { app: group.app }), " ", when(group.since))),
+    element("p", { className: "buttons" }, element("button", { type: "button", textContent: say("leave"), "aria-label": say("leaveOf", { group: group.group }), onclick: () => leave(group) })))
+}
+
 export function relayRow(relay, { say, said, when }) {
   return element("li", {},
     element("p", { className: "event" }, element("strong", { textContent: relay.url })),

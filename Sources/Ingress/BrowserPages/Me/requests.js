@@ -46,6 +46,9 @@ export const report = person => ask(person, "GET")
 /** What became of one event for the person; null where nothing was decided. */
 export const event = (person, id) => ask(person, "GET", `/events/${encodeURIComponent(id)}`)
 
+/** Out of a group of an app, from where no sender puts the person back. */
+export const leave = (person, { app, group }) => ask(person, "DELETE", `/groups/${encodeURIComponent(app)}/${encodeURIComponent(group)}`)
+
 export const test = (person, id) => ask(person, "POST", `${device(id)}/test`)
 export const change = (person, id, wishes) => ask(person, "PATCH", device(id), wishes)
 export const remove = (person, id) => ask(person, "DELETE", device(id))

@@ -1,0 +1,143 @@
+import Console
+import Nostr
+import Registry
+import Rules
+import Units
+
+/// Groups of an app's users, kept by those who send.
+struct GroupAPI {
+    private static let page = 1_000
+    /// Accounts that one request adds or removes: more do not fit into a body.
+    private static let mostChanges = 450
+    private static let app = APIParameter.query("app", .text(64), "the app whose users are meant", isRequired: true)
+    private static let group = APIParameter.path(
+        "group",
+        .text(GroupName.longest),
+        "A name of letters, digits, `.`, `_` and `-`."
+    )
+
+    let registry: Registry
+
+    var operations: [APIOperation] { [list, members, change] }
+
+    private var list: APIOperation {
+        .reading(
+            "/v1/groups",
+            for: .scope(.send),
+            .notify,
+            "The groups of an app, and how many are in each.",
+            [Self.app]
+        ) { [registry] call in
+            let groups = try registry.groups(of: call.query["app"] ?? "")
+            return GroupList(groups: groups.map { GroupList.Group(group: $0.name.group, members: $0.members) })
+        }
+    }
+
+    private var members: APIOperation {
+        .reading(
+            "/v1/groups/{group}",
+            for: .scope(.send),
+            .notify,
+            "Who is in a group, in the order of their keys.",
+            [Self.group, Self.app, .query("after", .plain(64), "`next` of the answer before.")]
+        ) { [registry] call in
+            let after = try call.query["after"].map { text throws(OperationFailure) in
+                try OperatorWords.key(text, "after")
+            }
+            let found = try registry.members(of: Self.name(call), after: after, limit: Self.page + 1)
+            let shown = found.prefix(Self.page)
+            return GroupMembers(accounts: shown.map(\.hex), next: found.count > shown.count ? shown.last?.hex : nil)
+        }
+    }
+
+    private var change: APIOperation {
+        let accounts: JSONTree = ["type": "array", "items": ["type": "string"], "maxItems": .number(Double(Self.mostChanges))]
+        let body: JSONTree = [
+            "type": "object", "additionalProperties": false,
+            "description": "Accounts, as 64 hex digits or npub1….",
+            "properties": ["add": accounts, "remove": accounts],
+        ]
+        return .report(
+            .post,
+            "/v1/groups/{group}",
+            for: .scope(.send),
+            .notify,
+            "Puts users of an app into a group and takes others out. Nobody is put back who left.",
+            [Self.group, Self.app],
+            body: body
+        ) { [registry] call in
+            let name = try Self.name(call)
+            let object = try RequestObject(call, members: ["add", "remove"])
+            let (adding, removing) = (try Self.accounts(object, "add"), try Self.accounts(object, "remove"))
+            return try await DiskWork.run {
+                GroupChangeReport(try registry.change(name, adding: adding, removing: removing))
+            }
+        }
+    }
+
+    private static func accounts(_ object: RequestObject, _ member: String) throws(APIProblem) -> [PublicKey] {
+        let texts = try object.texts(member) ?? []
+        guard texts.count <= mostChanges else {
+            throw APIProblem(400, "\(member): expected at most \(mostChanges) accounts")
+        }
+        var keys: [PublicKey] = []
+        for (number, text) in texts.enumerated() {
+            guard let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text) else {
+                throw APIProblem(400, "\(member)/\(number): expected 64 lowercase hex digits or npub1…")
+            }
+            keys.append(key)
+        }
+        return keys
+    }
+
+    /// Throws an ``APIProblem``.
+    private static func name(_ call: APICall) throws(APIProblem) -> GroupName {
+        guard let name = GroupName(app: call.query["app"] ?? "", group: call.path("group")) else {
+            throw APIProblem(400, "group: expected 1 to \(GroupName.longest) letters, digits, `.`, `_` and `-`")
+        }
+        return name
+    }
+}
+
+/// The groups of an app.
+struct GroupList: OperatorAnswer, Equatable {
+    struct Group: Codable, Sendable, Equatable {
+        var group: String
+        var members: Int
+    }
+
+    var groups: [Group]
+
+    var text: String { groups.map { "\($0.group)  \($0.members)" }.joined(separator: "\n") }
+}
+
+/// Who is in a group.
+struct GroupMembers: OperatorAnswer, Equatable {
+    var accounts: [String]
+    /// What the parameter `after` takes; nil: that was all.
+    var next: String?
+
+    var text: String { accounts.joined(separator: "\n") }
+}
+
+/// What came of changing a group.
+struct GroupChangeReport: OperatorAnswer, Equatable {
+    var added: Int
+    var removed: Int
+    /// Those who left by themselves, and stay out.
+    var left: [String]
+    /// Those without a device of the app.
+    var unknown: [String]
+    /// Those who are in as many groups as one may be.
+    var full: [String]
+
+    init(_ change: GroupChange) {
+        added = change.added
+        removed = change.removed
+        left = change.left.map(\.hex)
+        unknown = change.unknown.map(\.hex)
+        full = change.full.map(\.hex)
+    }
+
+    var text: String { json }
+}

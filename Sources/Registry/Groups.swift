@@ -1,0 +1,187 @@
+import Foundation
+import GRDB
+import Nostr
+import Units
+
+/// A group of an app's users, which senders notify by its name.
+package struct GroupName: Hashable, Sendable {
+    package static let longest = 64
+
+    package let app: String
+    package let group: String
+
+    /// Nil for a name that is none: 1 to 64 letters, digits, `.`, `_` and `-`.
+    package init?(app: String, group: String) {
+        guard (1...Self.longest).contains(group.utf8.count), Alphabet.name.spells(group), !app.isEmpty else {
+            return nil
+        }
+        self.app = app
+        self.group = group
+    }
+
+    fileprivate init(kept row: Row) {
+        app = row["app"]
+        group = row["name"]
+    }
+}
+
+/// What came of changing a group.
+package struct GroupChange: Hashable, Sendable {
+    package var added = 0
+    package var removed = 0
+    /// Those who left by themselves, and stay out until they come back by themselves.
+    package var left: [PublicKey] = []
+    /// Those without a device of the app.
+    package var unknown: [PublicKey] = []
+    /// Those who are in as many groups as one may be.
+    package var full: [PublicKey] = []
+}
+
+/// An account in a group.
+package struct GroupMembership: Hashable, Sendable {
+    package var name: GroupName
+    package var since: Timestamp
+}
+
+/// Groups are there as long as somebody is in them, and an account as long as it has a device here.
+extension Registry {
+    /// In how many groups an account may be.
+    package static let mostGroups = 100
+
+    /// Puts accounts into a group and takes others out, for a sender. Nobody is put back who left.
+    package func change(_ name: GroupName, adding: [PublicKey], removing: [PublicKey]) throws -> GroupChange {
+        let now = now()
+        return try writer.change { rows, _ in
+            var change = GroupChange()
+            for account in removing where try rows.isMember(account, of: name) {
+                try rows.remove(account, from: name)
+                change.removed += 1
+            }
+            for account in adding where try !rows.isMember(account, of: name) {
+                if try rows.hasLeft(account, name) {
+                    change.left.append(account)
+                } else if try !rows.hasDevice(account, app: name.app) {
+                    change.unknown.append(account)
+                } else if try rows.groups(of: account).count >= Self.mostGroups {
+                    change.full.append(account)
+                } else {
+                    try rows.put(account, into: name, since: now, hasLeft: false)
+                    change.added += 1
+                }
+            }
+            return change
+        }
+    }
+
+    /// Takes an account out of a group at its own wish: no sender puts it back. False where it is not in it.
+    package func leave(_ name: GroupName, _ account: PublicKey) throws -> Bool {
+        let now = now()
+        return try writer.change { rows, _ in
+            guard try rows.isMember(account, of: name) else { return false }
+            try rows.put(account, into: name, since: now, hasLeft: true)
+            return true
+        }
+    }
+
+    /// Puts an account into a group at its own wish. False where there is no such group, it has no device of the app, or
+    /// is in as many groups as one may be.
+    package func enter(_ name: GroupName, _ account: PublicKey) throws -> Bool {
+        let now = now()
+        return try writer.change { rows, _ in
+            if try rows.isMember(account, of: name) { return true }
+            guard try rows.exists(name), try rows.hasDevice(account, app: name.app),
+                try rows.groups(of: account).count < Self.mostGroups
+            else { return false }
+            try rows.put(account, into: name, since: now, hasLeft: false)
+            return true
+        }
+    }
+
+    /// The groups of an account, by app and name.
+    package func groups(of account: PublicKey) throws -> [GroupMembership] {
+        try store.read { try $0.groups(of: account) }
+    }
+
+    /// The groups of an app, by name, and how many are in each.
+    package func groups(of app: String) throws -> [(name: GroupName, members: Int)] {
+        try store.read { rows in
+            try rows.all(
+                """
+                SELECT app, name, count(*) AS members FROM group_members WHERE app = ? AND NOT has_left
+                GROUP BY name ORDER BY name
+                """,
+                [app]
+            ).map { (GroupName(kept: $0), $0["members"]) }
+        }
+    }
+
+    /// Those in a group, in the order of their keys, beginning behind `previous`.
+    package func members(
+        of name: GroupName,
+        after previous: PublicKey? = nil,
+        limit: Int = .max
+    ) throws -> [PublicKey] {
+        try store.read { rows in
+            try rows.all(
+                """
+                SELECT account FROM group_members WHERE app = ? AND name = ? AND NOT has_left AND account > ?
+                ORDER BY account LIMIT ?
+                """,
+                [name.app, name.group, previous?.bytes.data ?? Data(), limit]
+            ).map { try rows.key($0, "account") }
+        }
+    }
+}
+
+extension RegistryRows {
+    fileprivate func isMember(_ account: PublicKey, of name: GroupName) throws -> Bool {
+        try hasLeft(account, in: name) == false
+    }
+
+    fileprivate func hasLeft(_ account: PublicKey, _ name: GroupName) throws -> Bool {
+        try hasLeft(account, in: name) == true
+    }
+
+    /// Nil where the account has nothing to do with the group.
+    private func hasLeft(_ account: PublicKey, in name: GroupName) throws -> Bool? {
+        try one(
+            "SELECT has_left FROM group_members WHERE app = ? AND name = ? AND account = ?",
+            [name.app, name.group, account.bytes.data]
+        )?[0]
+    }
+
+    fileprivate func exists(_ name: GroupName) throws -> Bool {
+        try one("SELECT 1 FROM group_members WHERE app = ? AND name = ? LIMIT 1", [name.app, name.group]) != nil
+    }
+
+    fileprivate func hasDevice(_ account: PublicKey, app: String) throws -> Bool {
+        try one(
+            "SELECT 1 FROM devices JOIN routes ON routes.id = route WHERE account = ? AND app = ? LIMIT 1",
+            [account.bytes.data, app]
+        ) != nil
+    }
+
+    fileprivate func put(_ account: PublicKey, into name: GroupName, since: Timestamp, hasLeft: Bool) throws {
+        try execute(
+            """
+            INSERT INTO group_members (app, name, account, since, has_left) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET since = excluded.since, has_left = excluded.has_left
+            """,
+            [name.app, name.group, account.bytes.data, since, hasLeft]
+        )
+    }
+
+    fileprivate func remove(_ account: PublicKey, from name: GroupName) throws {
+        try execute(
+            "DELETE FROM group_members WHERE app = ? AND name = ? AND account = ?",
+            [name.app, name.group, account.bytes.data]
+        )
+    }
+
+    fileprivate func groups(of account: PublicKey) throws -> [GroupMembership] {
+        try all(
+            "SELECT app, name, since FROM group_members WHERE account = ? AND NOT has_left ORDER BY app, name",
+            [account.bytes.data]
+        ).map { GroupMembership(name: GroupName(kept: $0), since: $0["since"]) }
+    }
+}

@@ -25,8 +25,11 @@ const relayNotes = (relay, { say, said, when }) =>
     relay.next_try ? element("li", {}, say("nextTry"), " ", when(relay.next_try)) : null,
     relay.last_words.map(words => element("li", {}, when(words.at), " ", said(`${words.command}: ${words.text}`))))
 
-const relaysCard = ({ relays, blocked }, parts) => {
-  const { say, state, number, when, table, card, notice } = parts
+/** `change` blocks and unblocks; null: whoever looks may not. */
+const relaysCard = ({ relays, blocked }, parts, change) => {
+  const { say, said, state, number, when, table, card, notice, button } = parts
+  const block = url => button("blockRelay", () => change("block", url, "blockRelaySure"), { className: "danger", "aria-label": say("blockRelayOf", { url }) })
+  const unblock = url => button("unblockRelay", () => change("unblock", url), { "aria-label": say("unblockRelayOf", { url }) })
   return card("relaysHeading",
     relays.length === 0 ? notice("warn", say("noRelays"))
       : table("relaysHeading", [
@@ -37,8 +40,16 @@ const relaysCard = ({ relays, blocked }, parts) => {
           ["events", relay => number(relay.events)],
           ["refusals", relay => number(relay.refusals)],
           ["readUpTo", relay => (relay.read_up_to ? when(relay.read_up_to) : say("notYet"))],
+          // The operator's own are the configuration's business.
+          ...(change && relays.some(({ whose }) => whose === "users") ? [["action", relay => (relay.whose === "users" ? block(relay.url) : null)]] : []),
         ], relays),
-    blocked.length ? element("p", { className: "quiet", textContent: say("blockedRelays", { n: blocked.length }) }) : null)
+    blocked.length ? [element("h3", { textContent: say("blockedRelays", { n: blocked.length }) }),
+      table("blockedHeading", [
+        ["relay", rule => element("span", { className: "whole", textContent: rule.subject })],
+        ["until", rule => (rule.until ? when(rule.until) : say("forGood"))],
+        ["why", rule => (rule.reason ? said(rule.reason) : null)],
+        ["action", rule => (rule.source === "configuration" ? say("byConfiguration") : change ? unblock(rule.subject) : null)],
+      ], blocked)] : null)
 }
 
 const pluginsCard = ({ processes, refused }, parts) => {
@@ -55,10 +66,19 @@ const pluginsCard = ({ processes, refused }, parts) => {
         ], processes))
 }
 
-export function open(place, { parts }) {
+export function open(place, { parts, can }) {
+  const { say, confirm, tell } = parts
+  const change = async (verb, url, question) => {
+    if (question && !(await confirm(say(question, { url }), "blockRelay", true))) return
+    await ask(`relays/${verb}`, { method: "POST", query: { subject: url } })
+    await Promise.all(cards.map(({ load }) => load()))
+    tell(say(verb === "block" ? "relayBlocked" : "relayUnblocked", { url }))
+  }
   const cards = [["doors", doorsCard], ["relays", relaysCard], ["plugins", pluginsCard]].map(([path, draw]) => {
-    const spot = element("div", {}, parts.notice("", parts.say("loading")))
-    const load = () => ask(path).then(answer => spot.replaceChildren(draw(answer, parts)), error => spot.replaceChildren(parts.problem(error)))
+    const spot = element("div", {}, parts.notice("", say("loading")))
+    const load = () => ask(path).then(
+      answer => spot.replaceChildren(draw(answer, parts, can("operate") ? change : null)),
+      error => spot.replaceChildren(parts.problem(error)))
     load()
     return { spot, load }
   })

@@ -101,6 +101,10 @@ static const unsigned char me_requests_js[] = {
 #embed "../Me/requests.js"
 };
 
+static const unsigned char shared_acting_js[] = {
+#embed "../Shared/acting.js"
+};
+
 static const unsigned char shared_dom_js[] = {
 #embed "../Shared/dom.js"
 };
@@ -202,6 +206,7 @@ static const struct browser_page_file subscribe[] = {
     FILE_OF("dom.js", shared_dom_js),
     FILE_OF("words.js", shared_words_js),
     FILE_OF("key.js", shared_key_js),
+    FILE_OF("acting.js", shared_acting_js),
 };
 
 const struct browser_page_file *subscribe_page_file(size_t index) { return FILE_AT(subscribe, index); }
@@ -225,6 +230,7 @@ static const struct browser_page_file me[] = {
     FILE_OF("dom.js", shared_dom_js),
     FILE_OF("words.js", shared_words_js),
     FILE_OF("key.js", shared_key_js),
+    FILE_OF("acting.js", shared_acting_js),
 };
 
 const struct browser_page_file *me_page_file(size_t index) { return FILE_AT(me, index); }

@@ -1,5 +1,6 @@
 // The page: connects a signer, asks the router about the person, and shows the answer.
 
+import { acting } from "./acting.js"
 import { element, find, show } from "./dom.js"
 import { KeyCard } from "./key.js"
 import { textIn, browserLanguage, texts } from "./me-texts.js"
@@ -18,28 +19,7 @@ let asked = null
 
 const say = (key, values) => textIn(language, key, values)
 
-/** One message at a time: a problem, or how it goes. */
-const tell = (progress, problem) => {
-  find("progress").textContent = progress ?? ""
-  show("progress", Boolean(progress))
-  find("problem").textContent = problem ?? ""
-  show("problem", Boolean(problem))
-}
-
-/** Runs one action at a time, and says what went wrong. */
-async function attempt(action) {
-  if (document.body.getAttribute("aria-busy") === "true") return
-  document.body.setAttribute("aria-busy", "true")
-  try {
-    await action()
-  } catch (error) {
-    const problem = error instanceof Problem ? error : new Problem("problemOther")
-    if (problem !== error) console.error(error)
-    tell(null, say(problem.key, problem.values))
-  } finally {
-    document.body.removeAttribute("aria-busy")
-  }
-}
+const { report: tell, attempt, writeHead } = acting(say)
 
 // MARK: Showing it
 
@@ -55,10 +35,7 @@ const words = {
 }
 
 function write() {
-  document.documentElement.lang = language
-  document.title = say("heading")
-  for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text)
-  find("language").value = language
+  writeHead(language, "heading")
   card.write()
   writeReport()
 }

@@ -1,6 +1,7 @@
 // The page: shows the state, asks the signer, registers. Whatever is not ours (names, reasons, addresses) becomes text
 // and never markup.
 
+import { acting } from "./acting.js"
 import { checked, choice, element, find, show } from "./dom.js"
 import { KeyCard } from "./key.js"
 import * as notes from "./notes.js"
@@ -24,17 +25,11 @@ let language = browserLanguage()
 
 const say = (key, values) => textIn(language, key, values)
 
+const { report, attempt, writeHead } = acting(say)
+
 // MARK: Building blocks
 
 const chosenWay = () => checked("way")[0] ?? offered()[0]
-
-/** One message at a time: a problem, or how it goes. */
-const report = (progress, problem) => {
-  find("progress").textContent = progress ?? ""
-  show("progress", Boolean(progress))
-  find("problem").textContent = problem ?? ""
-  show("problem", Boolean(problem))
-}
 
 const when = time => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(time)
 
@@ -63,10 +58,7 @@ async function staleness() {
 // MARK: Showing it
 
 function write() {
-  document.documentElement.lang = language
-  document.title = say("title")
-  for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text)
-  find("language").value = language
+  writeHead(language, "title")
   find("router-name").textContent = router?.name ?? ""
   card.write()
   writeWays()
@@ -197,21 +189,6 @@ async function writeRenewal() {
 }
 
 // MARK: Doing it
-
-/** Runs one action at a time, and says what went wrong. */
-async function attempt(action) {
-  if (document.body.getAttribute("aria-busy") === "true") return
-  document.body.setAttribute("aria-busy", "true")
-  try {
-    await action()
-  } catch (error) {
-    const problem = error instanceof Problem ? error : new Problem("problemOther")
-    if (problem !== error) console.error(error)
-    report(null, say(problem.key, problem.values))
-  } finally {
-    document.body.removeAttribute("aria-busy")
-  }
-}
 
 async function keep(members) {
   state = await storage.merge(members)

@@ -1,0 +1,40 @@
+// What pages for users have in common: their head in the person's language, one message and one action at a time.
+
+import { find, show } from "./dom.js"
+import { Problem } from "./signer.js"
+
+/** `say` finds a text in the language that counts at that moment. */
+export const acting = say => {
+  /** One message at a time: a problem, or how it goes. */
+  const report = (progress, problem) => {
+    find("progress").textContent = progress ?? ""
+    show("progress", Boolean(progress))
+    find("problem").textContent = problem ?? ""
+    show("problem", Boolean(problem))
+  }
+
+  /** Runs one action at a time, and says what went wrong. */
+  const attempt = async action => {
+    if (document.body.getAttribute("aria-busy") === "true") return
+    document.body.setAttribute("aria-busy", "true")
+    try {
+      await action()
+    } catch (error) {
+      const problem = error instanceof Problem ? error : new Problem("problemOther")
+      if (problem !== error) console.error(error)
+      report(null, say(problem.key, problem.values))
+    } finally {
+      document.body.removeAttribute("aria-busy")
+    }
+  }
+
+  /** Writes the texts that stand in the page itself; `title` is the text for the window. */
+  const writeHead = (language, title) => {
+    document.documentElement.lang = language
+    document.title = say(title)
+    for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text)
+    find("language").value = language
+  }
+
+  return { report, attempt, writeHead }
+}

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from statistics import median
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(REPOSITORY / "Tests/Interop"), str(REPOSITORY / "contrib/bench/latency")]
@@ -23,7 +24,6 @@ from router import Router  # noqa: E402
 # A token may ask 200 times a second; a few to spare.
 PER_TOKEN = 150
 CONNECTIONS_PER_TOKEN = 6
-EVENT_RATE = 50
 
 
 class APIRouter(Router):
@@ -137,22 +137,48 @@ class Load:
             task.cancel()
 
 
-def pushes(router: Router, lab: Lab, events: list[dict]) -> list[float]:
-    """From an event to its push, in milliseconds, for each."""
-    lab.forget()
-    sent, _ = asyncio.run(send(router, events, EVENT_RATE))
-    ids = {event["id"] for event in events}
+class Pushes:
+    """Events at a rate, and their pushes."""
 
-    def arrived():
-        found = {
+    def __init__(self, router: Router, lab: Lab, events: list[dict], rate: int):
+        lab.forget()
+        sent, _ = asyncio.run(send(router, events, rate))
+        ids = {event["id"] for event in events}
+        deadline = time.monotonic() + 120
+        while len(found := self._found(lab, ids)) < len(ids):
+            assert time.monotonic() < deadline, f"{len(ids) - len(found)} events have no push"
+            # The record has the load's pushes as well, and is read as a whole.
+            time.sleep(1)
+        self.times = [found[name] - sent[name] for name in found]
+        """From an event to its push, in milliseconds."""
+        self.per_second = len(found) / max(0.001, (max(found.values()) - min(sent.values())) / 1000)
+
+    @staticmethod
+    def _found(lab: Lab, ids: set[str]) -> dict[str, float]:
+        return {
             push.payload["event_id"]: push.line["received_at"]
-            for push in lab.received()
+            for push in lab.received("apns")
             if push.payload.get("event_id") in ids
         }
-        return found if len(found) == len(ids) else None
 
-    found = wait_until(arrived, "every event's push arrives", timeout=60)
-    return [found[name] - sent[name] for name in found]
+
+class Comparison:
+    """The same measured alone and beside the load, in turn, round after round."""
+
+    def __init__(self, name: str, unit: str, more_is_better: bool):
+        self.name, self.unit, self.more_is_better = name, unit, more_is_better
+        self.alone: list[float] = []
+        self.beside: list[float] = []
+
+    @property
+    def slowdown(self) -> float:
+        """The median over rounds: 1.1 is slower by 10 %."""
+        pairs = zip(self.alone, self.beside)
+        return median((a / b if self.more_is_better else b / a) for a, b in pairs if a > 0 and b > 0)
+
+    def __str__(self) -> str:
+        return (f"{self.name:28} alone {median(self.alone):9.1f}   beside {median(self.beside):9.1f} {self.unit:8} "
+                f"slower by {100 * (self.slowdown - 1):+6.1f} %")
 
 
 def token(router: Router, name: str, scope: str) -> str:
@@ -164,7 +190,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readers", type=int, default=100)
     parser.add_argument("--rate", type=int, default=200, help="notifications a second")
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--events", type=int, default=50, help="events a second, whose pushes are measured")
+    parser.add_argument("--burst", type=int, default=1000, help="events at once, for pushes a second; 0: none")
+    parser.add_argument("--seconds", type=int, default=5, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--at-most", type=float, help="exit with 1 where the p50 is slower by more per cent")
     parser.add_argument("--folder", help="where the store lies")
     options = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -177,44 +207,70 @@ def main():
         }
         router.start()
         try:
-            people, others = [Person() for _ in range(100)], [Person() for _ in range(100)]
-            register(router, lab, "apns", people)
-            register(router, lab, "apns", others)
-            authors = [Person() for _ in range(20)]
-
-            def events(what: str) -> list[dict]:
-                return [
-                    authors[n % 20].note(f"{what} {n}", others[n % 100]) for n in range(EVENT_RATE * options.seconds)
-                ]
-
-            pushes(router, lab, events("warm"))
-            alone = pushes(router, lab, events("alone"))
-            before = router.memory("VmRSS")
-            tokens = [token(router, f"sender {n}", "send") for n in range(-(-options.rate // PER_TOKEN))]
-            load = Load(
-                Readers(router.api, token(router, "reader", "read"), options.readers, people),
-                Senders(router.api, tokens, people, options.rate),
-                options.seconds + 2,
-            )
-            load.thread.start()
-            assert load.ready.wait(60), "the readers could not begin"
-            beside = pushes(router, lab, events("beside"))
-            load.thread.join(options.seconds + 60)
-            after = router.memory("VmRSS")
-            senders, readers = load.senders, load.readers
-            print(f"readers {readers.count}, of them ended early {readers.ended}; entries read {readers.entries}, "
-                  f"{readers.bytes / 1e6:.1f} MB, told of losses {readers.lost} times")
-            taken = len(senders.times)
-            print(f"notifications {senders.sent}, taken {taken} ({taken / (options.seconds + 2):.0f}/s), refused {senders.refused}")
-            if senders.times:
-                print(f"ms to the answer    p50 {percentile(senders.times, 0.5):8.1f}   p99 {percentile(senders.times, 0.99):8.1f}")
-            for name, values in [("alone", alone), ("beside", beside)]:
-                print(f"ms to a push {name:6} p50 {percentile(values, 0.5):8.1f}   p99 {percentile(values, 0.99):8.1f}")
-            print(f"memory MiB before {before:.0f}, after {after:.0f}, most {router.memory('VmHWM'):.0f}")
-            assert taken > 0 and readers.ended == 0 and router.is_running
+            compare(options, router, lab)
         finally:
             router.kill()
             lab.stop()
+
+
+def compare(options, router: APIRouter, lab: Lab):
+    people, others = [Person() for _ in range(100)], [Person() for _ in range(100)]
+    register(router, lab, "apns", people)
+    register(router, lab, "apns", others)
+    authors = [Person() for _ in range(20)]
+    tokens = [token(router, f"sender {n}", "send") for n in range(-(-options.rate // PER_TOKEN))]
+    reading = token(router, "reader", "read")
+    # The senders go on during both measurements.
+    seconds = 2 * options.seconds + 4
+
+    def events(what: str, count: int) -> list[dict]:
+        return [authors[n % 20].note(f"{what} {n}", others[n % 100]) for n in range(count)]
+
+    p50 = Comparison("ms to a push, p50", "ms", more_is_better=False)
+    p99 = Comparison("ms to a push, p99", "ms", more_is_better=False)
+    burst = Comparison(f"pushes/s of {options.burst} at once", "pushes/s", more_is_better=True)
+    sent, taken, refused, times, memory = 0, 0, {}, [], []
+
+    def measure(what: str, note) -> None:
+        """Events are made before, so that making them costs nothing that is measured."""
+        steady = events(f"{what} steady", options.events * options.seconds)
+        many = events(f"{what} burst", options.burst)
+        found = Pushes(router, lab, steady, options.events)
+        note(p50).append(percentile(found.times, 0.5))
+        note(p99).append(percentile(found.times, 0.99))
+        if many:
+            note(burst).append(Pushes(router, lab, many, 1_000_000).per_second)
+
+    measure("warm", lambda _: [])
+    memory.append(router.memory("VmRSS"))
+    print(f"memory at the start {memory[0]:.0f} MiB", flush=True)
+    for number in range(options.rounds):
+        measure(f"alone {number}", lambda each: each.alone)
+        load = Load(
+            Readers(router.api, reading, options.readers, people),
+            Senders(router.api, tokens, people, options.rate),
+            seconds,
+        )
+        load.thread.start()
+        assert load.ready.wait(60), "the readers could not begin"
+        measure(f"beside {number}", lambda each: each.beside)
+        load.thread.join(seconds + 120)
+        senders, readers = load.senders, load.readers
+        memory.append(router.memory("VmRSS"))
+        sent, taken, times = sent + senders.sent, taken + len(senders.times), times + senders.times
+        for status, count in senders.refused.items():
+            refused[status] = refused.get(status, 0) + count
+        print(f"round {number + 1}: readers {readers.count}, of them ended early {readers.ended}; entries read {readers.entries}, "
+              f"{readers.bytes / 1e6:.1f} MB, told of losses {readers.lost} times; notifications taken {len(senders.times)}; "
+              f"memory {memory[-1]:.0f} MiB", flush=True)
+        assert senders.times and readers.ended == 0 and router.is_running
+    print(f"notifications {sent}, taken {taken} ({taken / (seconds * options.rounds):.0f}/s), refused {refused}")
+    print(f"ms to the answer    p50 {percentile(times, 0.5):8.1f}   p99 {percentile(times, 0.99):8.1f}")
+    for each in [p50, p99] + ([burst] if options.burst else []):
+        print(each)
+    print(f"memory MiB at the start {memory[0]:.0f}, at the end {memory[-1]:.0f}, most {router.memory('VmHWM'):.0f}")
+    if options.at_most is not None and p50.slowdown > 1 + options.at_most / 100:
+        sys.exit(f"pushes of events are slower by more than {options.at_most:g} %")
 
 
 if __name__ == "__main__":

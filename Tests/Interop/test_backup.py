@@ -15,6 +15,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
+from console import Console
 from nostr import Person, Socket, device_token, ios
 from programs import built, carillon
 from router import Router
@@ -263,3 +264,38 @@ def test_a_retired_store_goes_on_where_it_is_restored(router, elsewhere, lab, al
         socket.publish(event)
     assert dropped.stop() == 0
     assert len([push for push in lab.received() if push.status == 200]) == 1
+
+
+def test_named_tokens_are_good_for_the_same_in_a_restored_store(stopped_router, elsewhere, tmp_path):
+    console = Console(stopped_router)
+    made = {}
+    for name, scopes in {"grafana": ["read"], "deploy": ["read", "operate"], "shop": ["send"], "old": ["read"]}.items():
+        options = [part for scope in scopes for part in ("--scope", scope)]
+        created = carillon("tokens", "create", name, *options, "--json", "--config", stopped_router.configuration_file)
+        made[name] = json.loads(created.stdout)["token"]
+    assert carillon("tokens", "revoke", "old", "--config", stopped_router.configuration_file).returncode == 0
+    console.start()
+    assert console.ask("/v1/status", token=made["grafana"])[0] == 200
+    backup(stopped_router, tmp_path / "backup.tar", "--with-key")
+    # What happens after the backup is not in it.
+    assert carillon("tokens", "revoke", "deploy", "--config", stopped_router.folder / "carillon.yaml").returncode == 0
+    assert console.ask("/v1/status", token=made["deploy"])[0] == 401
+    stopped_router.kill()
+    content = (tmp_path / "backup.tar").read_bytes()
+    assert not any(token.encode() in content for token in made.values()), "hashes alone are kept"
+
+    store = elsewhere.folder / "carillon.sqlite"
+    restored = carillon("backup", "restore", tmp_path / "backup.tar", "--store", store)
+    assert restored.returncode == 0, restored.stderr
+    file = elsewhere.folder / "carillon.sqlite-tokens"
+    assert file.stat().st_mode & 0o777 == 0o600
+    there = Console(elsewhere).start()
+    allowed = {
+        name: [there.ask("/v1/status", token=token)[0], there.ask("/v1/devices/1/test", "POST", token)[0]]
+        for name, token in made.items()
+    }
+    assert allowed == {"grafana": [200, 403], "deploy": [200, 404], "shop": [403, 403], "old": [401, 401]}
+    assert there.json("/v1/notify", "POST", made["shop"], body={"to": {}})[0] == 422
+    listed = carillon("tokens", "list", "--json", "--config", elsewhere.folder / "carillon.yaml")
+    assert {token["name"] for token in json.loads(listed.stdout)["tokens"]} == {"grafana", "deploy", "shop"}
+    elsewhere.stop()

@@ -51,7 +51,10 @@ struct GroupAPI {
     }
 
     private var change: APIOperation {
-        let accounts: JSONTree = ["type": "array", "items": ["type": "string"], "maxItems": .number(Double(Self.mostChanges))]
+        let accounts: JSONTree = [
+            "type": "array", "maxItems": .number(Double(Self.mostChanges)),
+            "items": ["type": "string", "pattern": "^([0-9a-f]{64}|npub1[02-9ac-hj-np-z]{58})$"],
+        ]
         let body: JSONTree = [
             "type": "object", "additionalProperties": false,
             "description": "Accounts, as 64 hex digits or npub1….",

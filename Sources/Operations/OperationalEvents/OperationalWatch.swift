@@ -137,7 +137,7 @@ struct OperationalWatch {
         let isToCheck = mayDisable(report.queue, at: now) && state.checkedAt.map { now - $0 >= Self.checkPause } ?? true
         guard now - state.since >= Self.leastSight, !isToldLately || isToCheck else { return nil }
         let since = lastSuccess(report.device).map { min($0, state.since) } ?? state.since
-        state.checkedAt = now
+        if isToCheck { state.checkedAt = now }
         failing[report.device] = state
         if let disableSpan, now - since >= disableSpan, mayDisable(report.queue, at: now) {
             suspensions.append(

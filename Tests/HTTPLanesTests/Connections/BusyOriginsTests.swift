@@ -1,4 +1,5 @@
 import Testing
+import TimeTestSupport
 import Units
 
 @testable import HTTPLanes

@@ -39,6 +39,19 @@ struct FormatTests {
         #expect(try LogRecord(record.bytes) == record)
     }
 
+    /// Only what older members do not read is written in a form that they do not read.
+    @Test func deadLettersThatGoTakeTheSecondVersion() throws {
+        var dropping = LogTransaction()
+        dropping.letters = ["d7", "d10"]
+        let record = LogRecord(identity, .transactions([LogTransaction(), dropping], firstDelivery: 41))
+        let empty = String(repeating: "00", count: 12)
+        let expected =
+            "02ac02010203040506070805" + "01" + "02" + "29" + empty + empty + "00" + "02" + "026437" + "03643130"
+        #expect(Hex.encode(record.bytes) == expected)
+        #expect(try LogRecord(record.bytes) == record)
+        #expect(throws: BlobError.unknownVersion(3)) { try LogRecord([3] + record.bytes.dropFirst()) }
+    }
+
     @Test func everyFieldComesBack() throws {
         let record = LogRecord(identity, .transactions([.full, LogTransaction(), .sample(3)], firstDelivery: 1))
         #expect(try LogRecord(record.bytes) == record)
@@ -93,7 +106,7 @@ struct FormatTests {
 
     @Test func otherVersionsAreNamed() throws {
         let record = try beginning.bytes
-        #expect(throws: BlobError.unknownVersion(2)) { try LogRecord([2] + record.dropFirst()) }
+        #expect(throws: BlobError.unknownVersion(4)) { try LogRecord([4] + record.dropFirst()) }
         #expect(throws: BlobError.unknownVersion(7)) { try PartitionState(snapshot: [7]) }
         #expect(throws: BlobError.unknownVersion(0)) { try HandOverBatch([0]) }
     }

@@ -173,6 +173,100 @@ struct LoggedStoreTests {
         return keys
     }
 
+    /// Has the deliveries fail for good at that moment.
+    private static func bury(_ stored: [StoredDelivery], in store: LoggedStore, at moment: Timestamp) throws {
+        var changes = OutboxChanges()
+        changes.removals = stored.map(\.key)
+        changes.burials = stored.map { stored in
+            OutboxChanges.Burial(
+                key: stored.key,
+                failure: DeliveryFailure(.rejected, status: 400, reason: "BadTopic"),
+                failedAt: moment,
+                attempts: 2
+            )
+        }
+        try store.apply(changes)
+    }
+
+    private static func letters(_ store: LoggedStore) throws -> [QueueEntry] {
+        var selection = QueueSelection()
+        selection.isWaitingWanted = false
+        return try store.reader.entries(selection, limit: 1_000)
+    }
+
+    @Test func whatFailedForGoodIsFoundByTheNextOwnerAndSentAgain() throws {
+        let log = try InstantLog()
+        let first = try log.store()
+        var stored: [StoredDelivery] = []
+        try first.insert((1...3).map { Delivery.sample($0, device: Int64($0)) }) { stored = $0 }
+        try Self.bury(Array(stored.prefix(2)), in: first, at: 500)
+        #expect(first.deadLetterCount == 2 && first.count == 1)
+
+        let next = try log.store()
+        let found = try Self.letters(next)
+        #expect(found.map(\.id) == ["d1", "d2"] && found.allSatisfy { $0.attempts == 2 && $0.failedAt == 500 })
+        #expect(found.first?.failure == DeliveryFailure(.rejected, status: 400, reason: "BadTopic"))
+        var again: [StoredDelivery] = []
+        #expect(try next.revive([found[1]].compactMap(\.letter), at: 900) { again += $0 } == 1)
+        #expect(again.map(\.delivery.id) == ["d2"] && again.first?.delivery.acceptedAt == 900)
+        #expect(try Self.letters(next).map(\.id) == ["d1"] && next.count == 2)
+        #expect(log.state.deadLetters.values.map(\.delivery.id) == ["d1"])
+        #expect(log.state.waiting.values.map(\.delivery.id).sorted() == ["d2", "d3"])
+        // One that is gone meanwhile is not sent.
+        #expect(try next.revive([found[1]].compactMap(\.letter), at: 901) { _ in } == 0)
+        // Its second end leads to the right number in the log.
+        try Self.bury(again, in: next, at: 950)
+        #expect(log.state.deadLetters.values.map(\.delivery.id).sorted() == ["d1", "d2"])
+        #expect(log.state.waiting.values.map(\.delivery.id) == ["d3"])
+
+        #expect(try next.removeDeadLetters(Self.letters(next).compactMap(\.letter)) == 2)
+        #expect(try log.state.deadLetters.isEmpty && log.store().deadLetterCount == 0)
+    }
+
+    @Test func manyLettersTakeSeveralRecordsAndComeBackOnce() throws {
+        let log = try InstantLog()
+        let store = try log.store()
+        let ids = (1...250).map { "d\($0)" }
+        var stored: [StoredDelivery] = []
+        try store.insert((1...250).map { Delivery.sample($0, device: Int64($0)) }) { stored = $0 }
+        try Self.bury(stored, in: store, at: 500)
+        let records = log.records
+        var again: [String] = []
+        #expect(
+            try store.revive(Self.letters(store).compactMap(\.letter), at: 900) { again += $0.map(\.delivery.id) }
+                == 250
+        )
+        #expect(again == ids && log.records == records + 3)
+        #expect(log.state.deadLetters.isEmpty && log.state.waiting.count == 250)
+    }
+
+    @Test func lettersEndAfterTheirDaysAndWithTheirDevices() throws {
+        let log = try InstantLog()
+        let store = try log.store()
+        var stored: [StoredDelivery] = []
+        try store.insert((1...3).map { Delivery.sample($0, device: Int64($0)) }) { stored = $0 }
+        let day: Duration = .days(1)
+        let now = Timestamp.epoch + day + day
+        try Self.bury([stored[0]], in: store, at: now - day - .seconds(1))
+        try Self.bury([stored[1], stored[2]], in: store, at: now - .seconds(1))
+        try store.pruneDeadLetters(at: now) { $0.rawValue != 3 }
+        #expect(try Self.letters(store).map(\.id) == ["d2"])
+        #expect(log.state.deadLetters.values.map(\.delivery.id) == ["d2"])
+    }
+
+    @Test func lettersThatTheLogRefusesStay() throws {
+        let log = try InstantLog()
+        let store = try log.store()
+        var stored: [StoredDelivery] = []
+        try store.insert([.sample(1)]) { stored = $0 }
+        try Self.bury(stored, in: store, at: 500)
+        let letters = try Self.letters(store).compactMap(\.letter)
+        log.refuse(.notOpen)
+        #expect(throws: PartitionLogError.notOpen) { try store.revive(letters, at: 900) { _ in } }
+        #expect(throws: PartitionLogError.notOpen) { try store.removeDeadLetters(letters) }
+        #expect(store.deadLetterCount == 1 && store.count == 0)
+    }
+
     @Test func aClosedStoreLetsNobodyWait() async throws {
         // A log that never acknowledges.
         let store = try LoggedStore(PartitionState(), limit: 10) { _ throws(PartitionLogError) in 1 }

@@ -2,7 +2,7 @@ import Delivery
 
 /// One message of a partition's log, and its binary form.
 ///
-///     version   1 byte, 1
+///     version   1 byte, 1 or 2
 ///     epoch     LEB128, from 1
 ///     author    8 bytes, big-endian: the incarnation of the member that wrote it
 ///     index     LEB128, from 0 within its epoch
@@ -10,10 +10,13 @@ import Delivery
 ///
 /// A beginning continues with the epoch and the index of the record before it (0 and 0 if there is none), the name of
 /// the member, and how many epochs began before it without a transaction in between. Transactions continue with their
-/// count, the number of their first delivery, and each as ``LogTransaction`` has it. Integers are LEB128; counts are
-/// never more than the bytes that follow.
+/// count, the number of their first delivery, and each as ``LogTransaction`` has it. In version 2 the dead letters that
+/// go follow: for each transaction a list of ids. Integers are LEB128; counts are never more than the bytes that follow.
 package struct LogRecord: Equatable, Sendable {
-    package static let formatVersion = 1
+    /// The newest that this program reads. A record is written in the oldest that can hold it.
+    package static let formatVersion = 2
+    /// The first one in which dead letters can go.
+    package static let versionOfLetters = 2
     /// What the longest record takes.
     package static let longest = 512 << 10
 
@@ -73,7 +76,7 @@ package struct LogRecord: Equatable, Sendable {
         switch body {
         case .beginning(let beginning):
             var writer = BlobWriter(capacity: 128)
-            writer.write(byte: UInt8(Self.formatVersion))
+            writer.write(byte: 1)
             writer.write(identity)
             writer.write(byte: 0)
             writer.write(beginning.previousEpoch)
@@ -82,19 +85,31 @@ package struct LogRecord: Equatable, Sendable {
             writer.write(beginning.idleEpochs)
             return writer.bytes
         case .transactions(let transactions, let firstDelivery):
-            return Self.bytes(identity, transactions.map(\.bytes), firstDelivery: firstDelivery)
+            return Self.bytes(
+                identity,
+                transactions.map(\.bytes),
+                letters: transactions.map(\.letters),
+                firstDelivery: firstDelivery
+            )
         }
     }
 
     /// A record of transactions that are written already.
-    static func bytes(_ identity: Identity, _ transactions: [[UInt8]], firstDelivery: Int64) -> [UInt8] {
+    static func bytes(
+        _ identity: Identity,
+        _ transactions: [[UInt8]],
+        letters: [[String]],
+        firstDelivery: Int64
+    ) -> [UInt8] {
+        let hasLetters = !letters.allSatisfy(\.isEmpty)
         var writer = BlobWriter(capacity: headSize + transactions.reduce(0) { $0 + $1.count })
-        writer.write(byte: UInt8(formatVersion))
+        writer.write(byte: UInt8(hasLetters ? versionOfLetters : 1))
         writer.write(identity)
         writer.write(byte: 1)
         writer.write(UInt64(transactions.count))
         writer.write(signed: firstDelivery)
         for transaction in transactions { writer.write(fixed: transaction) }
+        if hasLetters { for ids in letters { writer.write(ids) { $0.write($1) } } }
         return writer.bytes
     }
 
@@ -105,8 +120,9 @@ package struct LogRecord: Equatable, Sendable {
     package init(_ bytes: [UInt8]) throws(BlobError) {
         self = try BlobReader.reading(bytes) { reader throws(BlobError) in
             let version = try reader.byte()
-            guard version == UInt8(Self.formatVersion) else { throw .unknownVersion(version) }
-            let record = LogRecord(try reader.identity(), try reader.body())
+            guard (1...UInt8(Self.formatVersion)).contains(version) else { throw .unknownVersion(version) }
+            let identity = try reader.identity()
+            let record = LogRecord(identity, try reader.body(hasLetters: version >= UInt8(Self.versionOfLetters)))
             try reader.end()
             return record
         }
@@ -130,7 +146,7 @@ extension BlobReader {
         )
     }
 
-    fileprivate mutating func body() throws(BlobError) -> LogRecord.Body {
+    fileprivate mutating func body(hasLetters: Bool) throws(BlobError) -> LogRecord.Body {
         let start = offset
         switch try byte() {
         case 0:
@@ -150,6 +166,10 @@ extension BlobReader {
             let firstDelivery = try number()
             var transactions: [LogTransaction] = []
             for _ in 0..<count { transactions.append(try transaction()) }
+            guard hasLetters else { return .transactions(transactions, firstDelivery: firstDelivery) }
+            for place in transactions.indices {
+                transactions[place].letters = try list { reader throws(BlobError) in try reader.text() }
+            }
             return .transactions(transactions, firstDelivery: firstDelivery)
         default: throw .invalidValue(field: "kind", offset: start)
         }

@@ -2,8 +2,8 @@ import Delivery
 import Notifications
 import Units
 
-/// What happens to a partition as a whole or not at all: an insertion into its outbox, or outcomes, or both, applied in
-/// this order.
+/// What happens to a partition as a whole or not at all: an insertion into its outbox, dead letters that go, or outcomes,
+/// or all of these, applied in this order.
 ///
 /// Deliveries are numbered in the order in which they come into the partition. Keys in ``changes`` are these numbers:
 /// their queue is 0.
@@ -12,18 +12,25 @@ package struct LogTransaction: Equatable, Sendable {
     package var deliveries: [Delivery] = []
     /// 32 bytes each.
     package var causes: [[UInt8]] = []
+    /// Dead letters that go, by the ids of their deliveries: these are among ``deliveries`` again, or dropped.
+    package var letters: [String] = []
     package var changes = OutboxChanges()
 
     package init() {}
 
-    /// As a record has it.
+    /// As a record has it, without ``letters``, which stand behind all transactions.
     var bytes: [UInt8] {
         var writer = BlobWriter(capacity: 64 + 256 * deliveries.count)
         writer.write(self)
         return writer.bytes
     }
 
-    package var isEmpty: Bool { pace.isEmpty && deliveries.isEmpty && causes.isEmpty && changes.isEmpty }
+    /// What ``letters`` take in a record, at most.
+    var lettersSize: Int { letters.reduce(4) { $0 + $1.utf8.count + 2 } }
+
+    package var isEmpty: Bool {
+        pace.isEmpty && deliveries.isEmpty && causes.isEmpty && letters.isEmpty && changes.isEmpty
+    }
 }
 
 extension OutboxKey {

@@ -78,6 +78,8 @@ package enum PartitionLogError: Error, Hashable, CustomStringConvertible {
     case notOpen
     /// A transaction takes more than a record may.
     case tooLong(Int)
+    /// A living member does not read what the transaction takes.
+    case olderMembers
 
     package var description: String {
         switch self {
@@ -88,6 +90,7 @@ package enum PartitionLogError: Error, Hashable, CustomStringConvertible {
         case .newerFormat: "a newer Carillon wrote the partition's log"
         case .notOpen: "the partition's log is not open"
         case .tooLong(let count): "a transaction of \(count) bytes is more than the \(LogRecord.longest) of a record"
+        case .olderMembers: "a member of the cluster is of an older version that does not read this: update it first"
         }
     }
 }

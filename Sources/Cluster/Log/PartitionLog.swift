@@ -58,6 +58,8 @@ package struct PartitionLog: Sendable {
         let number: UInt64
         let transaction: LogTransaction
         let bytes: [UInt8]
+
+        var size: Int { bytes.count + transaction.lettersSize }
     }
 
     private struct Append: Sendable {
@@ -158,7 +160,8 @@ package struct PartitionLog: Sendable {
     ) throws(PartitionLogError) -> (number: UInt64, actions: [Action]) {
         guard isOpen, !isFinishing else { throw .notOpen }
         let bytes = transaction.bytes
-        guard bytes.count + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(bytes.count) }
+        let size = bytes.count + transaction.lettersSize
+        guard size + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(size) }
         lastCommit += 1
         queue.append(Pending(number: lastCommit, transaction: transaction, bytes: bytes))
         return (lastCommit, appendNext())
@@ -383,9 +386,9 @@ package struct PartitionLog: Sendable {
         var (size, commits): (Int, [Commit]) = (LogRecord.headSize, [])
         var (transactions, encoded): ([LogTransaction], [[UInt8]]) = ([], [])
         var firstDelivery = state.nextDelivery
-        while let next = queue.first, size + next.bytes.count <= LogRecord.longest {
+        while let next = queue.first, size + next.size <= LogRecord.longest {
             queue.removeFirst()
-            size += next.bytes.count
+            size += next.size
             let deliveries = next.transaction.deliveries
             commits.append(Commit(number: next.number, firstDelivery: firstDelivery, deliveries: deliveries))
             firstDelivery += Int64(deliveries.count)
@@ -394,7 +397,12 @@ package struct PartitionLog: Sendable {
         }
         var identity = state.identity
         identity.index += 1
-        let bytes = LogRecord.bytes(identity, encoded, firstDelivery: state.nextDelivery)
+        let bytes = LogRecord.bytes(
+            identity,
+            encoded,
+            letters: transactions.map(\.letters),
+            firstDelivery: state.nextDelivery
+        )
         let question = LogQuestion.append(bytes, messageID: identity.messageID(in: partition), expected: position)
         let record = LogRecord(identity, .transactions(transactions, firstDelivery: state.nextDelivery))
         phase = .appending(Append(record: record, commits: commits, byteCount: bytes.count, question: question))

@@ -86,6 +86,10 @@ package struct PartitionState: Equatable, Sendable {
             waiting[nextDelivery] = Waiting(delivery: delivery)
             nextDelivery += 1
         }
+        if !transaction.letters.isEmpty {
+            let gone = Set(transaction.letters)
+            deadLetters = deadLetters.filter { !gone.contains($0.value.delivery.id) }
+        }
         apply(transaction.changes)
     }
 

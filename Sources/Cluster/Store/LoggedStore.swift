@@ -22,8 +22,11 @@ package final class LoggedStore: DeliveryStore {
 
     /// What is read from the log is put into the outbox so many at a time.
     private static let portion = 1_000
+    /// Dead letters that are revived or dropped in one transaction.
+    private static let lettersAtOnce = 100
 
     private let outbox: Outbox
+    private let deadLetters: DeadLetterLimits
     private let commit: @Sendable (LogTransaction) throws(PartitionLogError) -> UInt64
     private let state = Mutex(State())
     /// One insertion at a time, so that deliveries have the same order here and in the log.
@@ -35,14 +38,17 @@ package final class LoggedStore: DeliveryStore {
     package init(
         _ partition: PartitionState,
         limit: Int,
+        deadLetters: DeadLetterLimits = DeadLetterLimits(),
         commit: @escaping @Sendable (LogTransaction) throws(PartitionLogError) -> UInt64
     ) throws {
         self.commit = commit
-        outbox = try Outbox(DatabaseQueue(), limit: limit)
+        self.deadLetters = deadLetters
+        outbox = try Outbox(DatabaseQueue(), limit: limit, deadLetters: deadLetters)
         var pace = PaceChanges()
         pace.rows = Array(partition.paces.values)
         pace.held = Array(partition.held.values)
         try outbox.insert([], causes: [], pace: pace) { _ in }
+        try restore(partition.deadLetters.sorted { $0.key < $1.key }.map(\.value))
         let numbers = partition.waiting.keys.sorted()
         for start in stride(from: 0, to: numbers.count, by: Self.portion) {
             let portion = numbers[start..<min(start + Self.portion, numbers.count)]
@@ -66,6 +72,24 @@ package final class LoggedStore: DeliveryStore {
             }
             try outbox.apply(changes)
         }
+    }
+
+    /// Has the outbox bury what the log has buried.
+    private func restore(_ letters: [PartitionState.DeadLetter]) throws {
+        guard !letters.isEmpty else { return }
+        var changes = OutboxChanges()
+        try outbox.insert(letters.map(\.delivery)) { stored in
+            changes.removals = stored.map(\.key)
+            changes.burials = zip(letters, stored).map { letter, stored in
+                OutboxChanges.Burial(
+                    key: stored.key,
+                    failure: letter.failure,
+                    failedAt: letter.failedAt,
+                    attempts: letter.attempts
+                )
+            }
+        }
+        try outbox.apply(changes)
     }
 
     // MARK: What becomes of the log
@@ -134,12 +158,6 @@ package final class LoggedStore: DeliveryStore {
         }
     }
 
-    package func revive(
-        _ letters: [DeadLetterNumber],
-        at now: Timestamp,
-        handOver: ([StoredDelivery]) -> Void
-    ) throws -> Int { 0 }
-
     // MARK: Outcomes
 
     package func apply(_ changes: OutboxChanges) throws {
@@ -184,6 +202,68 @@ package final class LoggedStore: DeliveryStore {
     package var isFull: Bool { outbox.isFull }
 }
 
+/// Dead letters. The log knows them by the ids of their deliveries: the outbox of each owner has numbers of its own.
+extension LoggedStore: DeadLetterStore {
+    /// Answers what operators ask about the partition.
+    package var reader: OutboxReader { OutboxReader(of: outbox) }
+
+    package var deadLetterCount: Int { outbox.deadLetterCount }
+
+    package func revive(
+        _ letters: [DeadLetterNumber],
+        at now: Timestamp,
+        handOver: ([StoredDelivery]) -> Void
+    ) throws -> Int {
+        try inserting.withLock { _ in
+            var revived = 0
+            for portion in Self.portions(of: letters) {
+                var transaction = LogTransaction()
+                transaction.deliveries = try outbox.deadLetters(portion, at: now)
+                guard !transaction.isEmpty else { continue }
+                transaction.letters = transaction.deliveries.map(\.id)
+                try insert(transaction, handOver)
+                _ = try outbox.removeDeadLetters(portion)
+                revived += transaction.deliveries.count
+            }
+            return revived
+        }
+    }
+
+    package func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int {
+        try inserting.withLock { _ in
+            var removed = 0
+            for portion in Self.portions(of: letters) {
+                var transaction = LogTransaction()
+                transaction.letters = try outbox.deadLetterIDs(portion)
+                guard !transaction.isEmpty else { continue }
+                try insert(transaction) { _ in }
+                removed += try outbox.removeDeadLetters(portion)
+            }
+            return removed
+        }
+    }
+
+    package func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws {
+        var selection = QueueSelection()
+        selection.isWaitingWanted = false
+        // No more than that are kept.
+        let letters = try reader.entries(selection, limit: max(1, deadLetters.rows))
+        let oldest = deadLetters.isOn ? now - .days(deadLetters.days) : .distantFuture
+        let gone = try letters.filter { entry in
+            try entry.failedAt.map { $0 < oldest } ?? false || !isRegistered(entry.device)
+        }
+        _ = try removeDeadLetters(gone.compactMap(\.letter))
+    }
+
+    package func awaitHandOver() { outbox.awaitHandOver() }
+
+    private static func portions(of letters: [DeadLetterNumber]) -> [[DeadLetterNumber]] {
+        stride(from: 0, to: letters.count, by: lettersAtOnce).map {
+            Array(letters[$0..<min($0 + lettersAtOnce, letters.count)])
+        }
+    }
+}
+
 extension LoggedStore: PaceStore {
     package func loadPaces(at now: Timestamp, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
         try outbox.loadPaces(at: now, pace: pace, held: held)
@@ -202,9 +282,13 @@ extension LogTransaction {
             (one.changes, other.changes) = (first, second)
             return (one, other)
         }
-        if !deliveries.isEmpty, !causes.isEmpty || !pace.isEmpty {
+        if !deliveries.isEmpty, !causes.isEmpty || !pace.isEmpty || !letters.isEmpty {
             one.deliveries = deliveries
-            (other.causes, other.pace) = (causes, pace)
+            (other.causes, other.pace, other.letters) = (causes, pace, letters)
+            return (one, other)
+        }
+        if causes.isEmpty, pace.isEmpty, letters.count > 1 {
+            (one.letters, other.letters) = letters.halves
             return (one, other)
         }
         guard deliveries.count + causes.count + pace.rows.count + pace.held.count + pace.released.count > 1 else {

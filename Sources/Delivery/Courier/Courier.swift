@@ -177,8 +177,10 @@ package final class Courier: Sendable {
     package func revive(_ letters: [QueueEntry]) throws -> Int {
         let now = environment.now()
         return try environment.store.revive(letters.compactMap(\.letter), at: now) { stored in
-            // Before the first attempt can end.
-            mailbox.post(.decided(letters.map { $0.report(.requeued, nextDue: now) }, {}))
+            // Before the first attempt can end. A store may revive them in several transactions.
+            let revived = Set(stored.map(\.delivery.id))
+            let reports = letters.filter { revived.contains($0.id) }.map { $0.report(.requeued, nextDue: now) }
+            mailbox.post(.decided(reports, {}))
             take(stored)
         }
     }

@@ -148,6 +148,19 @@ enum DeadLetterRows {
         return deliveries
     }
 
+    /// The ids of those of `letters` that there are.
+    static func ids(_ letters: [DeadLetterNumber], _ database: Database) throws -> [String] {
+        let select = try RawStatement(database, "SELECT id FROM outbox_dead_letter WHERE number = ?")
+        defer { select.reset() }
+        var ids: [String] = []
+        for letter in letters {
+            try select.bind(letter.rawValue, at: 1)
+            if try select.step() { ids.append(select.text(at: 0)) }
+            select.reset()
+        }
+        return ids
+    }
+
     /// Returns how many there were.
     static func remove(_ letters: [DeadLetterNumber], _ database: Database) throws -> Int {
         let delete = try RawStatement(database, "DELETE FROM outbox_dead_letter WHERE number = ?")

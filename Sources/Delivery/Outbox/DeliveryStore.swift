@@ -62,6 +62,22 @@ extension DeliveryStore {
     }
 }
 
+/// A store whose dead letters operators look at, send again and drop.
+package protocol DeadLetterStore: DeliveryStore {
+    /// How many dead letters there are.
+    var deadLetterCount: Int { get }
+
+    /// Returns how many there were.
+    func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int
+
+    /// Drops dead letters whose days are over at `now`, or whose device `isRegistered` denies; all of them where none
+    /// are to be kept.
+    func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws
+
+    /// Returns once every delivery that a reader could see was handed over to the courier.
+    func awaitHandOver()
+}
+
 /// Changes to deliveries in the outbox, gathered for one transaction.
 package struct OutboxChanges: Sendable, Equatable {
     /// A delivery that waits for a further attempt.

@@ -246,8 +246,7 @@ package final class Outbox: DeliveryStore {
 }
 
 /// Deliveries that failed for good, and what operators do with them.
-extension Outbox {
-    /// How many there are.
+extension Outbox: DeadLetterStore {
     package var deadLetterCount: Int {
         (try? watch.reading { try writer.read { try DeadLetterRows.count($0) } }) ?? 0
     }
@@ -269,14 +268,21 @@ extension Outbox {
         }
     }
 
-    /// Returns how many there were.
+    /// Those of `letters` that there are and that can be read, as deliveries accepted at `now`.
+    package func deadLetters(_ letters: [DeadLetterNumber], at now: Timestamp) throws -> [Delivery] {
+        try readLatest { try DeadLetterRows.deliveries(letters, at: now, $0) }
+    }
+
+    /// The ids of those of `letters` that there are.
+    package func deadLetterIDs(_ letters: [DeadLetterNumber]) throws -> [String] {
+        try readLatest { try DeadLetterRows.ids(letters, $0) }
+    }
+
     package func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int {
         guard !letters.isEmpty else { return 0 }
         return try watch.writing { try writer.write { try DeadLetterRows.remove(letters, $0) } }
     }
 
-    /// Drops dead letters whose days are over at `now`, or whose device `isRegistered` denies; all of them where none
-    /// are to be kept.
     package func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws {
         let devices = try watch.reading { try writer.read { try DeadLetterRows.devices($0) } }
         guard !devices.isEmpty else { return }
@@ -290,7 +296,6 @@ extension Outbox {
         }
     }
 
-    /// Returns once every delivery that a reader could see was handed over to the courier.
     package func awaitHandOver() { state.withLock { _ in } }
 }
 

@@ -6,11 +6,17 @@ import Units
 
 /// Answers questions about an outbox, even while a router writes to it. Changes nothing.
 package struct OutboxReader: Sendable {
-    package let path: String
-
-    package init(path: String) {
-        self.path = path
+    private enum Source: Sendable {
+        case file(String)
+        case open(Outbox)
     }
+
+    private let source: Source
+
+    package init(path: String) { source = .file(path) }
+
+    /// Reads what this process has open, such as an outbox in memory.
+    package init(of outbox: Outbox) { source = .open(outbox) }
 
     /// Whether an event is remembered, so that it is not accepted again. Scans all events.
     package func isCause(_ event: [UInt8]) throws -> Bool {
@@ -161,12 +167,16 @@ package struct OutboxReader: Sendable {
     }
 
     private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(5)
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        defer { try? queue.close() }
-        return try queue.read(body)
+        switch source {
+        case .open(let outbox): return try outbox.readLatest(body)
+        case .file(let path):
+            var configuration = Configuration()
+            configuration.readonly = true
+            configuration.busyMode = .timeout(5)
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            defer { try? queue.close() }
+            return try queue.read(body)
+        }
     }
 }
 

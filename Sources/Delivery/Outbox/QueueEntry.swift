@@ -72,7 +72,7 @@ package struct QueueSelection: Sendable, Hashable {
 }
 
 /// A place between two deliveries of a selection. Dead letters come first, each in their own order.
-package struct QueueCursor: Sendable, Hashable, LosslessStringConvertible {
+package struct QueueCursor: Sendable, Hashable, Comparable, LosslessStringConvertible {
     let isAmongWaiting: Bool
     let number: Int64
 
@@ -100,4 +100,8 @@ package struct QueueCursor: Sendable, Hashable, LosslessStringConvertible {
     }
 
     package var description: String { (isAmongWaiting ? "w" : "f") + String(number) }
+
+    package static func < (left: QueueCursor, right: QueueCursor) -> Bool {
+        (left.isAmongWaiting ? 1 : 0, left.number) < (right.isAmongWaiting ? 1 : 0, right.number)
+    }
 }

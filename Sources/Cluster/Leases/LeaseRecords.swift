@@ -51,6 +51,12 @@ package struct MemberRecord: Hashable, Sendable, Codable {
     package var configuration: String
     /// How often it was written.
     package var beat: UInt64
+    /// An operator wants it to hand its partitions over and take none, without leaving; nil: no.
+    package var isDrained: Bool?
+    /// Of Carillon; nil: it does not say.
+    package var version: String?
+    /// When it started, in seconds since 1970; nil: it does not say.
+    package var startedAt: Int64?
 
     package init(
         name: MemberName,
@@ -84,6 +90,13 @@ package struct LeaseRecord: Hashable, Sendable, Codable {
         self.isFree = isFree
         self.beat = beat
     }
+}
+
+/// Where an operator wants a partition, at `move.<number>` in the same bucket.
+package struct MoveRecord: Hashable, Sendable, Codable {
+    package var member: MemberName
+
+    package init(member: MemberName) { self.member = member }
 }
 
 extension Decodable where Self: Encodable {

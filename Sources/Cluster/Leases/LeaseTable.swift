@@ -19,6 +19,8 @@ package struct LeaseTable: Sendable {
         /// How long the members must have been the same before a partition moves, and how long a new member looks
         /// around before it takes any.
         package var settling: Duration = .seconds(2)
+        /// How long a member that went away without a word is missed.
+        package var memory: Duration = .minutes(60)
 
         package init() {}
     }
@@ -54,6 +56,13 @@ package struct LeaseTable: Sendable {
         var since: Deadline
     }
 
+    private struct Member {
+        var record: MemberRecord
+        var sighting: Sighting
+        /// Whether it wrote its record while this member looked: else it may be long gone.
+        var hasMoved = false
+    }
+
     private struct Lease {
         enum Phase {
             case none
@@ -84,7 +93,9 @@ package struct LeaseTable: Sendable {
     private let partitions: Int
     private var me: MemberRecord
     private var beat: UInt64 = 0
-    private var members: [MemberName: (record: MemberRecord, sighting: Sighting)] = [:]
+    private var members: [MemberName: Member] = [:]
+    /// Where operators want partitions.
+    private var moves: [Int: MemberName] = [:]
     private var leases: [Lease]
     /// Since when the bucket has been read as a whole.
     private var currentSince: Deadline?
@@ -128,6 +139,18 @@ package struct LeaseTable: Sendable {
         ([me] + members.values.filter { isAlive($0.sighting, now) }.map(\.record)).sorted { $0.name < $1.name }
     }
 
+    /// Members that lived of late and went away without a word, by name.
+    package func missingMembers(at now: Deadline) -> [MemberRecord] {
+        members.values.filter { member in
+            !isAlive(member.sighting, now) && member.hasMoved && !member.record.isLeaving
+                && now - member.sighting.since < times.memory
+        }
+        .map(\.record).sorted { $0.name < $1.name }
+    }
+
+    /// Where an operator wants a partition; nil: nobody said.
+    package func move(of partition: Int) -> MemberName? { moves[partition] }
+
     /// The newest format that all living members read.
     package func wire(at now: Deadline) -> Int { livingMembers(at: now).map(\.wire).min() ?? me.wire }
 
@@ -145,9 +168,17 @@ package struct LeaseTable: Sendable {
             members[name] = nil
             return
         }
-        guard revision > members[name]?.sighting.revision ?? 0 else { return }
-        members[name] = (record, Sighting(revision: revision, since: now))
+        let known = members[name]
+        guard revision > known?.sighting.revision ?? 0 else { return }
+        members[name] = Member(
+            record: record,
+            sighting: Sighting(revision: revision, since: now),
+            hasMoved: known != nil || currentSince != nil
+        )
     }
+
+    /// An operator wants a partition at a member; nil: wherever it belongs.
+    package mutating func observed(move partition: Int, to member: MemberName?) { moves[partition] = member }
 
     /// A lease was written, or was read as the leader has it. Nil: it was deleted, or there never was one.
     package mutating func observed(
@@ -213,7 +244,9 @@ package struct LeaseTable: Sendable {
         guard let sentAt else { return [] }
         leases[partition].validUntil = max(leases[partition].validUntil, sentAt + times.validity)
         guard !leases[partition].isOurs else { return [] }
-        guard now < leases[partition].validUntil, !me.isLeaving else {
+        guard now < leases[partition].validUntil, !me.isLeaving,
+            !isDrained || candidates(at: now).contains(me.name)
+        else {
             leases[partition].phase = .none
             return []
         }
@@ -242,6 +275,22 @@ package struct LeaseTable: Sendable {
 
     /// Gives up a partition at once, since its log belongs to somebody else.
     package mutating func abandon(_ partition: Int) -> [Action] { lose(partition) }
+
+    private var isDrained: Bool { me.isDrained ?? false }
+
+    /// Hands everything over at once and takes nothing, as long as other members can, or takes its share again.
+    package mutating func drain(_ isOn: Bool, now: Deadline) -> [Action] {
+        guard !me.isLeaving, isDrained != isOn else { return [] }
+        me.isDrained = isOn ? true : nil
+        announceAt = now
+        var actions = tick(now: now)
+        guard isOn, !candidates(at: now).contains(me.name) else { return actions }
+        for partition in leases.indices where leases[partition].phase == .held {
+            leases[partition].phase = .draining
+            actions.append(.drain(partition: partition))
+        }
+        return actions
+    }
 
     /// Hands everything over.
     package mutating func leave(now: Deadline) -> [Action] {
@@ -272,12 +321,12 @@ package struct LeaseTable: Sendable {
         }
         for partition in leases.indices { actions += tick(partition, now) }
         guard let currentSince, !me.isLeaving else { return actions }
-        let candidates = Set(livingMembers(at: now).lazy.filter { !$0.isLeaving }.map(\.name))
+        let candidates = candidates(at: now)
         if candidates != living { (living, livingSince) = (candidates, now) }
         let hasSettled = now - livingSince >= times.settling
         var isMoving = leases.contains { $0.phase == .draining || $0.phase == .freeing }
         for partition in leases.indices {
-            let isMine = Placement.owner(of: partition, among: candidates) == me.name
+            let isMine = owner(of: partition, among: candidates) == me.name
             if isMine, leases[partition].phase == .none {
                 // A new member looks around first.
                 if now - currentSince >= times.settling { actions += take(partition, now) }
@@ -288,6 +337,18 @@ package struct LeaseTable: Sendable {
             }
         }
         return actions
+    }
+
+    /// The members that partitions may be at. Where all are drained, all are: somebody has to do it.
+    private func candidates(at now: Deadline) -> Set<MemberName> {
+        let staying = livingMembers(at: now).filter { !$0.isLeaving }
+        let willing = staying.filter { !($0.isDrained ?? false) }
+        return Set((willing.isEmpty ? staying : willing).map(\.name))
+    }
+
+    private func owner(of partition: Int, among candidates: Set<MemberName>) -> MemberName? {
+        if let wanted = moves[partition], candidates.contains(wanted) { return wanted }
+        return Placement.owner(of: partition, among: candidates)
     }
 
     private mutating func take(_ partition: Int, _ now: Deadline) -> [Action] {

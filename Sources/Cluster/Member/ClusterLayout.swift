@@ -27,18 +27,22 @@ package struct ClusterLayout: Hashable, Sendable {
         "\(prefix).snap.\(partition).\(name).\(index)"
     }
     func parts(_ partition: Int) -> String { "\(prefix).snap.\(partition).>" }
+    /// Where a member takes questions of others.
+    package func questions(to member: String) -> String { "\(prefix).ask.\(member)" }
     func handOver(_ partition: Int) -> String { "\(prefix).in.\(partition)" }
 
     static let clusterKey = "cluster"
 
     static func leaseKey(_ partition: Int) -> String { "p.\(partition)" }
     static func memberKey(_ name: MemberName) -> String { "member.\(name)" }
+    static func moveKey(_ partition: Int) -> String { "move.\(partition)" }
     static func headKey(_ partition: Int) -> String { "p.\(partition)" }
 
     /// What a key of the bucket of leases is about.
     enum LeaseKey: Equatable {
         case partition(Int)
         case member(MemberName)
+        case move(Int)
 
         init?(_ key: String) {
             if key.hasPrefix("p."), let number = Int(key.dropFirst(2)), Partitioning.partitionRange.contains(number + 1)
@@ -46,6 +50,10 @@ package struct ClusterLayout: Hashable, Sendable {
                 self = .partition(number)
             } else if key.hasPrefix("member."), let name = MemberName(String(key.dropFirst(7))) {
                 self = .member(name)
+            } else if key.hasPrefix("move."), let number = Int(key.dropFirst(5)),
+                Partitioning.partitionRange.contains(number + 1)
+            {
+                self = .move(number)
             } else {
                 return nil
             }

@@ -29,6 +29,10 @@ package final class ClusterMember: Sendable {
         package var replicas = 3
         /// A hash of the member's configuration.
         package var configuration = ""
+        /// Of Carillon, for the other members; nil: not said.
+        package var version: String?
+        /// In seconds since 1970, for the other members; nil: not said.
+        package var startedAt: Int64?
         package var times = LeaseTable.Times()
         package var log = PartitionLog.Settings()
         package var handOver: HandOverQueue.Limits = {
@@ -108,11 +112,12 @@ package final class ClusterMember: Sendable {
             log.warning("NATS refuses to keep something", metadata: ["error": "\(error)"])
         }
         let incarnation = UInt64.random(in: 1 ... .max, using: &random)
-        let record = MemberRecord(
+        var record = MemberRecord(
             name: settings.name,
             incarnation: incarnation,
             configuration: settings.configuration
         )
+        (record.version, record.startedAt) = (settings.version, settings.startedAt)
         shell = Mutex(
             Shell(
                 machine: MemberState(
@@ -196,7 +201,19 @@ package final class ClusterMember: Sendable {
         return shell.withLock { $0.machine.livingMembers(at: now) }
     }
 
+    /// Members that lived of late and went away without a word.
+    package var missingMembers: [MemberRecord] {
+        let now = now()
+        return shell.withLock { $0.machine.missingMembers(at: now) }
+    }
+
+    /// Where an operator wants a partition; nil: nobody said.
+    package func move(of partition: Int) -> MemberName? { shell.withLock { $0.machine.move(of: partition) } }
+
     package func state(of partition: Int) -> PartitionState? { shell.withLock { $0.machine.state(of: partition) } }
+
+    /// Whether one of the open partitions has accepted an event, as far back as that is remembered.
+    package func isKnown(_ cause: [UInt8]) -> Bool { shell.withLock { $0.machine.isKnown(cause) } }
 
     // MARK: What an owner wants
 
@@ -211,6 +228,19 @@ package final class ClusterMember: Sendable {
         }
         carry()
         return number
+    }
+
+    /// Hands all partitions over and takes none, without leaving; or takes its share again.
+    package func drain(_ isOn: Bool) { change { $0.drain(isOn, now: $1) } }
+
+    /// Tells all members that a partition is to be at that one while it lives; nil: wherever it belongs.
+    package func move(_ partition: Int, to member: MemberName?) async throws(NATSError) {
+        let key = ClusterLayout.moveKey(partition)
+        if let member {
+            try await leases.put(key, MoveRecord(member: member).bucketValue)
+        } else {
+            try await leases.delete(key)
+        }
     }
 
     /// What was under way when the partition was to be drained is finished.
@@ -323,6 +353,12 @@ package final class ClusterMember: Sendable {
                     return []
                 }
             case .partition(let partition): observed(partition, entry)
+            case .move(let partition):
+                self.change { machine, _ in
+                    let record = entry.value.flatMap { MoveRecord(bucketValue: $0) }
+                    machine.observed(move: partition, to: record?.member)
+                    return []
+                }
             case nil: break
             }
         }

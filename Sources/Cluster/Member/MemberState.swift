@@ -55,11 +55,18 @@ package struct MemberState: Sendable {
 
     package func state(of partition: Int) -> PartitionState? { logs[partition].map(\.log.state) }
 
+    /// Whether one of the open partitions has accepted an event.
+    package func isKnown(_ cause: [UInt8]) -> Bool {
+        logs.values.contains { $0.log.isOpen && $0.log.state.isKnown(cause) }
+    }
+
     /// Everything up to this transaction is kept once this one is.
     package func lastCommitted(in partition: Int) -> UInt64? { logs[partition]?.log.lastCommitted }
 
     package var holders: [MemberName?] { leases.holders }
     package func livingMembers(at now: Deadline) -> [MemberRecord] { leases.livingMembers(at: now) }
+    package func missingMembers(at now: Deadline) -> [MemberRecord] { leases.missingMembers(at: now) }
+    package func move(of partition: Int) -> MemberName? { leases.move(of: partition) }
     package var hasDouble: Bool { leases.hasDouble }
 
     // MARK: What its owner wants
@@ -70,6 +77,9 @@ package struct MemberState: Sendable {
         to partition: Int,
         now: Deadline
     ) throws(PartitionLogError) -> (number: UInt64, actions: [Action]) {
+        guard transaction.letters.isEmpty || leases.wire(at: now) >= LogRecord.versionOfLetters else {
+            throw .olderMembers
+        }
         // Taken out, so that the log is not copied.
         guard var entry = logs.removeValue(forKey: partition) else { throw .notOpen }
         defer { logs[partition] = entry }
@@ -87,6 +97,11 @@ package struct MemberState: Sendable {
     /// Hands everything over: each partition is drained, and ``Action/left`` comes at the end.
     package mutating func leave(now: Deadline) -> [Action] { carry(leases.leave(now: now), now) }
 
+    /// Hands everything over and takes nothing, without leaving; or takes its share again.
+    package mutating func drain(_ isOn: Bool, now: Deadline) -> [Action] {
+        carry(leases.drain(isOn, now: now), now)
+    }
+
     package mutating func tick(now: Deadline) -> [Action] {
         var actions = carry(leases.tick(now: now), now)
         for partition in logs.keys.sorted() {
@@ -100,6 +115,10 @@ package struct MemberState: Sendable {
 
     package mutating func observed(member: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
         leases.observed(member: member, record, revision: revision, now: now)
+    }
+
+    package mutating func observed(move partition: Int, to member: MemberName?) {
+        leases.observed(move: partition, to: member)
     }
 
     package mutating func observed(

@@ -12,9 +12,104 @@ struct ClusterCommand: AsyncParsableCommand {
 
               carillon cluster check
               carillon cluster status
+              carillon cluster members
+              carillon cluster drain router-2
+              carillon cluster move 7 router-1
             """,
-        subcommands: [Check.self, ClusterStatusCommand.self]
+        subcommands: [Check.self, ClusterStatusCommand.self, Members.self, Drain.self, Move.self]
     )
+
+    /// `carillon cluster members`
+    struct Members: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the members with their versions and configurations, and say where they differ.",
+            discussion: """
+                Asks the router that runs on the configuration. WIRE is the newest format that a member reads; what is written \
+                goes by the oldest. Configurations are compared without the members' names. Exits with status 1 when a member \
+                went away without a word or members differ, and 3 when no router answers.
+
+                  carillon cluster members
+                  carillon cluster members --json | jq '.members[] | select(.is_living | not) | .name'
+                """
+        )
+
+        @OptionGroup var options: AnswerOptions
+
+        func run() async throws {
+            let status: ClusterStatus = try await RunningRouter(try options.config.read()).ask("/v1/cluster")
+            let list = MemberList(status)
+            options.show(list)
+            if list.hasDifferences { throw ExitCode(1) }
+        }
+    }
+
+    /// `carillon cluster drain`
+    struct Drain: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Have a member hand over all its partitions and take none, without stopping.",
+            discussion: """
+                It goes on taking events and registrations, and hands over what is others' as before. It stays so until --undo \
+                or until it is started again. When all members are drained, all serve. Exits with status 1 when it still owns \
+                partitions after a while, when there is no such member, or when it cannot be reached.
+
+                  carillon cluster drain router-2
+                  carillon cluster drain router-2 --undo
+                """
+        )
+
+        @OptionGroup var options: AnswerOptions
+
+        @Argument(help: "The member's name, as carillon cluster members shows it.")
+        var member: String
+
+        @Flag(help: "Have it take its share again.")
+        var undo = false
+
+        func run() async throws {
+            let target = "/v1/cluster/drain?member=\(RunningRouter.encoded(member))\(undo ? "&undo=1" : "")"
+            let answer: ClusterDrain = try await RunningRouter(try options.config.read()).change(target)
+            options.show(answer)
+            if answer.isDrained, answer.partitions > 0 { throw ExitCode(1) }
+        }
+    }
+
+    /// `carillon cluster move`
+    struct Move: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Move a partition to a member.",
+            discussion: """
+                It stays there while that member lives and is not drained, also over restarts; --undo has it belong wherever the \
+                members place it. What is under way is sent first. Exits with status 1 when it is not there after a while.
+
+                  carillon cluster move 7 router-1
+                  carillon cluster move 7 --undo
+                """
+        )
+
+        @OptionGroup var options: AnswerOptions
+
+        @Argument(help: "The partition's number, as carillon cluster status shows it.")
+        var partition: Int
+
+        @Argument(help: "The member's name, as carillon cluster members shows it.")
+        var member: String?
+
+        @Flag(help: "Have it belong wherever the members place it.")
+        var undo = false
+
+        func validate() throws {
+            guard (member == nil) == undo else { throw ValidationError("expected a member's name, or --undo") }
+        }
+
+        func run() async throws {
+            let place = member.map { "&member=\(RunningRouter.encoded($0))" } ?? ""
+            let answer: ClusterMove = try await RunningRouter(try options.config.read()).change(
+                "/v1/cluster/move?partition=\(partition)\(place)"
+            )
+            options.show(answer)
+            if let to = answer.to, answer.owner != to { throw ExitCode(1) }
+        }
+    }
 
     /// `carillon cluster status`
     struct ClusterStatusCommand: AsyncParsableCommand {

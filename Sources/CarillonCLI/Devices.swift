@@ -8,7 +8,8 @@ struct Devices: AsyncParsableCommand {
         abstract:
             "Look at registered devices, push to one to see whether it can be reached, switch one on again, or remove one.",
         discussion: """
-            Never shows tokens or endpoints. All of it but enable and remove reads the router's files, also while the router runs.
+            Never shows tokens or endpoints. All of it but enable and remove reads the router's files, also while the router runs. list \
+            and show ask a running member of a cluster instead, which asks the others.
 
               carillon devices list
               carillon devices list --account npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg
@@ -42,17 +43,20 @@ struct Devices: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let access = try await Asking.run { try OperatorAccess(config.readAsOwner(), for: .reading) }
+            let access = DeviceAccess(configuration: try config.readAsOwner())
             var previous: Int64?
             var isFirst = true
             repeat {
-                let list = try await Asking.run { try access.operations.list(account: account, after: previous) }
+                let list = try await Asking.run { [previous] in
+                    try await access.list(account: account, after: previous)
+                }
                 if json {
                     for device in list.devices { print(device.json) }
                 } else if isFirst || !list.devices.isEmpty {
                     print(list.devices.isEmpty ? list.text : list.table(withHead: isFirst))
                     if !list.devices.isEmpty { for waiting in list.waiting { print(waiting.text) } }
                 }
+                if !list.devices.isEmpty { for line in list.missing { Terminal.error(line) } }
                 (previous, isFirst) = (list.next, false)
             } while previous != nil
         }
@@ -79,7 +83,7 @@ struct Devices: AsyncParsableCommand {
 
         func run() async throws {
             let overview = try await Asking.run {
-                try OperatorAccess(config.readAsOwner(), for: .reading).operations.show(device)
+                try await DeviceAccess(configuration: config.readAsOwner()).show(device)
             }
             Asking.show(overview, asJSON: json)
         }

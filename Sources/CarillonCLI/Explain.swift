@@ -8,7 +8,8 @@ struct Explain: AsyncParsableCommand {
         abstract: "Say what became of an event: for whom, on which device, and why.",
         discussion: """
             Answers the question "why did I not get it?" from the trace, which the router keeps for a while (trace: in the \
-            configuration). Neither content nor tokens are in it. It is read from the router's files, also while the router runs.
+            configuration). Neither content nor tokens are in it. It is read from the router's files, also while the router runs. \
+            A member of a cluster is asked instead, and asks the others.
 
               carillon explain note1fntxtkcy9pjwucqwa9mddn7v03wwwsu9j330jj350nvhpky2tuaspk6nqc
               carillon explain 4cd665db042864ee600ee976d6cfcc7c5ce743859462f94a347cd970d88a5f3b --recipient npub10el…
@@ -45,7 +46,7 @@ struct Explain: AsyncParsableCommand {
 
     func run() async throws {
         let explanation = try await Asking.run {
-            try OperatorAccess(config.readAsOwner(), for: .reading).operations.explain(event, recipient: recipient)
+            try await DeviceAccess(configuration: config.readAsOwner()).explain(event, recipient: recipient)
         }
         Asking.show(explanation, asJSON: json)
         if !explanation.isKnown { throw ExitCode(3) }

@@ -213,6 +213,7 @@ package final class Router: Service {
                     observers: everybody,
                     deliveryID: deliveryID,
                     limit: configuration.mostWaiting,
+                    deadLetters: link.deadLetters,
                     now: now,
                     logger: logger
                 ),
@@ -220,6 +221,11 @@ package final class Router: Service {
             )
         }
         if let cluster { courier.count(with: { [weak cluster] in cluster?.couriers ?? [] }) }
+        let files = OperatorFiles(
+            configuration: configuration,
+            partitions: { [weak cluster] in cluster?.stores.map(\.reader) ?? [] },
+            isCause: { [weak cluster] in cluster?.isCause($0) ?? false }
+        )
         let listeners = ListenerCounts(configuration)
         let farewells = try stores.farewells
         let sockets = try Sockets(
@@ -315,7 +321,7 @@ package final class Router: Service {
         let deviceOperations = DeviceOperations(
             registry: stores.registry,
             sealer: Sealer(),
-            files: OperatorFiles(configuration: configuration),
+            files: files,
             sender: RunningTestPushes(
                 settings: settings,
                 encryptingPlatforms: { [plugins = outgoing.plugins] in plugins.encryptingPlatforms },
@@ -341,9 +347,29 @@ package final class Router: Service {
             pool: relays.pool,
             registry: stores.registry,
             keyCensus: keyCensus,
+            files: files,
+            partitions: { [weak cluster] in (cluster?.waiting ?? 0, cluster?.failed ?? 0) },
             mark: relays.watch.mark,
             now: now
         )
+        let view = ClusterView(
+            queue: QueueOperations(
+                registry: stores.registry,
+                files: files,
+                handle: .running { [outbox = stores.outbox, reader = files.outbox.own, weak cluster] in
+                    let place = cluster.map { StorePlace.outbox(of: $0.name) } ?? .alone
+                    return (cluster?.stores ?? []) + [WorkingStore(place, courier, outbox, reader)]
+                },
+                deadLetters: configuration.deadLetters,
+                now: now
+            ),
+            devices: deviceOperations,
+            status: statusReader,
+            trace: stores.trace,
+            peers: cluster?.peers,
+            control: cluster?.peers
+        )
+        cluster?.peers.answer(with: view.answer)
         let notifier = Notifier(
             outbox: stores.outbox,
             registry: stores.registry,
@@ -358,7 +384,7 @@ package final class Router: Service {
                 plugins: outgoing.plugins,
                 pool: relays.pool,
                 registry: stores.registry,
-                files: OperatorFiles(configuration: configuration),
+                files: files,
                 status: statusReader
             ),
             notifier: notifier
@@ -386,7 +412,7 @@ package final class Router: Service {
                 devices: deviceOperations,
                 registry: stores.registry,
                 trace: stores.trace,
-                files: OperatorFiles(configuration: configuration),
+                files: files,
                 status: statusReader,
                 handles: try DeviceHandles(stores.registry.keys.seeds),
                 configuration: { settings.configuration },
@@ -397,18 +423,11 @@ package final class Router: Service {
             users: UserOperations(
                 registry: stores.registry,
                 devices: deviceOperations,
-                files: OperatorFiles(configuration: configuration),
+                files: files,
                 configuration: configuration,
                 now: now
             ),
             logs: LogOperations(levels: runningLog.levels),
-            queue: QueueOperations(
-                registry: stores.registry,
-                files: OperatorFiles(configuration: configuration),
-                handle: .running(courier, stores.outbox),
-                deadLetters: configuration.deadLetters,
-                now: now
-            ),
             statistics: statistics,
             health: health,
             metrics: RouterMetrics(
@@ -426,14 +445,21 @@ package final class Router: Service {
                 lanes: outgoing.lanes,
                 trace: stores.trace,
                 tracer: spans.tracer,
-                cluster: { cluster?.status }
+                cluster: { cluster?.status },
+                failedInPartitions: { cluster?.failed ?? 0 }
             ),
             plugins: outgoing.plugins,
-            statusReader: statusReader,
             doors: DoorReader(configuration, listeners: listeners, counts: counts, pool: relays.pool),
             transports: transports,
-            trace: stores.trace,
+            view: view,
             cluster: { cluster?.status },
+            clusterOperations: cluster.map { cluster in
+                ClusterOperations(
+                    status: { [weak cluster] in cluster?.status },
+                    peers: cluster.peers,
+                    control: cluster.peers
+                )
+            },
             stream: stream,
             notifier: notifier,
             rules: { (settings.configuration, settings.rules) },
@@ -486,6 +512,7 @@ package final class Router: Service {
                 accessDeadline: accessDeadline,
                 trace: stores.trace,
                 stores: stores,
+                cluster: cluster,
                 statistics: statisticsKeeper,
                 operationalEvents: operationalEvents,
                 announcer: announcer,

@@ -29,6 +29,10 @@ package struct TraceEntry: Sendable, Hashable {
         package var status: Int
         package var attempt: Int
         package var nextDue: Timestamp?
+
+        package init(kind: String, queue: QueueName, status: Int, attempt: Int, nextDue: Timestamp?) {
+            (self.kind, self.queue, self.status, self.attempt, self.nextDue) = (kind, queue, status, attempt, nextDue)
+        }
     }
 
     package var time: Timestamp
@@ -39,6 +43,8 @@ package struct TraceEntry: Sendable, Hashable {
     package var device: DeviceID?
     package var delivery: String?
     package var reason: String
+    /// The member of the cluster that wrote it down; nil: this router.
+    package var member: String?
     /// Nil: nobody's in particular.
     var owner: Owner?
 
@@ -77,7 +83,7 @@ package struct TraceEntry: Sendable, Hashable {
         owner = .device(report.device)
     }
 
-    init(
+    package init(
         time: Timestamp,
         what: What,
         event: EventID?,

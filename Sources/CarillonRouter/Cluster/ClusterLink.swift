@@ -1,5 +1,6 @@
 import Cipher
 import Cluster
+import Delivery
 import Foundation
 import Logging
 import NATS
@@ -7,6 +8,7 @@ import NIOCore
 import NIOPosix
 import Operations
 import RouterConfiguration
+import Units
 
 /// The servers of a cluster, as a router has them that is to be a member: connected, found fit, and agreed with the
 /// other members on what never changes.
@@ -17,14 +19,18 @@ package final class ClusterLink: Sendable {
     let client: NATSClient
     let settings: ClusterMember.Settings
     let partitioning: Partitioning
+    /// What each partition keeps of deliveries that failed for good: its share of what the configuration keeps.
+    let deadLetters: DeadLetterLimits
     private let group: MultiThreadedEventLoopGroup
 
     private init(
         _ client: NATSClient,
         _ settings: ClusterMember.Settings,
         _ partitioning: Partitioning,
+        _ deadLetters: DeadLetterLimits,
         _ group: MultiThreadedEventLoopGroup
     ) {
+        self.deadLetters = deadLetters
         self.client = client
         self.settings = settings
         self.partitioning = partitioning
@@ -38,6 +44,11 @@ package final class ClusterLink: Sendable {
         var settings = ClusterMember.Settings(name: cluster.name, layout: cluster.layout)
         settings.partitions = cluster.partitions
         settings.replicas = cluster.replicas
+        settings.version = Version.current
+        settings.startedAt = Timestamp.now().seconds
+        var deadLetters = configuration.deadLetters
+        if deadLetters.isOn { deadLetters.rows = max(1, deadLetters.rows / cluster.partitions) }
+        settings.log.limits.deadLetters = deadLetters.isOn ? deadLetters.rows : 0
         settings.configuration = fingerprint(configuration, of: cluster)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var random = SystemRandomNumberGenerator()
@@ -48,7 +59,7 @@ package final class ClusterLink: Sendable {
         for remaining in (0..<patience).reversed() {
             do {
                 let partitioning = try await ClusterMember.prepare(settings, client: client, random: &random)
-                return ClusterLink(client, settings, partitioning, group)
+                return ClusterLink(client, settings, partitioning, deadLetters, group)
             } catch let error as NATSError where remaining > 0 {
                 logger.notice("The cluster's servers are not ready yet", metadata: ["reason": "\(error)"])
                 try await Task.sleep(for: .milliseconds(500))

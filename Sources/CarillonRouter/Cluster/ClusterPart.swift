@@ -7,6 +7,7 @@ import Nostr
 import Operations
 import Pipeline
 import Registry
+import Storage
 import Synchronization
 import Units
 
@@ -42,12 +43,21 @@ final class ClusterPart: RouterPart {
     private let state = Mutex(State())
     private let box = MemberBox()
     private let trouble: Logger
+    private let registryTrouble: FailureLog
+    /// The other members, for what operators ask.
+    let peers: MemberPeers
 
     init(_ link: ClusterLink, _ parts: PartitionParts, intakes: PartitionIntakes) {
         self.link = link
         self.parts = parts
         self.intakes = intakes
         trouble = parts.logger
+        registryTrouble = FailureLog(
+            "The cluster's registry cannot be followed; trying again",
+            level: .warning,
+            logger: parts.logger
+        )
+        peers = MemberPeers(link, box)
         stream = RegistryStream(link.settings.layout, link.client)
         var random = SystemRandomNumberGenerator()
         box.set(
@@ -64,6 +74,8 @@ final class ClusterPart: RouterPart {
 
     private var member: ClusterMember? { box.member }
 
+    var name: String { link.settings.name.rawValue }
+
     /// Whether it owns anything.
     var isServing: Bool { state.withLock { !$0.entries.isEmpty } }
 
@@ -76,6 +88,23 @@ final class ClusterPart: RouterPart {
             state.entries.values.compactMap { if case .running(let runner, _) = $0 { runner.courier } else { nil } }
         }
     }
+
+    /// What the partitions that it owns have, for operators.
+    var stores: [WorkingStore] {
+        state.withLock(\.entries).sorted { $0.key < $1.key }.compactMap { partition, entry in
+            guard case .running(let runner, let store) = entry else { return nil }
+            return WorkingStore(.partition(partition), runner.courier, store, store.reader)
+        }
+    }
+
+    /// Deliveries in them that failed for good.
+    var failed: Int { stores.reduce(0) { $0 + $1.store.deadLetterCount } }
+
+    /// Deliveries in them that wait.
+    var waiting: Int { stores.reduce(0) { $0 + $1.store.count } }
+
+    /// Whether one of the partitions that it owns has accepted an event lately.
+    func isCause(_ event: [UInt8]) -> Bool { member?.isKnown(event) ?? false }
 
     /// Nil once it has left.
     var status: ClusterStatus? {
@@ -92,20 +121,27 @@ final class ClusterPart: RouterPart {
             registry: Int(clamping: parts.registry.clusterPosition),
             members: living.map { found in
                 ClusterStatus.Member(
-                    name: found.name.rawValue,
+                    found,
                     partitions: holders.count { $0 == found.name },
-                    isLeaving: found.isLeaving,
-                    wire: found.wire,
-                    hasSameConfiguration: found.configuration == configuration
+                    isLiving: true,
+                    configuration: configuration
                 )
-            },
+            }
+                + member.missingMembers.map {
+                    ClusterStatus.Member($0, partitions: 0, isLiving: false, configuration: configuration)
+                },
             partitions: holders.enumerated().map { partition, holder in
                 let waiting: Int? =
                     switch entries[partition] {
                     case .running(let runner, _)?: runner.waiting
                     case .opening?, nil: nil
                     }
-                return ClusterStatus.Partition(partition: partition, owner: holder?.rawValue, waiting: waiting)
+                return ClusterStatus.Partition(
+                    partition: partition,
+                    owner: holder?.rawValue,
+                    waiting: waiting,
+                    movedTo: member.move(of: partition)?.rawValue
+                )
             }
         )
     }
@@ -121,11 +157,13 @@ final class ClusterPart: RouterPart {
             }
         }
         state.withLock { ($0.news, $0.follower) = (news, follower) }
+        try peers.start()
         member?.start()
     }
 
     /// Hands all partitions over, so that nobody has to wait for a lease to end.
     func stop(_ time: StopBudget) async {
+        peers.stop()
         let patience = time.part(40)
         let impatience = Task { [member, trouble] in
             guard (try? await Task.sleep(for: .milliseconds(patience.milliseconds))) != nil else { return }
@@ -152,12 +190,13 @@ final class ClusterPart: RouterPart {
             return state.willLook
         }
         guard !isOrdered else { return }
-        following.async { [weak self, parts, trouble] in
+        following.async { [weak self, parts, registryTrouble] in
             self?.state.withLock { $0.willLook = false }
             do {
                 try parts.registry.catchUp()
+                registryTrouble.passed(at: parts.now())
             } catch {
-                trouble.warning("The cluster's registry cannot be followed", metadata: ["error": "\(error)"])
+                registryTrouble.occurred(error, at: parts.now())
             }
         }
     }
@@ -222,7 +261,7 @@ extension ClusterPart: PartitionWork {
         do {
             // What waits may be for devices that this member has not heard of yet.
             try parts.registry.catchUp()
-            let store = try LoggedStore(waiting, limit: parts.limit) {
+            let store = try LoggedStore(waiting, limit: parts.limit, deadLetters: parts.deadLetters) {
                 [weak member] transaction throws(PartitionLogError) in
                 guard let member else { throw .notOpen }
                 return try member.commit(transaction, to: partition)
@@ -297,7 +336,7 @@ extension ClusterPart: PartitionWork {
 }
 
 /// The member, which is made for the part that it works for.
-private final class MemberBox: Sendable {
+final class MemberBox: Sendable {
     private let box = Mutex<ClusterMember?>(nil)
 
     var member: ClusterMember? { box.withLock(\.self) }

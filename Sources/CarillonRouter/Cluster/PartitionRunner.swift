@@ -20,6 +20,8 @@ struct PartitionParts: Sendable {
     var deliveryID: @Sendable (EventID, DeviceID) -> String
     /// Deliveries that may wait in a partition.
     var limit: Int
+    /// What a partition keeps of deliveries that failed for good.
+    var deadLetters: DeadLetterLimits
     var now: @Sendable () -> Timestamp
     var logger: Logger
 }

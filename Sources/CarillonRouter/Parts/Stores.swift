@@ -140,11 +140,14 @@ struct Stores: RouterPart {
         if keptEvents == nil { KeptEvents.discard(path: keptEventsPath) }
     }
 
-    /// Drops dead letters whose days are over, or whose device is no longer registered. Reads and writes the disk.
-    func pruneDeadLetters(_ logger: Logger) {
+    /// Drops dead letters whose days are over, or whose device is no longer registered, also of `partitions`. Reads and
+    /// writes the disk.
+    func pruneDeadLetters(with partitions: [any DeadLetterStore], _ logger: Logger) {
         let directory = RegisteredDevices(registry: registry)
         do {
-            try outbox.pruneDeadLetters(at: now()) { try directory.address(of: $0) != nil }
+            for store in [outbox] + partitions {
+                try store.pruneDeadLetters(at: now()) { try directory.address(of: $0) != nil }
+            }
         } catch {
             logger.warning("Old failed deliveries cannot be dropped; trying again", metadata: ["error": "\(error)"])
         }

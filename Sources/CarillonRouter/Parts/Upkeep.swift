@@ -15,6 +15,7 @@ final class Upkeep: RouterPart {
     private let accessDeadline: AccessDeadline
     private let trace: TraceStore?
     private let stores: Stores
+    private let cluster: ClusterPart?
     private let statistics: StatisticsKeeper
     private let operationalEvents: OperationalEvents
     private let announcer: Announcer
@@ -32,6 +33,7 @@ final class Upkeep: RouterPart {
         accessDeadline: AccessDeadline,
         trace: TraceStore?,
         stores: Stores,
+        cluster: ClusterPart?,
         statistics: StatisticsKeeper,
         operationalEvents: OperationalEvents,
         announcer: Announcer,
@@ -46,6 +48,7 @@ final class Upkeep: RouterPart {
         self.accessDeadline = accessDeadline
         self.trace = trace
         self.stores = stores
+        self.cluster = cluster
         self.statistics = statistics
         self.operationalEvents = operationalEvents
         self.announcer = announcer
@@ -97,9 +100,9 @@ final class Upkeep: RouterPart {
             },
         ]
         tasks.append(
-            Task { [stores, logger] in
+            Task { [stores, cluster, logger] in
                 repeat {
-                    await onDisk { stores.pruneDeadLetters(logger) }
+                    await onDisk { stores.pruneDeadLetters(with: cluster?.stores.map(\.store) ?? [], logger) }
                 } while (try? await Task.sleep(for: .seconds(60))) != nil
             }
         )

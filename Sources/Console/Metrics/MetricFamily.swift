@@ -19,6 +19,16 @@ package struct MetricFamily: Sendable, Equatable {
         self.help = help
     }
 
+    /// The same with a further label in front of each sample's.
+    package func labelled(_ label: String, _ value: String) -> MetricFamily {
+        var family = self
+        family.samples = samples.map { sample in
+            let labels = [(label, value)] + sample.labels.map { ($0.name, $0.value) }
+            return MetricSample(suffix: sample.suffix, labels: labels, value: sample.value)
+        }
+        return family
+    }
+
     package mutating func add(_ value: Double, _ labels: KeyValuePairs<String, String> = [:]) {
         samples.append(MetricSample(suffix: "", labels: labels.map { ($0, $1) }, value: value))
     }

@@ -17,7 +17,7 @@ struct AccessAPI {
     ]
 
     let users: UserOperations
-    let relays: StatusReader
+    let view: ClusterView
 
     var operations: [APIOperation] {
         [list, rules, show]
@@ -88,12 +88,14 @@ struct AccessAPI {
     }
 
     private var relayList: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/relays",
+            for: .scope(.read),
             .relays,
             "The relays that the router knows, and how it stands with each.",
             [.query("containing", .text(200), "Those whose URL contains that text, in more detail.")],
             formerly: ["/api/relays"]
-        ) { [relays] call in try relays.relays(containing: call.query["containing"]) }
+        ) { [view] call in try await view.relays(containing: call.query["containing"]) }
     }
 }

@@ -1,5 +1,4 @@
 import Console
-import EventTrace
 import Rules
 
 /// Events and devices.
@@ -7,14 +6,15 @@ struct DeviceAPI {
     private static let number = APIParameter.path("device", .integer(1...Int64.max), "A device's number.")
 
     let devices: DeviceOperations
-    let queue: QueueOperations
-    let trace: TraceStore?
+    let view: ClusterView
 
     var operations: [APIOperation] { [explain, list, show, remove, enable, test, resend] }
 
     private var explain: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/events/{event}/explain",
+            for: .scope(.read),
             .events,
             "What became of an event: the decision of each stage, for each account and device.",
             [
@@ -22,15 +22,14 @@ struct DeviceAPI {
                 .query("recipient", .text(100), "Whose part; everybody's when left out. 64 hex digits or npub1…."),
             ],
             formerly: ["/api/explain/{event}"]
-        ) { [devices, trace] call in
-            trace?.flush()
-            return try devices.explain(call.path("event"), recipient: call.query["recipient"])
-        }
+        ) { [view] call in try await view.explain(call.path("event"), recipient: call.query["recipient"]) }
     }
 
     private var list: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/devices",
+            for: .scope(.read),
             .devices,
             "Devices in the order of their numbers, and how pushes to them went.",
             [
@@ -39,8 +38,8 @@ struct DeviceAPI {
                 .query("limit", .integer(1...Int64(DeviceOperations.page)), "How many at most; 1000."),
             ],
             formerly: ["/api/devices"]
-        ) { [devices] call in
-            try devices.list(
+        ) { [view] call in
+            try await view.devices(
                 account: call.query["account"],
                 after: call.query["after"].flatMap { Int64($0) },
                 limit: call.query["limit"].flatMap { Int($0) } ?? DeviceOperations.page
@@ -49,13 +48,15 @@ struct DeviceAPI {
     }
 
     private var show: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/devices/{device}",
+            for: .scope(.read),
             .devices,
             "What is known of a device.",
             [Self.number],
             formerly: ["/api/devices/{device}"]
-        ) { [devices] call in try devices.show(call.device) }
+        ) { [view] call in try await view.device(call.device) }
     }
 
     private var remove: APIOperation {
@@ -102,10 +103,10 @@ struct DeviceAPI {
             .devices,
             "Sends again what failed for good to a device, and makes due what waits for a later time.",
             [Self.number, .query("dry_run", .flag, "Only say how many.")]
-        ) { [devices, queue] call in
+        ) { [devices, view] call in
             let device = try call.device
             _ = try await DiskWork.run { try devices.show(device) }
-            return try await queue.retry(call.query.merging(["device": "\(device)"]) { $1 })
+            return try await view.retry(call.query.merging(["device": "\(device)"]) { $1 })
         }
     }
 }

@@ -1,7 +1,6 @@
 import Cipher
 import Console
 import Delivery
-import EventTrace
 import NIOCore
 import Nostr
 import Notifications
@@ -15,8 +14,7 @@ import Units
 /// Notifications that somebody asks for who is not on Nostr.
 struct NotifyAPI {
     let notifier: Notifier
-    let devices: DeviceOperations
-    let trace: TraceStore?
+    let view: ClusterView
     let plugins: PluginHost
     let rules: @Sendable () -> (configuration: Configuration, book: RuleBook)
 
@@ -57,7 +55,8 @@ struct NotifyAPI {
     }
 
     private var show: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/notify/{id}",
             for: .scope(.send),
             .notify,
@@ -66,13 +65,13 @@ struct NotifyAPI {
                 .path("id", .plain(32), "The `id` of the answer to sending it."),
                 .query("after", .integer(0...1_000_000), "`next` of the answer before."),
             ]
-        ) { [notifier, devices, trace] call in
+        ) { [notifier, view] call in
             guard case .agent(let sender, _)? = call.principal else { throw APIProblem(401, "expected a token") }
-            let record = try notifier.record(call.path("id"), of: sender)
-            trace?.flush()
+            let record = try await notifier.record(call.path("id"), of: sender)
             let number = call.query["after"].flatMap { Int($0) } ?? 0
             let event = record.events.dropFirst(number).first
-            let explanation = try event.map { try devices.explain(Hex.encode($0)) }
+            var explanation: EventExplanation?
+            if let event { explanation = try await view.explain(Hex.encode(event), recipient: nil) }
             return NotifyReport(
                 record,
                 explanation,

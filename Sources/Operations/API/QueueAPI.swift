@@ -1,11 +1,9 @@
 import Console
-import EventTrace
 import Rules
 
 /// Deliveries that wait or failed.
 struct QueueAPI {
-    let queue: QueueOperations
-    let trace: TraceStore?
+    let view: ClusterView
 
     var operations: [APIOperation] { [list, show, retry, drop] }
 
@@ -27,8 +25,10 @@ struct QueueAPI {
         ]
 
     private var list: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/queue",
+            for: .scope(.read),
             .queue,
             "Deliveries that wait or failed for good.",
             Self.selection + [
@@ -36,23 +36,19 @@ struct QueueAPI {
                 .query("limit", .integer(1...1_000), "How many at most; 100."),
             ],
             formerly: ["/api/queue"]
-        ) { [queue, trace] call in
-            trace?.flush()
-            return try queue.list(call.query)
-        }
+        ) { [view] call in try await view.queue(call.query) }
     }
 
     private var show: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/queue/{id}",
+            for: .scope(.read),
             .queue,
             "All that is known of a delivery.",
             [.path("id", .plain(100), "A delivery's id.")],
             formerly: ["/api/queue/{id}"]
-        ) { [queue, trace] call in
-            trace?.flush()
-            return try queue.show(call.path("id"))
-        }
+        ) { [view] call in try await view.delivery(call.path("id")) }
     }
 
     private var retry: APIOperation {
@@ -64,7 +60,7 @@ struct QueueAPI {
             "Sends again what failed for good, and makes due what waits for a later time.",
             Self.change + [.query("unpause", .flag, "End the pauses of their queues.")],
             formerly: ["/api/queue/retry"]
-        ) { [queue] call in try await queue.retry(call.query) }
+        ) { [view] call in try await view.retry(call.query) }
     }
 
     private var drop: APIOperation {
@@ -76,6 +72,6 @@ struct QueueAPI {
             "Drops deliveries that wait or failed.",
             Self.change,
             formerly: ["/api/queue/drop"]
-        ) { [queue] call in try await queue.drop(call.query) }
+        ) { [view] call in try await view.drop(call.query) }
     }
 }

@@ -1,6 +1,5 @@
 import Console
 import Delivery
-import EventTrace
 import PluginHost
 import RouterConfiguration
 import Rules
@@ -14,7 +13,6 @@ package struct RouterAPI: Sendable {
     /// Where clients reach the API; empty: nobody said.
     private let publicURL: String
 
-    /// `trace` is nil where nothing is traced.
     package init(
         configuration: Configuration,
         devices: DeviceOperations,
@@ -23,16 +21,15 @@ package struct RouterAPI: Sendable {
         listeners: ListenerCounts,
         users: UserOperations,
         logs: LogOperations,
-        queue: QueueOperations,
         statistics: StatisticsOperations,
         health: RouterHealth,
         metrics: RouterMetrics,
         plugins: PluginHost,
-        statusReader: StatusReader,
         doors: DoorReader,
         transports: ActiveTransports,
-        trace: TraceStore?,
+        view: ClusterView,
         cluster: @escaping @Sendable () -> ClusterStatus? = { nil },
+        clusterOperations: ClusterOperations? = nil,
         stream: LiveStream,
         notifier: Notifier,
         rules: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
@@ -43,25 +40,26 @@ package struct RouterAPI: Sendable {
         let router = StatusAPI(
             health: health,
             metrics: metrics,
-            status: statusReader,
+            view: view,
             doors: doors,
             plugins: plugins,
             logs: logs,
             statistics: statistics,
             hasOpenMetrics: configuration.api?.console.openMetrics ?? false,
             cluster: cluster,
+            clusterOperations: clusterOperations,
             reload: reload
         )
         let parts: [[APIOperation]] = [
-            router.operations, DeviceAPI(devices: devices, queue: queue, trace: trace).operations,
-            QueueAPI(queue: queue, trace: trace).operations,
-            AccessAPI(users: users, relays: statusReader).operations,
+            router.operations, DeviceAPI(devices: devices, view: view).operations,
+            QueueAPI(view: view).operations,
+            AccessAPI(users: users, view: view).operations,
             StreamAPI(stream: stream).operations,
             RulesAPI(plugins: plugins, inForce: rules, reload: reload, differences: differences).operations,
             MeAPI(own: own, now: now).operations,
             SessionAPI(sessions: sessions).operations,
             GroupAPI(registry: devices.registry).operations,
-            NotifyAPI(notifier: notifier, devices: devices, trace: trace, plugins: plugins, rules: rules).operations,
+            NotifyAPI(notifier: notifier, view: view, plugins: plugins, rules: rules).operations,
         ]
         let operations = parts.flatMap(\.self)
         publicURL = configuration.api?.console.inbound?.publicURL ?? ""

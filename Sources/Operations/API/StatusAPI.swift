@@ -12,17 +12,22 @@ struct StatusAPI {
 
     let health: RouterHealth
     let metrics: RouterMetrics
-    let status: StatusReader
+    let view: ClusterView
     let doors: DoorReader
     let plugins: PluginHost
     let logs: LogOperations
     let statistics: StatisticsOperations
     let hasOpenMetrics: Bool
     let cluster: @Sendable () -> ClusterStatus?
+    /// Nil: the router serves alone.
+    let clusterOperations: ClusterOperations?
     let reload: @Sendable () async -> ReloadResult
 
     var operations: [APIOperation] {
-        [alive, ready, numbers, overview, issues, ways, plugin, members, counts, levels, setLevel, readAnew]
+        [
+            alive, ready, numbers, overview, issues, ways, plugin, members, drain, move, counts, levels, setLevel,
+            readAnew,
+        ]
     }
 
     // MARK: For machines that watch
@@ -97,12 +102,12 @@ struct StatusAPI {
             .now,
             "How the router is doing, what is amiss, and what helps.",
             formerly: ["/api/status"]
-        ) { [status] _ in await status.status(within: Self.patience) }
+        ) { [view] _ in try await view.status(within: Self.patience) }
     }
 
     private var issues: APIOperation {
-        .report(.get, "/v1/issues", for: .scope(.read), .now, "What is amiss, and what helps.") { [status] _ in
-            IssueList(issues: await status.status(within: Self.patience).issues)
+        .report(.get, "/v1/issues", for: .scope(.read), .now, "What is amiss, and what helps.") { [view] _ in
+            IssueList(issues: try await view.status(within: Self.patience).issues)
         }
     }
 
@@ -135,8 +140,44 @@ struct StatusAPI {
             .router,
             "The cluster that the router is a member of: its members, and who owns which partition."
         ) { [cluster] _ in
-            guard let status = cluster() else { throw OperationFailure.unknown("this router serves alone") }
+            guard let status = cluster() else { throw ClusterView.alone }
             return status
+        }
+    }
+
+    private var drain: APIOperation {
+        .report(
+            .post,
+            "/v1/cluster/drain",
+            for: .scope(.operate),
+            .router,
+            "Has a member of the cluster hand over all its partitions and take none until it starts again, or take its "
+                + "share again.",
+            [
+                .query("member", .text(64), "The member's name.", isRequired: true),
+                .query("undo", .flag, "Have it take its share again."),
+            ]
+        ) { [clusterOperations] call in
+            guard let clusterOperations else { throw ClusterView.alone }
+            return try await clusterOperations.drain(call.query["member"] ?? "", undo: call.isOn("undo"))
+        }
+    }
+
+    private var move: APIOperation {
+        .report(
+            .post,
+            "/v1/cluster/move",
+            for: .scope(.operate),
+            .router,
+            "Moves a partition of the cluster to a member, where it stays while that member lives.",
+            [
+                .query("partition", .integer(0...255), "Its number.", isRequired: true),
+                .query("member", .text(64), "The member's name; wherever it belongs when left out."),
+            ]
+        ) { [clusterOperations] call in
+            guard let clusterOperations else { throw ClusterView.alone }
+            let partition = call.query["partition"].flatMap { Int($0) } ?? 0
+            return try await clusterOperations.move(partition, to: call.query["member"])
         }
     }
 
@@ -207,6 +248,11 @@ struct StatusAPI {
             }
         }
     }
+}
+
+extension APICall {
+    /// Whether a flag is there and on.
+    fileprivate func isOn(_ flag: String) -> Bool { ["1", "true"].contains(query[flag] ?? "") }
 }
 
 extension APIPrincipal {

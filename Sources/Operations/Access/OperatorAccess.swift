@@ -98,18 +98,25 @@ extension Configuration {
 package struct OperatorFiles: Sendable {
     /// Nil: nothing is traced, and what there may be from before is out of date.
     let trace: (reader: TraceReader, limits: TraceLimits)?
-    let outbox: OutboxReader
+    package let outbox: OutboxReaders
     /// How much the outbox is for.
     let mostWaiting: Int
+    private let isCause: @Sendable ([UInt8]) -> Bool
 
-    package init(configuration: Configuration) {
+    /// `partitions` are those that the router owns, and `isCause` whether one of them has accepted an event lately.
+    package init(
+        configuration: Configuration,
+        partitions: @escaping @Sendable () -> [OutboxReader] = { [] },
+        isCause: @escaping @Sendable ([UInt8]) -> Bool = { _ in false }
+    ) {
         trace = configuration.trace.map { (TraceReader(path: configuration.tracePath), $0) }
-        outbox = OutboxReader(path: configuration.outboxPath)
+        outbox = OutboxReaders(own: OutboxReader(path: configuration.outboxPath), partitions: partitions)
         mostWaiting = configuration.mostWaiting
+        self.isCause = isCause
     }
 
     /// Whether an event is among those that were accepted lately; false where that cannot be told.
     func wasAccepted(_ event: EventID) -> Bool {
-        (try? outbox.isCause(event.array)) ?? false
+        isCause(event.array) || ((try? outbox.own.isCause(event.array)) ?? false)
     }
 }

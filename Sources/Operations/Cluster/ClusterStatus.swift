@@ -1,4 +1,5 @@
 import Console
+import Units
 
 /// A router's cluster, as this member sees it.
 package struct ClusterStatus: OperatorAnswer, Equatable {
@@ -6,19 +7,52 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
         package var name: String
         /// Partitions that it owns.
         package var partitions: Int
-        /// It hands its partitions over and takes none.
+        /// False: it went away without a word.
+        package var isLiving: Bool
+        /// It hands its partitions over and takes none, since it stops.
         package var isLeaving: Bool
+        /// It owns none as long as others can, since an operator drained it.
+        package var isDrained: Bool
+        /// Of Carillon.
+        package var version: String?
         /// The newest format that it reads.
         package var wire: Int
+        /// When it started.
+        package var since: String?
+        /// A hash of its configuration; empty: it has no file.
+        package var configuration: String
         /// Whether its configuration is that of the member that was asked.
         package var hasSameConfiguration: Bool
 
-        package init(name: String, partitions: Int, isLeaving: Bool, wire: Int, hasSameConfiguration: Bool) {
+        package init(
+            name: String,
+            partitions: Int,
+            isLiving: Bool = true,
+            isLeaving: Bool = false,
+            isDrained: Bool = false,
+            version: String? = nil,
+            wire: Int,
+            since: Timestamp? = nil,
+            configuration: String = "",
+            hasSameConfiguration: Bool
+        ) {
             self.name = name
             self.partitions = partitions
+            self.isLiving = isLiving
             self.isLeaving = isLeaving
+            self.isDrained = isDrained
+            self.version = version
             self.wire = wire
+            self.since = since.map { UTCTime($0).stamp }
+            self.configuration = configuration
             self.hasSameConfiguration = hasSameConfiguration
+        }
+
+        /// How it stands with it, in words.
+        fileprivate var words: String {
+            if !isLiving { return "went away without a word" }
+            if isLeaving { return "leaving" }
+            return isDrained ? "drained" : "in service"
         }
     }
 
@@ -28,11 +62,14 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
         package var owner: String?
         /// Deliveries that wait, where the member that was asked owns it.
         package var waiting: Int?
+        /// Where an operator wants it; nil: nobody said.
+        package var movedTo: String?
 
-        package init(partition: Int, owner: String?, waiting: Int?) {
+        package init(partition: Int, owner: String?, waiting: Int?, movedTo: String? = nil) {
             self.partition = partition
             self.owner = owner
             self.waiting = waiting
+            self.movedTo = movedTo
         }
     }
 
@@ -75,15 +112,57 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
             "changes of the registry: \(registry)",
         ]
         lines += members.map { member in
-            "\(member.name): \(member.partitions) partitions" + (member.isLeaving ? ", leaving" : "")
+            "\(member.name): \(member.partitions) partitions"
+                + (member.words == "in service" ? "" : ", \(member.words)")
                 + (member.hasSameConfiguration ? "" : ", with another configuration")
         }
         lines += partitions.map { partition in
             "partition \(partition.partition): \(partition.owner ?? "nobody")"
                 + (partition.waiting.map { ", \($0) waiting" } ?? "")
+                + (partition.movedTo.map { ", moved to \($0)" } ?? "")
         }
         if ownerless > 0 { lines.append("problem: \(ownerless) partitions have no owner") }
         return lines.joined(separator: "\n")
+    }
+}
+
+/// The members of a router's cluster, side by side.
+package struct MemberList: OperatorAnswer, Equatable {
+    package var members: [ClusterStatus.Member]
+
+    package init(_ status: ClusterStatus) { members = status.members }
+
+    /// Whether something should be looked at: a member is missing, or differs.
+    package var hasDifferences: Bool {
+        members.contains { !$0.isLiving || !$0.hasSameConfiguration } || Set(members.map(\.wire)).count > 1
+            || Set(members.compactMap(\.version)).count > 1
+    }
+
+    package var text: String {
+        let head = ["MEMBER", "STATE", "PARTITIONS", "VERSION", "WIRE", "CONFIGURATION", "SINCE"]
+        let rows = members.map { member in
+            [
+                member.name, member.words, "\(member.partitions)", member.version ?? "-", "\(member.wire)",
+                (member.configuration.isEmpty ? "-" : member.configuration)
+                    + (member.hasSameConfiguration ? "" : " (differs)"),
+                member.since.map { "\($0.prefix(19))Z" } ?? "-",
+            ]
+        }
+        return (TextTable.lines([head] + rows) + differences).joined(separator: "\n")
+    }
+
+    private var differences: [String] {
+        var lines: [String] = []
+        let versions = Set(members.compactMap(\.version)).sorted()
+        if versions.count > 1 { lines.append("versions differ: \(versions.joined(separator: ", "))") }
+        let wires = Set(members.map(\.wire)).sorted()
+        if wires.count > 1 {
+            lines.append("formats differ: \(wires.map(String.init).joined(separator: ", ")); the oldest is written")
+        }
+        if members.contains(where: { !$0.hasSameConfiguration }) {
+            lines.append("configurations differ in more than the members' names")
+        }
+        return lines
     }
 }
 
@@ -91,27 +170,26 @@ extension MetricFamily {
     /// Nothing where the router serves alone.
     static func cluster(_ status: ClusterStatus?) -> [MetricFamily] {
         guard let status else { return [] }
-        let member: KeyValuePairs<String, String> = ["member": status.name]
         var owned = MetricFamily(
             "carillon_cluster_partitions",
             .gauge,
             "Partitions of the cluster that this member owns."
         )
-        owned.add(status.owned, member)
+        owned.add(status.owned)
         var ownerless = MetricFamily(
             "carillon_cluster_partitions_without_owner",
             .gauge,
             "Partitions of the cluster that no living member owns, as this one sees it."
         )
-        ownerless.add(status.ownerless, member)
+        ownerless.add(status.ownerless)
         var members = MetricFamily("carillon_cluster_members", .gauge, "Living members of the cluster.")
-        members.add(status.members.count, member)
+        members.add(status.members.count(where: \.isLiving))
         var waiting = MetricFamily(
             "carillon_cluster_waiting",
             .gauge,
             "Deliveries that wait in the partitions that this member owns."
         )
-        waiting.add(status.waiting, member)
+        waiting.add(status.waiting)
         return [owned, ownerless, members, waiting]
     }
 }

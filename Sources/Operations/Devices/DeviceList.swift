@@ -9,10 +9,16 @@ package struct DeviceList: OperatorAnswer, Equatable {
     /// Registrations without effect until their root identity's kind 10050 names the key that signed them; with the
     /// first devices.
     package var waiting: [WaitingDevice] = []
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package var text: String {
-        ([devices.isEmpty ? "no devices" : table(withHead: true)] + waiting.map(\.text)).joined(separator: "\n")
+        let lines = [devices.isEmpty ? "no devices" : table(withHead: true)] + waiting.map(\.text) + missing
+        return lines.joined(separator: "\n")
     }
+
+    /// Members whose part is missing, a line each.
+    package var missing: [String] { members?.lines ?? [] }
 
     /// A row for each; columns are as wide as these devices need.
     package func table(withHead: Bool) -> String {

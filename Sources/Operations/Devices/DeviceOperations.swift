@@ -130,32 +130,69 @@ package final class DeviceOperations: Sendable {
     /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody it
     /// concerned. Throws an ``OperationFailure`` when either cannot be read; that nothing is known is an answer.
     package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
-        let id = try OperatorWords.event(event)
-        let key = try recipient.map { text throws(OperationFailure) in try OperatorWords.key(text, "recipient") }
-        var history: [TraceEntry] = []
-        var began: Timestamp?
-        var fault: String?
+        let question = EventQuestion(event: event, recipient: recipient)
+        let events = [(member: "", answer: try facts(of: question))]
+        return try explanation(of: question, events, [facts(of: DeliveryQuestion(about: events))], isWhole: true)
+    }
+
+    /// What is known here of an event. Throws an ``OperationFailure``, as the next ones.
+    func facts(of question: EventQuestion) throws(OperationFailure) -> EventFacts {
+        let (id, key) = try read(question)
+        var facts = EventFacts()
         if let trace = files.trace {
             let since = now() - trace.limits.age
             do throws(TraceError) {
                 // What is older may be on disk still.
-                began = try trace.reader.beginning().map { max($0, since) }
-                history = try trace.reader.history(of: id, for: key, since: since)
+                facts.began = try trace.reader.beginning().map { max($0, since) }?.milliseconds
+                facts.history = try trace.reader.history(of: id, for: key, since: since).map(EventFacts.Entry.init)
             } catch {
-                fault = error.description
+                facts.fault = error.description
             }
         }
+        // The rest explains why nobody is named.
+        guard !facts.history.contains(where: { entry in entry.account.map { $0 == key?.hex ?? $0 } ?? false }) else {
+            return facts
+        }
+        facts.isKnownOtherwise = key != nil && isKnown(id, beyond: facts.history.count)
+        let registered = try key.map { key throws(OperationFailure) in
+            try attempt { try registry.devices(of: key, limit: Self.page) }
+        }
+        facts.wasAccepted = files.wasAccepted(id)
+        facts.waiting = waiting(id, for: key, registered ?? [])
+        return facts
+    }
+
+    /// What is known here of deliveries without an end.
+    func facts(of question: DeliveryQuestion) -> DeliveryFacts {
+        let deliveries = Set(question.deliveries)
+        var facts = DeliveryFacts()
+        facts.contained = (try? files.outbox.contained(of: deliveries)).map(Array.init)
+        if facts.contained?.isEmpty == false {
+            let due = (try? files.outbox.predecessors(of: deliveries)) ?? [:]
+            facts.predecessors = due.mapValues(\.milliseconds)
+        }
+        facts.held = held(for: question.devices.map(DeviceID.init(rawValue:)))
+        facts.pauses = pauses.values.map(DeliveryFacts.Pause.init)
+        return facts
+    }
+
+    /// Puts together what members know, each with its name, or the only router with an empty one. `isWhole`: nobody is
+    /// missing.
+    func explanation(
+        of question: EventQuestion,
+        _ events: [(member: String, answer: EventFacts)],
+        _ deliveries: [DeliveryFacts],
+        isWhole: Bool
+    ) throws(OperationFailure) -> EventExplanation {
+        let (id, key) = try read(question)
+        let history = EventFacts.history(events)
+        let facts = events.map(\.answer)
+        let began = facts.compactMap(\.began).min().map(Timestamp.init(milliseconds:))
         var surroundings = Explainer.Surroundings(traceBegan: began, recipient: key)
         for device in Set(history.compactMap(\.device)) {
             surroundings.devices[device] = try attempt { try registry.listing(of: device) }
         }
-        surroundings.held = held(for: Array(surroundings.devices.keys))
-        surroundings.pauses = pauses
-        let unfinished = Explainer.unfinished(history)
-        surroundings.outbox = try? files.outbox.contained(of: unfinished)
-        if surroundings.outbox?.isEmpty == false {
-            surroundings.predecessors = (try? files.outbox.predecessors(of: unfinished)) ?? [:]
-        }
+        surroundings.take(deliveries, isWhole: isWhole)
         let registered = try key.map { key throws(OperationFailure) in
             try attempt { try registry.devices(of: key, limit: Self.page) }
         }
@@ -166,12 +203,12 @@ package final class DeviceOperations: Sendable {
                 devices: registered?.count,
                 firstRegistered: registered?.map(\.firstRegisteredAt).min(),
                 isOfEverybody: !history.isEmpty,
-                isKnownOtherwise: key != nil && isKnown(id, beyond: history),
-                wasAccepted: files.wasAccepted(id),
-                waiting: waiting(id, for: key, registered ?? []),
+                isKnownOtherwise: facts.contains(where: \.isKnownOtherwise),
+                wasAccepted: facts.contains(where: \.wasAccepted),
+                waiting: facts.flatMap(\.waiting),
                 isTraced: files.trace != nil,
                 traceBegan: began,
-                traceFault: fault,
+                traceFault: facts.compactMap(\.fault).first,
                 limits: files.trace.map { "\($0.limits.rows) entries and \($0.limits.days) days at most" } ?? ""
             )
             .lines
@@ -186,6 +223,22 @@ package final class DeviceOperations: Sendable {
             }
         }
         return explanation
+    }
+
+    private func read(_ question: EventQuestion) throws(OperationFailure) -> (EventID, recipient: PublicKey?) {
+        let key = try question.recipient.map { text throws(OperationFailure) in
+            try OperatorWords.key(text, "recipient")
+        }
+        return (try OperatorWords.event(question.event), key)
+    }
+
+    /// What this router alone knows of devices: of the accounts that it `owns` also how they are woken. Those that are
+    /// not registered are left out.
+    func facts(of devices: [Int64], owns: (PublicKey) -> Bool) throws(OperationFailure) -> [DeviceFacts] {
+        let listings = try attempt {
+            try devices.compactMap { try registry.listing(of: DeviceID(rawValue: $0)) }
+        }
+        return zip(listings, overviews(of: listings)).map { DeviceFacts($1, isOwner: owns($0.account)) }
     }
 
     private func waiting(for root: PublicKey?) throws(OperationFailure) -> [WaitingDevice] {
@@ -305,12 +358,12 @@ package final class DeviceOperations: Sendable {
         return forecast.groups.map { ($0, HoldWords.words($0, forecast.pace.quiet)) }
     }
 
-    /// Whether more is known of an event than its history for one recipient.
-    private func isKnown(_ event: EventID, beyond history: [TraceEntry]) -> Bool {
+    /// Whether more is known of an event than so many entries for one recipient.
+    private func isKnown(_ event: EventID, beyond count: Int) -> Bool {
         guard let trace = files.trace,
             let whole = try? trace.reader.history(of: event, since: now() - trace.limits.age)
         else { return false }
-        return whole.count > history.count
+        return whole.count > count
     }
 
     /// What of an event waits, as far as that can be told without its history: where it is the first one held, or where

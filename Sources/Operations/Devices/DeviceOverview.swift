@@ -50,6 +50,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var failingSince: String?
     /// True where it is out of use, as its account or the key that registered it is blocked; nil: it is not.
     package var isBlocked: Bool?
+    /// Who was asked, where only this device was asked for; nil also: the router serves alone.
+    package var members: MembersAsked?
 
     init(
         _ listing: DeviceListing,
@@ -124,7 +126,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
             rows.append(("but", "\(suspension): carillon devices enable \(device), or its app registers it anew"))
         }
         if let queuePause { rows.append(("but", queuePause)) }
-        return rows.map { "\($0.0.padded(to: 14))\($0.1)" }.joined(separator: "\n")
+        return (rows.map { "\($0.0.padded(to: 14))\($0.1)" } + (members?.lines ?? [])).joined(separator: "\n")
     }
 }
 

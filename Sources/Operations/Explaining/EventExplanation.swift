@@ -15,6 +15,8 @@ package struct EventExplanation: OperatorAnswer, Equatable {
         /// The push service's HTTP status.
         package var status: Int?
         package var attempt: Int?
+        /// The member of the cluster that saw it; nil: the router serves alone.
+        package var member: String?
     }
 
     package struct Device: Codable, Sendable, Hashable {
@@ -52,6 +54,8 @@ package struct EventExplanation: OperatorAnswer, Equatable {
     /// Where nothing is known: what that can mean and what would tell more. In any case what keeps devices of those
     /// the event's recipient from being woken.
     package var advice: [String]
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 }
 
 extension EventExplanation {
@@ -66,6 +70,7 @@ extension EventExplanation {
             for device in account.devices { lines += device.lines }
         }
         if !advice.isEmpty { lines += [""] + advice }
+        if let missing = members?.lines, !missing.isEmpty { lines += [""] + missing }
         return lines.joined(separator: "\n")
     }
 }
@@ -73,7 +78,7 @@ extension EventExplanation {
 extension EventExplanation.Line {
     /// Seconds are enough for people.
     fileprivate var text: String {
-        "\(at.prefix(10)) \(at.dropFirst(11).prefix(8)) UTC  \(words)"
+        "\(at.prefix(10)) \(at.dropFirst(11).prefix(8)) UTC  \(words)\(member.map { " [\($0)]" } ?? "")"
     }
 }
 

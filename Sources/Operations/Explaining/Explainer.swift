@@ -169,7 +169,8 @@ struct Explainer {
             step: "",
             words: "",
             reason: entry.reason.isEmpty ? nil : entry.reason,
-            delivery: entry.delivery
+            delivery: entry.delivery,
+            member: entry.member
         )
         switch entry.what {
         case .step(let word):

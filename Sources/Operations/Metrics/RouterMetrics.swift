@@ -34,6 +34,7 @@ package struct RouterMetrics: Sendable {
     /// Nil: no spans are exported.
     private let tracer: Tracer?
     private let cluster: @Sendable () -> ClusterStatus?
+    private let failedInPartitions: @Sendable () -> Int
 
     package init(
         counts: RouterCounts,
@@ -50,7 +51,8 @@ package struct RouterMetrics: Sendable {
         lanes: HTTPLanes,
         trace: TraceStore?,
         tracer: Tracer? = nil,
-        cluster: @escaping @Sendable () -> ClusterStatus? = { nil }
+        cluster: @escaping @Sendable () -> ClusterStatus? = { nil },
+        failedInPartitions: @escaping @Sendable () -> Int = { 0 }
     ) {
         self.counts = counts
         self.listeners = listeners
@@ -67,10 +69,12 @@ package struct RouterMetrics: Sendable {
         self.trace = trace
         self.tracer = tracer
         self.cluster = cluster
+        self.failedInPartitions = failedInPartitions
     }
 
     /// Everything that there is to count, at this moment.
     package func families() async -> [MetricFamily] {
+        let status = cluster()
         var families = [MetricFamily.buildInfo]
         families += counts.families
         families.append(counts.filters(filterNames()))
@@ -78,9 +82,9 @@ package struct RouterMetrics: Sendable {
         if let tracer { families.append(MetricFamily.spans(tracer.counts)) }
         families += listeners.families
         families += MetricFamily.queues(courier.status)
-        families += MetricFamily.cluster(cluster())
+        families += MetricFamily.cluster(status)
         families += MetricFamily.outbox(rows: outbox.count, limit: outbox.limit)
-        families.append(MetricFamily.deadLetters(outbox.deadLetterCount))
+        families.append(MetricFamily.deadLetters(outbox.deadLetterCount + failedInPartitions()))
         families.append(MetricFamily.registeredDevices(await keyCensus.devicesByState() ?? []))
         families += MetricFamily.intake(intake.backlog)
         families += MetricFamily.waiting(pipeline.gauges)
@@ -93,7 +97,8 @@ package struct RouterMetrics: Sendable {
         families += MetricFamily.processes(pluginProcesses())
         families.append(transports.statuses.family)
         families += ProcessFigures.current.families
-        return families
+        guard let status else { return families }
+        return families.map { $0.labelled("member", status.name) }
     }
 }
 

@@ -102,8 +102,9 @@ package final class Notifier: Sendable {
     }
 
     /// What is known of a request of that sender. Throws an ``APIProblem`` where there is none.
-    func record(_ id: String, of sender: String) throws -> RequestRecord {
-        guard let bytes = Hex.decode(id), bytes.count == 16, let record = try records.find(bytes),
+    func record(_ id: String, of sender: String) async throws -> RequestRecord {
+        guard let bytes = Hex.decode(id), bytes.count == 16,
+            let record = try await disk({ [records] in try records.find(bytes) }),
             record.sender == SHA256.hash(Array(sender.utf8))
         else { throw APIProblem(404, "there is no such notification, or it is more than a day old, or another's") }
         return record

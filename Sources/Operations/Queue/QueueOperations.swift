@@ -10,8 +10,8 @@ import Units
 
 /// What may be done to deliveries, beside looking at them.
 package enum QueueHandle: Sendable {
-    /// A router works on them.
-    case running(Courier, Outbox)
+    /// A router works on them, at these places at the moment.
+    case running(@Sendable () -> [WorkingStore])
     /// Nobody does. The trace is nil where nothing is traced.
     case stopped(Outbox, TraceStore?)
     /// Nothing.
@@ -46,33 +46,71 @@ package final class QueueOperations: Sendable {
 
     /// Throws an ``OperationFailure``, as all of these.
     package func list(_ parameters: [String: String]) throws(OperationFailure) -> QueueList {
+        try page(parameters).list
+    }
+
+    /// What is here of one answer, place after place.
+    func page(_ parameters: [String: String]) throws(OperationFailure) -> QueuePage {
         let request = try QueueRequest(parameters, now: now())
         let devices = DeviceLookup(registry)
-        let entries = try attempt { try page(request, request.selection, request.cursor, request.limit + 1, devices) }
+        let entries = try attempt { () throws -> [(place: StorePlace, entry: QueueEntry)] in
+            var entries: [(place: StorePlace, entry: QueueEntry)] = []
+            for (place, reader) in readers where place >= request.cursor.place && entries.count <= request.limit {
+                let cursor = place == request.cursor.place ? request.cursor.cursor : .start
+                let missing = request.limit + 1 - entries.count
+                let found = try page(request, request.selection, in: reader, cursor, missing, devices)
+                entries += found.map { (place, $0) }
+            }
+            return entries
+        }
         let shown = entries.prefix(request.limit)
         // What a device leaves behind is about to go.
-        let kept = try attempt { try shown.filter { try $0.failedAt == nil || devices.isRegistered($0.device) } }
-        let events = events(of: kept)
-        return QueueList(
-            deliveries: kept.map { QueueList.Item($0, event: events[$0.id]) },
-            next: entries.count > shown.count ? shown.last.map { "\(QueueCursor(after: $0))" } : nil
+        let kept = try attempt {
+            try shown.filter { try $0.entry.failedAt == nil || devices.isRegistered($0.entry.device) }
+        }
+        let events = events(of: kept.map(\.entry))
+        return QueuePage(
+            entries: kept.map { place, entry in
+                QueuePage.Entry(
+                    behind: "\(PlacedCursor(place, QueueCursor(after: entry)))",
+                    item: QueueList.Item(entry, at: place, event: events[entry.id])
+                )
+            },
+            next: entries.count > shown.count
+                ? shown.last.map { "\(PlacedCursor($0.place, QueueCursor(after: $0.entry)))" } : nil
         )
     }
 
     package func show(_ id: String) throws(OperationFailure) -> QueueDetails {
+        let details = try details(id)
+        guard !details.deliveries.isEmpty else { throw Self.unknown(id) }
+        return details
+    }
+
+    /// `asked`: nil where the router serves alone.
+    static func unknown(_ id: String, _ asked: MembersAsked? = nil) -> OperationFailure {
+        let missing = (asked?.lines ?? []).map { "; \($0)" }.joined()
+        return .unknown(
+            "no delivery \(id) waits or failed lately; carillon explain EVENT tells what became of one\(missing)"
+        )
+    }
+
+    /// The same, with nothing where there is none.
+    func details(_ id: String) throws(OperationFailure) -> QueueDetails {
         let request = try QueueRequest(["id": id], now: now())
         let devices = DeviceLookup(registry)
-        let entries = try attempt { try page(request, request.selection, .start, 10, devices) }
-        guard !entries.isEmpty else {
-            throw .unknown("no delivery \(id) waits or failed lately; carillon explain EVENT tells what became of one")
+        let entries = try attempt {
+            try readers.flatMap { place, reader in
+                try page(request, request.selection, in: reader, .start, 10, devices).map { (place, $0) }
+            }
         }
-        let events = events(of: entries)
+        let events = events(of: entries.map(\.1))
         let pauses = (try? files.trace?.reader.pauses()) ?? [:]
         return QueueDetails(
-            deliveries: entries.map { entry in
+            deliveries: entries.map { place, entry in
                 let listing = (try? registry.listing(of: entry.device)) ?? nil
                 return QueueDetails.Delivery(
-                    item: QueueList.Item(entry, event: events[entry.id]),
+                    item: QueueList.Item(entry, at: place, event: events[entry.id]),
                     npub: listing.map { NIP19.npub($0.account) },
                     deviceName: listing?.slot.deviceID,
                     pause: entry.failedAt == nil ? pauses[entry.queue].map { PauseWords.words($0) } : nil,
@@ -84,112 +122,143 @@ package final class QueueOperations: Sendable {
 
     /// Sends what failed again, and makes due what waits for a later time.
     package func retry(_ parameters: [String: String]) async throws(OperationFailure) -> QueueRetry {
-        guard case .running(let courier, let outbox) = handle else {
+        guard case .running(let stores) = handle else {
             throw .unavailable("no router runs that could send them: start it first")
         }
         let request = try QueueRequest(parameters, now: now())
         try request.requireSelection()
-        guard !outbox.isFull else { throw .unavailable("the outbox is full: see with carillon status what is behind") }
+        let all = stores()
+        guard !all.contains(where: { $0.store.isFull }) else {
+            throw .unavailable("the outbox is full: see with carillon status what is behind")
+        }
         var answer = QueueRetry(dryRun: request.isDryRun)
         var queues: Set<QueueName> = []
+        for store in all { try await retry(request, in: store, &answer, &queues) }
+        var paused: Set<String> = []
+        var unpaused: Set<String> = []
+        for store in all {
+            let asleep = store.courier.status.filter { queues.contains($0.queue) && $0.pausedUntil != nil }
+            if request.unpauses {
+                unpaused.formUnion(
+                    request.isDryRun
+                        ? asleep.map(\.queue.words)
+                        : await store.courier.hasten([], unpausing: queues).unpaused.map(\.words)
+                )
+            } else {
+                paused.formUnion(asleep.map { "\($0.queue.words) is paused (\($0.pauseReason ?? "no reason"))" })
+            }
+        }
+        (answer.paused, answer.unpaused) = (paused.sorted(), unpaused.sorted())
+        return answer
+    }
+
+    private func retry(
+        _ request: QueueRequest,
+        in store: WorkingStore,
+        _ answer: inout QueueRetry,
+        _ queues: inout Set<QueueName>
+    ) async throws(OperationFailure) {
+        let courier = store.courier
         // Those that wait first: what is sent again will wait, too.
         if request.selection.isWaitingWanted {
-            var hastened = 0
-            try await forEachPage(request, failed: false) { entries, moment in
+            try await forEachPage(request, in: store.reader, failed: false) { entries, moment in
                 queues.formUnion(entries.map(\.queue))
                 let valid = entries.filter { !$0.isExpired(at: moment) }
                 for _ in 0..<(entries.count - valid.count) { answer.skip("expired") }
                 if request.isDryRun {
-                    hastened += valid.count { $0.due.map { $0 > moment } ?? false }
+                    answer.hastened += valid.count { $0.due.map { $0 > moment } ?? false }
                 } else {
-                    try await onDisk { _ in outbox.awaitHandOver() }
-                    hastened += await courier.hasten(valid).hastened
+                    try await onDisk { _ in store.store.awaitHandOver() }
+                    answer.hastened += await courier.hasten(valid).hastened
                 }
             }
-            answer.hastened = hastened
         }
-        if request.selection.isFailedWanted {
-            let devices = DeviceLookup(registry)
-            try await forEachPage(request, failed: true) { entries, moment in
-                let sorted = try await onDisk { _ in try entries.map { ($0, try devices.obstacle(to: $0, at: moment)) }
-                }
-                for case let (_, obstacle?) in sorted { answer.skip(obstacle) }
-                let valid = sorted.filter { $0.1 == nil }.map(\.0)
-                queues.formUnion(valid.map(\.queue))
-                answer.retried += request.isDryRun ? valid.count : try await onDisk { _ in try courier.revive(valid) }
-            }
+        guard request.selection.isFailedWanted else { return }
+        let devices = DeviceLookup(registry)
+        try await forEachPage(request, in: store.reader, failed: true) { entries, moment in
+            let sorted = try await onDisk { _ in try entries.map { ($0, try devices.obstacle(to: $0, at: moment)) } }
+            for case let (_, obstacle?) in sorted { answer.skip(obstacle) }
+            let valid = sorted.filter { $0.1 == nil }.map(\.0)
+            queues.formUnion(valid.map(\.queue))
+            answer.retried += request.isDryRun ? valid.count : try await onDisk { _ in try courier.revive(valid) }
         }
-        let paused = courier.status.filter { queues.contains($0.queue) && $0.pausedUntil != nil }
-        if request.unpauses {
-            answer.unpaused =
-                request.isDryRun
-                ? paused.map(\.queue.words)
-                : await courier.hasten([], unpausing: queues).unpaused.map(\.words)
-        } else {
-            answer.paused = paused.map { "\($0.queue.words) is paused (\($0.pauseReason ?? "no reason"))" }
-        }
-        return answer
     }
 
     /// Drops what waits or failed.
     package func drop(_ parameters: [String: String]) async throws(OperationFailure) -> QueueDropped {
         let request = try QueueRequest(parameters, now: now())
         try request.requireSelection()
-        if case .readOnly = handle { throw .unavailable("nothing can be dropped by these means") }
         var answer = QueueDropped(dryRun: request.isDryRun)
-        if request.selection.isWaitingWanted {
-            try await forEachPage(request, failed: false) { entries, _ in
-                let drop =
-                    request.isDryRun ? QueueDrop(dropped: entries.count, underWay: 0) : try await self.drop(entries)
-                answer.waiting += drop.dropped
-                answer.underWay += drop.underWay
+        switch handle {
+        case .readOnly: throw .unavailable("nothing can be dropped by these means")
+        case .running(let stores):
+            for store in stores() {
+                try await drop(request, in: store.reader, &answer) { try await self.drop($0, of: store) }
             }
-        }
-        if request.selection.isFailedWanted {
-            try await forEachPage(request, failed: true) { entries, _ in
-                answer.failed += request.isDryRun ? entries.count : try await self.dropLetters(entries)
-            }
+        case .stopped(let outbox, let trace):
+            try await drop(request, in: files.outbox.own, &answer) { try self.drop($0, of: outbox, trace) }
         }
         return answer
     }
 
-    private func drop(_ entries: [QueueEntry]) async throws -> QueueDrop {
-        switch handle {
-        case .running(let courier, let outbox):
-            try await onDisk { _ in outbox.awaitHandOver() }
-            return await courier.drop(entries)
-        case .stopped(let outbox, let trace):
-            var changes = OutboxChanges()
-            changes.removals = entries.compactMap(\.key)
-            let reports = entries.map { $0.report(.discarded) }
-            let moment = now()
-            changes.ends = reports.filter { !$0.device.isOfIngress }.compactMap { PushEnd($0, at: moment) }
-            try outbox.apply(changes)
-            trace?.deliveriesReported(reports)
-            return QueueDrop(dropped: entries.count, underWay: 0)
-        case .readOnly: return QueueDrop(dropped: 0, underWay: 0)
+    /// `drop` drops deliveries that all wait or all failed.
+    private func drop(
+        _ request: QueueRequest,
+        in reader: OutboxReader,
+        _ answer: inout QueueDropped,
+        _ drop: ([QueueEntry]) async throws -> QueueDrop
+    ) async throws(OperationFailure) {
+        for failed in [false, true] {
+            guard failed ? request.selection.isFailedWanted : request.selection.isWaitingWanted else { continue }
+            try await forEachPage(request, in: reader, failed: failed) { entries, _ in
+                let dropped =
+                    request.isDryRun ? QueueDrop(dropped: entries.count, underWay: 0) : try await drop(entries)
+                if failed { answer.failed += dropped.dropped } else { answer.waiting += dropped.dropped }
+                answer.underWay += dropped.underWay
+            }
         }
     }
 
-    private func dropLetters(_ entries: [QueueEntry]) async throws -> Int {
-        switch handle {
-        case .running(let courier, let outbox):
-            let dropped = try await onDisk { _ in try outbox.removeDeadLetters(entries.compactMap(\.letter)) }
-            await courier.reportDropped(entries)
-            return dropped
-        case .stopped(let outbox, let trace):
-            let dropped = try outbox.removeDeadLetters(entries.compactMap(\.letter))
-            trace?.deliveriesReported(entries.map { $0.report(.discarded) })
-            return dropped
-        case .readOnly: return 0
+    private func drop(_ entries: [QueueEntry], of store: WorkingStore) async throws -> QueueDrop {
+        let letters = entries.compactMap(\.letter)
+        guard letters.isEmpty else {
+            let dropped = try await onDisk { _ in try store.store.removeDeadLetters(letters) }
+            await store.courier.reportDropped(entries)
+            return QueueDrop(dropped: dropped, underWay: 0)
         }
+        try await onDisk { _ in store.store.awaitHandOver() }
+        return await store.courier.drop(entries)
+    }
+
+    private func drop(_ entries: [QueueEntry], of outbox: Outbox, _ trace: TraceStore?) throws -> QueueDrop {
+        let letters = entries.compactMap(\.letter)
+        let reports = entries.map { $0.report(.discarded) }
+        guard letters.isEmpty else {
+            let dropped = try outbox.removeDeadLetters(letters)
+            trace?.deliveriesReported(reports)
+            return QueueDrop(dropped: dropped, underWay: 0)
+        }
+        var changes = OutboxChanges()
+        changes.removals = entries.compactMap(\.key)
+        let moment = now()
+        changes.ends = reports.filter { !$0.device.isOfIngress }.compactMap { PushEnd($0, at: moment) }
+        try outbox.apply(changes)
+        trace?.deliveriesReported(reports)
+        return QueueDrop(dropped: entries.count, underWay: 0)
     }
 
     // MARK: Reading
 
+    /// Where deliveries are, in the order in which lists go.
+    private var readers: [(place: StorePlace, reader: OutboxReader)] {
+        guard case .running(let stores) = handle else { return [(.alone, files.outbox.own)] }
+        return stores().map { ($0.place, $0.reader) }.sorted { $0.place < $1.place }
+    }
+
     /// Calls `body` with the deliveries that are meant, page after page. What comes meanwhile may be among them.
     private func forEachPage(
         _ request: QueueRequest,
+        in reader: OutboxReader,
         failed: Bool,
         _ body: ([QueueEntry], Timestamp) async throws -> Void
     ) async throws(OperationFailure) {
@@ -201,7 +270,7 @@ package final class QueueOperations: Sendable {
             do {
                 let from = cursor
                 let entries = try await onDisk { [selection] in
-                    try $0.page(request, selection, from, Self.page, devices)
+                    try $0.page(request, selection, in: reader, from, Self.page, devices)
                 }
                 guard let last = entries.last else { return }
                 cursor = QueueCursor(after: last)
@@ -224,11 +293,12 @@ package final class QueueOperations: Sendable {
     private func page(
         _ request: QueueRequest,
         _ selection: QueueSelection,
+        in reader: OutboxReader,
         _ cursor: QueueCursor,
         _ limit: Int,
         _ devices: DeviceLookup
     ) throws -> [QueueEntry] {
-        try files.outbox.entries(selection, from: cursor, limit: limit) { device in
+        try reader.entries(selection, from: cursor, limit: limit) { device in
             guard let host = request.host else { return true }
             return try devices.host(of: device) == host
         }

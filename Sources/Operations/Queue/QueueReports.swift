@@ -28,31 +28,75 @@ package struct QueueList: OperatorAnswer, Equatable {
         package var expiresAt: String?
         /// How much the outbox holds of it.
         package var bytes: Int
+        /// The partition of the cluster that it is in; nil: it is in none.
+        package var partition: Int?
+        /// The member that has it; nil: the router serves alone.
+        package var member: String?
     }
 
     package var deliveries: [Item]
     /// What to ask for to see more; nil: that was all.
     package var next: String?
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package var text: String {
-        guard !deliveries.isEmpty else { return "no such deliveries" }
+        let missing = members?.lines ?? []
+        guard !deliveries.isEmpty else { return (["no such deliveries"] + missing).joined(separator: "\n") }
         let head = ["ID", "STATE", "QUEUE", "DEVICE", "LAST FAILURE", "ATTEMPTS", "SINCE", "NEXT TRY"]
         let rows = deliveries.map { item in
             [
                 item.id, item.state, "\(item.platform)/\(item.app)", "\(item.device)", item.failure ?? "-",
                 "\(item.attempts)", Self.short(item.failedAt ?? item.acceptedAt),
                 item.dueAt.map(Self.short) ?? (item.failedAt == nil ? "its turn" : "-"),
-            ]
+            ] + (item.member.map { [$0] } ?? [])
         }
-        let lines = TextTable.lines([head] + rows)
-        return (lines + (next.map { ["", "More: --after \($0)"] } ?? [])).joined(separator: "\n")
+        let lines = TextTable.lines([head + (members == nil ? [] : ["MEMBER"])] + rows)
+        return (lines + missing + (next.map { ["", "More: --after \($0)"] } ?? [])).joined(separator: "\n")
     }
 
     private static func short(_ stamp: String) -> String { "\(stamp.prefix(19))Z" }
 }
 
+/// What a member has of one answer, in the order in which lists go.
+struct QueuePage: Codable, Sendable {
+    struct Entry: Codable, Sendable {
+        /// The cursor behind it.
+        var behind: String
+        var item: QueueList.Item
+    }
+
+    var entries: [Entry]
+    /// Nil: that was all.
+    var next: String?
+
+    var list: QueueList { QueueList(deliveries: entries.map(\.item), next: next) }
+}
+
+extension QueueList {
+    /// What all members have, at most so much. Where a member has more than it told, nothing behind that counts yet.
+    init(together pages: [(member: String, answer: QueuePage)], limit: Int, _ asked: MembersAsked) {
+        let bound = pages.compactMap { $0.answer.next.flatMap { PlacedCursor($0) } }.min()
+        let all = pages.flatMap { member, page in
+            page.entries.compactMap { entry -> (cursor: PlacedCursor, item: Item)? in
+                guard let cursor = PlacedCursor(entry.behind) else { return nil }
+                var item = entry.item
+                item.member = member
+                return (cursor, item)
+            }
+        }
+        let known = all.filter { entry in bound.map { entry.cursor <= $0 } ?? true }.sorted { $0.cursor < $1.cursor }
+        let shown = known.prefix(limit)
+        // What failed comes first, as far as one answer goes.
+        let items = shown.map(\.item)
+        deliveries = items.filter { $0.state == "failed" } + items.filter { $0.state != "failed" }
+        next = known.count > limit ? shown.last.map { "\($0.cursor)" } : bound.map { "\($0)" }
+        members = asked
+    }
+}
+
 extension QueueList.Item {
-    init(_ entry: QueueEntry, event: EventID?) {
+    init(_ entry: QueueEntry, at place: StorePlace, event: EventID?) {
         id = entry.id
         state = entry.failedAt == nil ? "waiting" : "failed"
         platform = entry.queue.platform
@@ -70,6 +114,7 @@ extension QueueList.Item {
         dueAt = entry.due.map { UTCTime($0).stamp }
         expiresAt = entry.expiresAt.map { UTCTime($0).stamp }
         bytes = entry.size.bytes
+        if case .partition(let number) = place { partition = number }
     }
 
     /// How the last attempt failed, in a few words.
@@ -96,8 +141,10 @@ package struct QueueDetails: OperatorAnswer, Equatable {
     }
 
     package var deliveries: [Delivery]
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
-    package var text: String { deliveries.map(Self.lines).joined(separator: "\n\n") }
+    package var text: String { (deliveries.map(Self.lines) + (members?.lines ?? [])).joined(separator: "\n\n") }
 
     /// Why no event is named.
     private static func unknownEvent(_ mode: String?) -> String {
@@ -119,6 +166,8 @@ package struct QueueDetails: OperatorAnswer, Equatable {
             ["held", "\(item.bytes) bytes"], ["accepted", item.acceptedAt],
             ["attempts", "\(item.attempts)"],
         ]
+        if let partition = item.partition { rows.append(["partition", "\(partition)"]) }
+        if let member = item.member { rows.append(["member", member]) }
         if let failure = item.failure { rows.append(["last failure", failure]) }
         if let failed = item.failedAt { rows.append(["failed", failed]) }
         if let due = item.dueAt { rows.append(["next try", due]) }
@@ -149,6 +198,8 @@ package struct QueueRetry: OperatorAnswer, Equatable {
     package var unpaused: [String] = []
     /// Queues that stay paused, and why.
     package var paused: [String] = []
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package var text: String {
         let would = dryRun ? "would be " : ""
@@ -159,15 +210,25 @@ package struct QueueRetry: OperatorAnswer, Equatable {
         for skipped in skipped { lines.append("\(skipped.count) left out: \(Self.words(skipped.why))") }
         for queue in unpaused { lines.append("\(queue) \(dryRun ? "would go" : "goes") on: its pause is over") }
         for queue in paused { lines.append("\(queue), so what is in it waits; --unpause ends the pause") }
+        lines += members?.lines ?? []
         return lines.joined(separator: "\n")
     }
 
-    mutating func skip(_ why: String) {
+    mutating func skip(_ why: String, _ count: Int = 1) {
         if let index = skipped.firstIndex(where: { $0.why == why }) {
-            skipped[index].count += 1
+            skipped[index].count += count
         } else {
-            skipped.append(Skipped(why: why, count: 1))
+            skipped.append(Skipped(why: why, count: count))
         }
+    }
+
+    /// Adds what became of others, elsewhere.
+    mutating func add(_ other: QueueRetry) {
+        retried += other.retried
+        hastened += other.hastened
+        for skipped in other.skipped { skip(skipped.why, skipped.count) }
+        unpaused = Set(unpaused + other.unpaused).sorted()
+        paused = Set(paused + other.paused).sorted()
     }
 
     private static func words(_ why: String) -> String {
@@ -187,10 +248,20 @@ package struct QueueDropped: OperatorAnswer, Equatable {
     package var failed = 0
     /// An attempt was under way, so they stay.
     package var underWay = 0
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package var text: String {
         let words = "\(waiting) that wait and \(failed) that failed"
-        let line = dryRun ? "would drop \(words)" : "dropped \(words.replacing("wait ", with: "waited "))"
-        return underWay == 0 ? line : line + "\n\(underWay) stay: an attempt is under way"
+        var lines = [dryRun ? "would drop \(words)" : "dropped \(words.replacing("wait ", with: "waited "))"]
+        if underWay > 0 { lines.append("\(underWay) stay: an attempt is under way") }
+        return (lines + (members?.lines ?? [])).joined(separator: "\n")
+    }
+
+    /// Adds what became of others, elsewhere.
+    mutating func add(_ other: QueueDropped) {
+        waiting += other.waiting
+        failed += other.failed
+        underWay += other.underWay
     }
 }

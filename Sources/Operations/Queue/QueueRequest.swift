@@ -11,7 +11,7 @@ package struct QueueRequest: Sendable, Equatable {
     /// The host of the devices' endpoints, where users choose these.
     var host: String?
     var limit = 100
-    var cursor = QueueCursor.start
+    var cursor = PlacedCursor(.partition(0), .start)
     /// Whether it may mean all deliveries that there are.
     var isForAll = false
     var isDryRun = false
@@ -39,7 +39,7 @@ package struct QueueRequest: Sendable, Equatable {
         case "host": host = value.lowercased()
         case "reason": selection.reason = value
         case "after":
-            guard let after = QueueCursor(value) else { throw .invalid("after: expected next of an answer") }
+            guard let after = PlacedCursor(value) else { throw .invalid("after: expected next of an answer") }
             cursor = after
         case "device":
             guard let number = Int64(value) else { throw .invalid("device: expected its number") }

@@ -41,11 +41,15 @@ package struct RelayList: OperatorAnswer, Equatable {
         package var nextTry: String?
         /// Why the last connection ended, one word.
         package var lastFailure: String?
+        /// The member of the cluster whose connection it is; nil: the router serves alone.
+        package var member: String?
     }
 
     package var relays: [Relay]
     /// Relays of users that are not connected to, by the operator's rules.
     package var blocked: [AccessRuleReport]
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package init(_ relays: [Relay], blocked: [AccessRule] = []) {
         self.relays = relays.sorted { ($0.state, $0.url) < ($1.state, $1.url) }
@@ -54,29 +58,30 @@ package struct RelayList: OperatorAnswer, Equatable {
 
     package var text: String {
         guard !relays.isEmpty else {
-            return (["no relays: none under relays.always, and no user has named one"] + blockLines).joined(
-                separator: "\n"
-            )
+            return
+                (["no relays: none under relays.always, and no user has named one"] + blockLines
+                + (members?.lines ?? [])).joined(separator: "\n")
         }
-        let head = [
+        var head = [
             "RELAY", "STATE", "WHOSE", "KEYS", "REQUESTS", "EVENTS", "REFUSALS", "LAST FAILURE", "NEXT TRY", "",
         ]
+        if members != nil { head.insert("MEMBER", at: 1) }
         let rows = relays.map { relay in
-            [
-                relay.url, relay.state, relay.whose, "\(relay.keys)\(relay.isAskedByKind ? " by kind" : "")",
+            [relay.url] + (relay.member.map { [$0] } ?? []) + [
+                relay.state, relay.whose, "\(relay.keys)\(relay.isAskedByKind ? " by kind" : "")",
                 "\(relay.requests)", "\(relay.events)", "\(relay.refusals)", relay.lastFailure ?? "-",
                 Self.minute(relay.nextTry),
                 relay.misbehaves.isEmpty ? "" : "misbehaves: \(relay.misbehaves.joined(separator: ", "))",
             ]
         }
-        return (TextTable.lines([head] + rows) + blockLines).joined(separator: "\n")
+        return (TextTable.lines([head] + rows) + blockLines + (members?.lines ?? [])).joined(separator: "\n")
     }
 
     /// Everything about each, a line a fact.
     package var details: String {
         relays.map { relay in
             var lines = [
-                relay.url,
+                relay.url + (relay.member.map { " [\($0)]" } ?? ""),
                 "  state      \(relay.state), \(relay.whose == "operator" ? "of the configuration" : "named by users")",
                 "  watched    \(relay.keys) keys\(relay.users.map { " of \($0) accounts" } ?? "")"
                     + (relay.isAskedByKind ? ", asked for by kind" : ""),
@@ -98,7 +103,24 @@ package struct RelayList: OperatorAnswer, Equatable {
             }
             return lines.joined(separator: "\n")
         }
-        .joined(separator: "\n\n")
+        .joined(separator: "\n\n") + (members?.lines ?? []).map { "\n\n" + $0 }.joined()
+    }
+
+    /// What members of a cluster read, the same relays together.
+    static func together(_ lists: [(member: String, answer: RelayList)], _ members: MembersAsked) -> RelayList {
+        var whole = RelayList([])
+        for (member, list) in lists {
+            whole.relays += list.relays.map { relay in
+                var relay = relay
+                relay.member = member
+                return relay
+            }
+            // The registry, which has the rules, is the same everywhere.
+            if whole.blocked.isEmpty { whole.blocked = list.blocked }
+        }
+        whole.relays.sort { ($0.url, $0.member ?? "") < ($1.url, $1.member ?? "") }
+        whole.members = members
+        return whole
     }
 
     private var blockLines: [String] { blocked.isEmpty ? [] : [""] + blocked.map(\.text) }

@@ -16,6 +16,20 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         package var remedy: String
         /// Whether pushes do not go out because of it.
         package var isGrave: Bool
+        /// The members of the cluster that have it, with commas between; nil: the router serves alone.
+        package var member: String?
+    }
+
+    /// A member of a cluster, in short.
+    package struct Member: Codable, Sendable, Equatable {
+        package var name: String
+        package var version: String
+        /// Seconds.
+        package var uptime: Int64
+        package var waiting: Int
+        package var failed: Int
+        package var pushesPerSecond: Double
+        package var issues: Int
     }
 
     /// What the last minute brought, and everything since the start.
@@ -98,6 +112,10 @@ package struct RouterStatus: OperatorAnswer, Equatable {
     package var refusedPlugins: [String]
     package var credentials: [Credential]
     package var disk: Disk
+    /// The members of the cluster that answered; nil: the router serves alone.
+    package var memberStatus: [Member]?
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     /// 0: nothing is amiss; 1: something should be looked at; 2: pushes do not go out as they should.
     package var exitCode: Int32 { issues.contains(where: \.isGrave) ? 2 : issues.isEmpty ? 0 : 1 }
@@ -126,6 +144,17 @@ package struct RouterStatus: OperatorAnswer, Equatable {
             ]
         }
         lines += TextTable.lines([["QUEUE", "WAITING", "UNDER WAY", "TO RETRY", "STATE"]] + rows)
+        if let memberStatus {
+            let rows = memberStatus.map { member in
+                [
+                    "  \(member.name)", member.version, Self.span(member.uptime), "\(member.waiting)",
+                    "\(member.failed)",
+                    Self.rate(member.pushesPerSecond).filter { $0 != " " }, "\(member.issues)",
+                ]
+            }
+            let head = ["MEMBER", "VERSION", "UP", "WAITING", "FAILED", "PUSHES", "ISSUES"]
+            lines += [""] + TextTable.lines([head] + rows)
+        }
         if !filters.isEmpty {
             lines += ["", "filters   " + filters.map { "\($0.name) spared \($0.dropped)" }.joined(separator: ", ")]
         }
@@ -135,7 +164,10 @@ package struct RouterStatus: OperatorAnswer, Equatable {
 
     private var issueLines: [String] {
         guard !issues.isEmpty else { return ["Nothing is amiss."] }
-        return issues.flatMap { ["\($0.isGrave ? "!!" : "! ") \($0.detail)", "   \($0.remedy)"] }
+        return issues.flatMap { issue in
+            let place = issue.member.map { "\($0): " } ?? ""
+            return ["\(issue.isGrave ? "!!" : "! ") \(place)\(issue.detail)", "   \(issue.remedy)"]
+        }
     }
 
     private var latencyWords: String {

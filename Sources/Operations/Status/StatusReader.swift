@@ -25,6 +25,9 @@ package struct StatusReader: Sendable {
     private let pool: RelayPool
     private let registry: Registry
     private let keyCensus: KeyCensus
+    private let files: OperatorFiles
+    /// Deliveries that wait, and that failed for good, in the partitions that the router owns.
+    private let partitions: @Sendable () -> (waiting: Int, failed: Int)
     /// Up to when a relay was read, in seconds since 1970.
     private let mark: @Sendable (RelayURL) -> Int64?
     private let now: @Sendable () -> Timestamp
@@ -40,6 +43,8 @@ package struct StatusReader: Sendable {
         pool: RelayPool,
         registry: Registry,
         keyCensus: KeyCensus,
+        files: OperatorFiles,
+        partitions: @escaping @Sendable () -> (waiting: Int, failed: Int) = { (0, 0) },
         mark: @escaping @Sendable (RelayURL) -> Int64?,
         now: @escaping @Sendable () -> Timestamp
     ) {
@@ -53,6 +58,8 @@ package struct StatusReader: Sendable {
         self.pool = pool
         self.registry = registry
         self.keyCensus = keyCensus
+        self.files = files
+        self.partitions = partitions
         self.mark = mark
         self.now = now
     }
@@ -87,6 +94,7 @@ package struct StatusReader: Sendable {
         let overview = PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals)
         let credentials = credentials(now)
         let disk = disk
+        let inPartitions = partitions()
         let readiness = await health.readiness(within: patience)
         let issues =
             readiness.shortcomings.map(\.issue) + Self.issues(credentials) + Self.issues(overview) + issues(disk)
@@ -100,10 +108,10 @@ package struct StatusReader: Sendable {
             pushes: RouterStatus.Flow(total: totals.pushes, perSecond: rates.pushesPerSecond),
             latency: RouterStatus.Latency(p50Ms: rates.median?.milliseconds, p99Ms: rates.slowest?.milliseconds),
             waiting: RouterStatus.Waiting(
-                deliveries: outbox.count,
+                deliveries: outbox.count + inPartitions.waiting,
                 limit: outbox.limit,
                 oldest: oldest.map { max(0, (now - $0).seconds) },
-                failed: outbox.deadLetterCount
+                failed: outbox.deadLetterCount + inPartitions.failed
             ),
             queues: queues,
             relays: relayCounts,
@@ -131,7 +139,7 @@ package struct StatusReader: Sendable {
         return queues.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    private var oldest: Timestamp? { try? OutboxReader(path: configuration.outboxPath).oldest() }
+    private var oldest: Timestamp? { try? files.outbox.oldest() }
 
     private var filters: [RouterStatus.Filter] {
         let spared = counts.sparedByFilter

@@ -1,0 +1,118 @@
+import Cluster
+import NATS
+import Nostr
+import Operations
+import Synchronization
+import Units
+
+/// The other members, as operators' questions reach them: by request and reply over NATS, one subject a member.
+final class MemberPeers: Sendable {
+    /// Questions that are answered at a time. Members ask for few, and each may take a while.
+    private static let mostQuestions = 16
+
+    private struct State {
+        var subscription: NATSClient.Subscription?
+        var answer: (@Sendable ([UInt8]) async -> [UInt8])?
+        var underWay = 0
+    }
+
+    private let link: ClusterLink
+    private let box: MemberBox
+    private let state = Mutex(State())
+
+    init(_ link: ClusterLink, _ box: MemberBox) { (self.link, self.box) = (link, box) }
+
+    /// What answers the questions of others. Without it they get no answer.
+    func answer(with answer: @escaping @Sendable ([UInt8]) async -> [UInt8]) { state.withLock { $0.answer = answer } }
+
+    func start() throws(NATSError) {
+        let subscription = try link.client.subscribe(link.settings.layout.questions(to: name)) { [weak self] in
+            self?.take($0)
+        }
+        state.withLock { $0.subscription = subscription }
+    }
+
+    func stop() {
+        state.withLock { state in
+            state.subscription?.end()
+            (state.subscription, state.answer) = (nil, nil)
+        }
+    }
+
+    private func take(_ message: NATSMessage) {
+        guard let replyTo = message.replyTo else { return }
+        let answer = state.withLock { state -> (@Sendable ([UInt8]) async -> [UInt8])? in
+            guard let answer = state.answer, state.underWay < Self.mostQuestions else { return nil }
+            state.underWay += 1
+            return answer
+        }
+        // Whoever asked does not wait for ever, and names this member.
+        guard let answer else { return }
+        Task { [client = link.client] in
+            let bytes = await answer(message.payload)
+            state.withLock { $0.underWay -= 1 }
+            try? client.publish(replyTo, bytes)
+        }
+    }
+}
+
+extension MemberPeers: ClusterPeers {
+    var name: String { link.settings.name.rawValue }
+
+    var others: [String] {
+        guard let member = box.member else { return [] }
+        let living = member.livingMembers.filter { !$0.isLeaving }
+        return (living + member.missingMembers).map(\.name.rawValue).filter { $0 != name }
+    }
+
+    func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply {
+        do throws(NATSError) {
+            let subject = link.settings.layout.questions(to: member)
+            return .answer(try await link.client.request(subject, question, within: span).payload)
+        } catch {
+            switch error {
+            case .noResponders: return .silence("is not there")
+            case .late: return .silence("does not answer in time")
+            default: return .silence("cannot be asked: \(error)")
+            }
+        }
+    }
+
+    func owns(_ account: PublicKey) -> Bool {
+        box.member?.openPartitions.contains(link.partitioning.partition(of: account.bytes.array)) ?? false
+    }
+}
+
+extension MemberPeers: ClusterControl {
+    func drain(_ isOn: Bool) throws(OperationFailure) {
+        guard let member = box.member else { throw .unavailable("is leaving the cluster") }
+        member.drain(isOn)
+    }
+
+    func move(_ partition: Int, to name: String?) async throws(OperationFailure) {
+        guard let member = box.member else { throw .unavailable("this member is leaving the cluster") }
+        do throws(NATSError) {
+            try await member.move(partition, to: name.flatMap { MemberName($0) })
+        } catch {
+            throw .unavailable("the cluster's servers did not keep it: \(error)")
+        }
+    }
+}
+
+extension ClusterStatus.Member {
+    /// `configuration`: that of the member that is asked.
+    init(_ record: MemberRecord, partitions: Int, isLiving: Bool, configuration: String?) {
+        self.init(
+            name: record.name.rawValue,
+            partitions: partitions,
+            isLiving: isLiving,
+            isLeaving: record.isLeaving,
+            isDrained: record.isDrained ?? false,
+            version: record.version,
+            wire: record.wire,
+            since: record.startedAt.map { Timestamp(seconds: $0) },
+            configuration: record.configuration,
+            hasSameConfiguration: record.configuration == configuration
+        )
+    }
+}

@@ -1,0 +1,203 @@
+"""What an operator sees of a cluster and does to it, whichever member he asks."""
+
+import json
+import signal
+
+import pytest
+
+from cluster import Cluster, Member, offer
+from nostr import Person
+from programs import carillon, wait_until
+
+
+@pytest.fixture
+def cluster(tmp_path, lab):
+    cluster = Cluster(tmp_path / "cluster", lab)
+    yield cluster
+    for member in cluster.living:
+        member.process.send_signal(signal.SIGCONT)
+    cluster.stop()
+
+
+def run(member: Member, *words: str):
+    return carillon(*words, "--config", member.configuration_file)
+
+
+def answer(member: Member, *words: str, status: int = 0) -> dict:
+    done = run(member, *words, "--json")
+    assert done.returncode == status, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def publish(cluster: Cluster, people: dict) -> dict[str, str]:
+    """A note to everybody, each through another member; the tokens by the notes' ids."""
+    author, notes = Person(), {}
+    for number, (person, token) in enumerate(people.values()):
+        event = author.note(f"number {number}", person)
+        member = cluster.members[number % len(cluster.members)]
+        assert offer(member, [event]) == {event["id"]}
+        notes[event["id"]] = token
+    return notes
+
+
+def failed(member: Member) -> list[dict]:
+    return answer(member, "queue", "list", "--failed")["deliveries"]
+
+
+def test_what_failed_in_partitions_is_listed_sent_again_and_dropped_at_any_member(cluster, lab):
+    people = cluster.register(12)
+    first, second, third = cluster.members
+    lab.misbehave("answer", status=400, reason="PayloadEmpty", times=0)
+    publish(cluster, people)
+    # In each of the modes alert, nudge and wake.
+    refused = lab.attempts(36)
+    wait_until(lambda: len(failed(first)) == 12, "all are dead letters")
+    letters = failed(first)
+    assert {letter["id"] for letter in letters} == {request.apns_id for request in refused}
+    assert {letter["member"] for letter in letters} == {"member0", "member1", "member2"}
+    assert all(0 <= letter["partition"] < cluster.partitions for letter in letters)
+    assert [letter["id"] for letter in failed(second)] == [letter["id"] for letter in letters]
+    # Page by page it is the same.
+    pages, after = [], []
+    while True:
+        page = answer(third, "queue", "list", "--failed", "--limit", "5", *after)
+        pages += [letter["id"] for letter in page["deliveries"]]
+        if not page.get("next"):
+            break
+        after = ["--after", page["next"]]
+    assert sorted(pages) == sorted(letter["id"] for letter in letters)
+    other = next(letter for letter in letters if letter["member"] == "member2")
+    shown = run(first, "queue", "show", other["id"])
+    assert shown.returncode == 0 and "rejected (400 payload-empty)" in shown.stdout and "member2" in shown.stdout
+    assert answer(second, "status", status=1 if answer_has_issues(second) else 0)["waiting"]["failed"] == 12
+
+    # Whoever takes the partitions of a killed member over has them as well.
+    third.kill()
+    cluster.wait_until_shared()
+    # Opening a partition takes a moment longer than owning it.
+    taken = wait_until(lambda: all_of(letters, failed(first)), "the others have its dead letters")
+    assert {letter["member"] for letter in taken} == {"member0", "member1"}
+    listed = answer(first, "queue", "list", "--failed")
+    assert [silent["name"] for silent in listed["members"]["silent"]] == ["member2"]
+    assert "member2 is not there: what it has is missing here" in run(first, "queue", "list", "--failed").stdout
+
+    lab.behave()
+    lab.forget()
+    trial = answer(second, "queue", "retry", "--failed", "--dry-run")
+    assert (trial["retried"], trial["dry_run"]) == (12, True) and len(failed(first)) == 12
+    dropped = answer(first, "queue", "drop", letters[0]["id"], "--yes")
+    assert (dropped["failed"], dropped["waiting"]) == (1, 0)
+    assert answer(second, "queue", "retry", "--failed")["retried"] == 11
+    again = lab.accepted(11)
+    assert {request.apns_id for request in again} == {letter["id"] for letter in letters[1:]}
+    assert failed(first) == [] and answer(first, "queue", "retry", "--failed")["retried"] == 0
+
+    # What waits is dropped at any member, too.
+    lab.misbehave("answer", status=503, times=0)
+    event = Person().note("in vain", next(iter(people.values()))[0])
+    assert offer(first, [event]) == {event["id"]}
+    waiting = wait_until(
+        lambda: answer(second, "queue", "list", "--waiting", "--reason", "retry")["deliveries"], "one waits"
+    )
+    assert len(waiting) == 1
+    wait_until(lambda: answer(second, "queue", "drop", "--all", "--yes")["waiting"] == 1, "it is dropped")
+    assert answer(first, "queue", "list")["deliveries"] == []
+
+
+def all_of(letters: list[dict], found: list[dict]) -> list[dict] | None:
+    return found if {letter["id"] for letter in found} == {letter["id"] for letter in letters} else None
+
+
+def answer_has_issues(member: Member) -> bool:
+    return run(member, "status").returncode == 1
+
+
+def test_any_member_tells_of_all_and_names_who_does_not_answer(cluster, lab):
+    people = cluster.register(9)
+    notes = publish(cluster, people)
+    lab.accepted(9)
+    first, second, third = cluster.members
+    for event, token in notes.items():
+        for member in cluster.members:
+            story = wait_until(lambda: explained(member, event), f"{member.folder.name} explains")
+            [device] = [device for account in story["accounts"] for device in account["devices"]]
+            assert device["outcome"].startswith("delivered") and story["members"]["silent"] == []
+            assert {step["member"] for step in device["steps"]} < {"member0", "member1", "member2"}
+    for member in cluster.members:
+        lines = run(member, "devices", "list", "--json").stdout.splitlines()
+        devices = [json.loads(line) for line in lines]
+        assert len(devices) == 9 and all(device["last_success"] and device["pace"] for device in devices)
+        assert all(device["waiting"] == 0 for device in devices)
+        number = devices[0]["device"]
+        assert answer(member, "devices", "show", str(number))["last_success"] == devices[0]["last_success"]
+    status = answer(first, "status")
+    assert status["pushes"]["total"] == 9 and status["events"]["total"] >= 9
+    assert [member["name"] for member in status["member_status"]] == ["member0", "member1", "member2"]
+    relays = answer(second, "relays", "list")
+    assert relays["members"]["answered"] == ["member0", "member1", "member2"]
+
+    third.process.send_signal(signal.SIGSTOP)
+    done = run(first, "status")
+    assert done.returncode == 1 and "the member member2 does not answer in time" in done.stdout
+    silent = answer(first, "queue", "list")["members"]["silent"]
+    assert silent == [{"name": "member2", "reason": "does not answer in time"}]
+    cluster.wait_until_shared(among=[first, second])
+    assert answer(first, "cluster", "members", status=1)["members"][2]["is_living"] is False
+    third.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: answer(first, "queue", "list")["members"]["silent"] == [], "it answers again")
+
+
+def explained(member: Member, event: str) -> dict | None:
+    done = run(member, "explain", event, "--json")
+    story = json.loads(done.stdout) if done.returncode == 0 else None
+    return story if story and "→ delivered" in run(member, "explain", event).stdout else None
+
+
+def owners(member: Member) -> list[str | None]:
+    """Of each partition, once all have one."""
+
+    def found():
+        done = run(member, "cluster", "status", "--json")
+        return json.loads(done.stdout)["partitions"] if done.returncode == 0 else None
+
+    return [partition["owner"] for partition in wait_until(found, "every partition has an owner")]
+
+
+def test_a_member_is_drained_and_a_partition_moves(cluster, lab):
+    people = cluster.register(6)
+    first, second, third = cluster.members
+    members = answer(first, "cluster", "members")["members"]
+    assert [member["name"] for member in members] == ["member0", "member1", "member2"]
+    assert all(member["has_same_configuration"] and member["version"] and member["since"] for member in members)
+    assert len({member["configuration"] for member in members}) == 1 and {member["wire"] for member in members} == {2}
+
+    drained = answer(first, "cluster", "drain", "member2")
+    assert drained == {"member": "member2", "is_drained": True, "partitions": 0}
+    assert set(owners(second)) == {"member0", "member1"} and third.is_running
+    assert "member2: 0 partitions, drained" in run(second, "cluster", "status").stdout
+    # It goes on taking events.
+    notes = publish(cluster, people)
+    assert {push.target for push in lab.accepted(6)} == set(notes.values())
+    refused = run(first, "cluster", "move", "0", "member2")
+    assert refused.returncode == 1 and "member2 takes no partitions" in refused.stderr
+
+    assert answer(third, "cluster", "drain", "member2", "--undo")["is_drained"] is False
+    cluster.wait_until_shared()
+    partition = owners(first).index("member0")
+    moved = answer(third, "cluster", "move", str(partition), "member1")
+    assert moved == {"partition": partition, "to": "member1", "owner": "member1"}
+    assert owners(first)[partition] == "member1"
+    # It stays there.
+    second.restart()
+    wait_until(lambda: owners(first)[partition] == "member1", "it is back where it was wanted")
+    assert answer(first, "cluster", "move", str(partition), "--undo").get("to") is None
+    wait_until(lambda: owners(first)[partition] == "member0", "it is where it belongs")
+
+    for words, why in [
+        (["drain", "nobody"], "there is no member nobody: they are member0, member1, member2"),
+        (["move", "99", "member1"], "there is no partition 99: they are 0 to 7"),
+        (["move", "0", "nobody"], "there is no member nobody"),
+    ]:
+        done = run(first, "cluster", *words)
+        assert done.returncode == 1 and why in done.stderr, done.stdout + done.stderr
+    assert run(first, "cluster", "move", "0").returncode == 64

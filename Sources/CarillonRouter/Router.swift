@@ -211,6 +211,9 @@ package final class Router: Service {
                     dependencies: dependencies,
                     transports: transports,
                     observers: everybody,
+                    order: { [plugins = outgoing.plugins] request in
+                        Notifier.order(of: request, settings.rules, KnownPlatforms(plugins))
+                    },
                     deliveryID: deliveryID,
                     limit: configuration.mostWaiting,
                     deadLetters: link.deadLetters,
@@ -375,7 +378,7 @@ package final class Router: Service {
             registry: stores.registry,
             intake: intake,
             identity: claim.identity,
-            isMember: link != nil,
+            shared: link.map(SharedRequestBucket.init),
             now: now
         )
         operationalEvents.begin(

@@ -77,9 +77,11 @@ class Member(Router):
             shutil.copy(key, folder / "carillon.key")
             (folder / "carillon.key").chmod(0o600)
 
-    def spawn(self, *arguments, **options):
+    def spawn(self, feed=None, *options, **more):
         self._born = len(self.log_text)
-        super().spawn(*arguments, **options)
+        if "api" in self.configuration:
+            options += ("--api-port-file", self.folder / "api-port")
+        super().spawn(feed, *options, **more)
 
     @property
     def owned(self) -> int:
@@ -97,7 +99,13 @@ class Cluster:
     """Three servers and so many routers that share a key."""
 
     def __init__(
-        self, folder: Path, lab: Lab, members: int = 3, partitions: int = 8, relay: OutsideRelay | None = None
+        self,
+        folder: Path,
+        lab: Lab,
+        members: int = 3,
+        partitions: int = 8,
+        relay: OutsideRelay | None = None,
+        configuration: dict | None = None,
     ):
         self.partitions = partitions
         routes = [free_port() for _ in range(3)]
@@ -106,6 +114,8 @@ class Cluster:
         for number in range(members):
             key = self.members[0].folder / "carillon.key" if self.members else None
             member = Member(folder / f"member{number}", lab, self.servers, partitions, key, relay)
+            for block, values in (configuration or {}).items():
+                member.configuration.setdefault(block, {}).update(values)
             self.members.append(member)
             member.spawn()
             # The first one makes the key and the cluster.

@@ -115,6 +115,8 @@ def test_answers_are_what_the_description_says(console, stopped_router, lab, ali
     api.ask(f"/v1/users/disallow?subject={bob.hex}", "POST")
     api.ask("/v1/plugins")
     api.ask("/v1/cluster", status=404)
+    api.ask("/v1/cluster/drain?member=other", "POST", status=404)
+    api.ask("/v1/cluster/move?partition=1&member=other", "POST", status=404)
     api.ask("/v1/logs")
     api.ask("/v1/logs?component=all&level=debug&seconds=60", "POST")
     api.ask("/v1/stats?days=2&by=platform")

@@ -17,6 +17,8 @@ struct PartitionParts: Sendable {
     var transports: ActiveTransports
     /// Without the one that belongs to the partition.
     var observers: RouterObservers
+    /// What a request asks for that another member has taken; nil: it cannot be read here.
+    var order: @Sendable ([UInt8]) -> NotificationOrder?
     var deliveryID: @Sendable (EventID, DeviceID) -> String
     /// Deliveries that may wait in a partition.
     var limit: Int
@@ -36,6 +38,9 @@ final class PartitionRunner: Sendable {
     private let store: LoggedStore
     let courier: Courier
     private let pipeline: PipelineThread
+    private let order: @Sendable ([UInt8]) -> NotificationOrder?
+    private let alarm: any Alarm
+    private let logger: Logger
     private let now: @Sendable () -> Timestamp
 
     /// Attempts nothing before ``start()``. `maySend` is asked before each attempt. Throws when the registry cannot be
@@ -49,7 +54,9 @@ final class PartitionRunner: Sendable {
         maySend: @escaping @Sendable () -> Bool
     ) throws {
         self.store = store
-        now = parts.now
+        (now, order, logger) = (parts.now, parts.order, parts.logger)
+        let alarm = DispatchAlarm(now: parts.now)
+        self.alarm = alarm
         let observers = parts.observers
         let courier = try Courier(
             CourierEnvironment(
@@ -57,7 +64,7 @@ final class PartitionRunner: Sendable {
                 directory: LeasedDevices(devices: RegisteredDevices(registry: parts.registry), maySend: maySend),
                 observer: observers.adding(PaceFeedback(intake: intake, now: parts.now)),
                 now: parts.now,
-                alarm: DispatchAlarm(now: parts.now),
+                alarm: alarm,
                 host: { URLParts($0.token)?.origin.host ?? ($0.isProven ? nil : CourierEnvironment.newDevices) },
                 transport: { [transports = parts.transports] in transports[$0] }
             ),
@@ -97,8 +104,14 @@ final class PartitionRunner: Sendable {
         let groups = Dictionary(grouping: events, by: \.origin)
         let join = HandOverJoin(groups.count, ended: taken)
         for (origin, events) in groups {
+            guard let source = origin.source(order) else {
+                // It would come again for ever, and everything in its batch with it.
+                logger.error("A requested notification cannot be read by this member's rules; it is left out")
+                join.end(true)
+                continue
+            }
             intake.submit(
-                Submission(events: events.map(\.json), source: origin.source) { verdicts in
+                Submission(events: events.map(\.json), source: source) { verdicts in
                     join.end(verdicts.allSatisfy(\.result.isFinal))
                 }
             )
@@ -108,12 +121,9 @@ final class PartitionRunner: Sendable {
     /// Ends in order: works off what it has, and lets attempts end that are under way.
     func drain() async {
         intake.close()
-        let impatience = Task { [intake] in
-            guard (try? await Task.sleep(for: Self.patience)) != nil else { return }
-            intake.abandon()
-        }
+        // After the end there is nothing to abandon.
+        alarm.ring(at: now() + Self.patience) { [intake] in intake.abandon() }
         await pipeline.join()
-        impatience.cancel()
         await courier.shutdown(deadline: now() + Self.patience)
     }
 
@@ -148,38 +158,44 @@ private struct LeasedDevices: DeviceDirectory {
 
 /// An event on its way to the owner of a partition: where it came in (1 byte), up to where the sender had the registry
 /// (8 bytes, big-endian), the keys that its client proved to have (1 byte for their number, and 32 for each), and its
-/// JSON.
+/// JSON. Where it stands for a notification that somebody asked for, the request comes before the JSON, behind its length
+/// (4 bytes, big-endian).
 struct HandedOverEvent {
     /// Where it came in, as far as the owner's stages treat that differently.
     struct Origin: Hashable {
         fileprivate enum Door: UInt8 {
-            case live, stored, baseline, socket, feed
+            case live, stored, baseline, socket, feed, request
         }
 
         fileprivate let door: Door
         fileprivate let authenticated: Set<PublicKey>
+        fileprivate let request: [UInt8]
 
         fileprivate init(_ source: EventSource) {
-            var keys: Set<PublicKey> = []
+            var (keys, request): (Set<PublicKey>, [UInt8]) = ([], [])
             switch source {
             case .relay(.live): door = .live
             case .relay(.stored): door = .stored
             case .relay(.baseline), .relay(.fetched): door = .baseline
-            // A member makes none of its own.
-            case .feed, .api: door = .feed
+            case .feed: door = .feed
+            case .api(let order):
+                door = .request
+                request = order.request
             case .socket(let authenticated, _):
                 door = .socket
                 keys = Set(authenticated.sorted { $0.hex < $1.hex }.prefix(Int(UInt8.max)))
             }
-            authenticated = keys
+            (authenticated, self.request) = (keys, request)
         }
 
-        fileprivate init(_ door: Door, _ authenticated: Set<PublicKey>) {
-            (self.door, self.authenticated) = (door, authenticated)
+        fileprivate init(_ door: Door, _ authenticated: Set<PublicKey>, _ request: [UInt8]) {
+            (self.door, self.authenticated, self.request) = (door, authenticated, request)
         }
 
-        var source: EventSource {
+        /// Nil: the request cannot be read.
+        func source(_ order: ([UInt8]) -> NotificationOrder?) -> EventSource? {
             switch door {
+            case .request: order(request).map { .api($0) }
             case .live: .relay(.live)
             case .stored: .relay(.stored)
             case .baseline: .relay(.baseline)
@@ -202,6 +218,10 @@ struct HandedOverEvent {
         bytes += (0..<8).map { UInt8(truncatingIfNeeded: registry >> UInt64(56 - 8 * $0)) }
         bytes.append(UInt8(origin.authenticated.count))
         for key in origin.authenticated { bytes += key.bytes.array }
+        if origin.door == .request {
+            bytes += (0..<4).map { UInt8(truncatingIfNeeded: origin.request.count >> (24 - 8 * $0)) }
+            bytes += origin.request
+        }
         return bytes + json
     }
 
@@ -212,7 +232,16 @@ struct HandedOverEvent {
         let start = 10 + 32 * Int(bytes[9])
         guard start < bytes.count else { return nil }
         let keys = stride(from: 10, to: start, by: 32).compactMap { PublicKey(bytes: bytes[$0..<$0 + 32]) }
-        origin = Origin(door, Set(keys))
-        json = Array(bytes[start...])
+        var (rest, request): (ArraySlice<UInt8>, [UInt8]) = (bytes[start...], [])
+        if door == .request {
+            guard rest.count > 4 else { return nil }
+            let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(4)
+            guard length < rest.count else { return nil }
+            request = Array(rest.prefix(length))
+            rest = rest.dropFirst(length)
+        }
+        origin = Origin(door, Set(keys), request)
+        json = Array(rest)
     }
 }

@@ -14,6 +14,7 @@ package struct ClusterLayout: Hashable, Sendable {
     var logStream: String { "\(prefix)_LOG" }
     var snapshotStream: String { "\(prefix)_SNAP" }
     var leaseBucket: String { "\(prefix)_LEASE" }
+    package var requestBucket: String { "\(prefix)_REQUEST" }
     var headBucket: String { "\(prefix)_HEAD" }
 
     var registryStream: String { "\(prefix)_REG" }
@@ -96,6 +97,7 @@ package struct ClusterLayout: Hashable, Sendable {
         try await stream.ensure(registry)
         try await KeyValueBucket(leaseBucket, in: stream).ensure(replicas: replicas)
         try await KeyValueBucket(headBucket, in: stream).ensure(replicas: replicas)
+        try await KeyValueBucket(requestBucket, in: stream).ensure(replicas: replicas, age: .days(1))
     }
 }
 

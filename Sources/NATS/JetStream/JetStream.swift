@@ -271,6 +271,8 @@ package struct StreamConfiguration: Codable, Sendable {
     package var replicas = 1
     /// Bytes, at most; -1: as many as the disk takes.
     package var maxBytes: Int64 = -1
+    /// How long a message is kept, in nanoseconds; 0: for ever.
+    package var maxAge: Int64 = 0
     /// Messages of one subject, at most; -1: as many as there are.
     package var maxMessagesPerSubject: Int64 = -1
     /// How long an append is known by its id, in nanoseconds.
@@ -292,6 +294,7 @@ package struct StreamConfiguration: Codable, Sendable {
         case name, subjects, retention, storage, discard
         case replicas = "num_replicas"
         case maxBytes = "max_bytes"
+        case maxAge = "max_age"
         case maxMessagesPerSubject = "max_msgs_per_subject"
         case duplicateWindow = "duplicate_window"
         case allowDirect = "allow_direct"

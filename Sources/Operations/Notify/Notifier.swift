@@ -2,10 +2,13 @@ import Cipher
 import Console
 import Delivery
 import Dispatch
+import NIOCore
 import Nostr
 import Notifications
 import Pipeline
 import Registry
+import RouterConfiguration
+import Rules
 import Synchronization
 import Units
 
@@ -29,12 +32,16 @@ package final class Notifier: Sendable {
 
     /// Accounts that one event names.
     private static let accountsPerEvent = 500
+    /// How long the owners of partitions have.
+    private static let patience: Duration = .seconds(10)
 
     private let outbox: Outbox
     private let registry: Registry
     private let intake: Intake
     private let identity: KeyPair
-    private let isMember: Bool
+    /// Nil: the router serves alone.
+    private let shared: (any SharedRequests)?
+    private let alarm: any Alarm
     private let now: @Sendable () -> Timestamp
     private let records: RequestRecorder
     /// Requests that are on their way.
@@ -42,21 +49,22 @@ package final class Notifier: Sendable {
     /// Whether somebody asks for all users of an app, for which all devices are looked at.
     private let isScanning = Mutex(false)
 
-    /// A member of a cluster (`isMember`) sends nothing that is asked for: what its owners hand over to each other are
-    /// events alone.
+    /// `shared` are the requests that all members of the cluster know; nil: the router serves alone.
     package init(
         outbox: Outbox,
         registry: Registry,
         intake: Intake,
         identity: KeyPair,
-        isMember: Bool,
+        shared: (any SharedRequests)? = nil,
+        alarm: (any Alarm)? = nil,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.outbox = outbox
         self.registry = registry
         self.intake = intake
         self.identity = identity
-        self.isMember = isMember
+        self.shared = shared
+        self.alarm = alarm ?? DispatchAlarm(now: now)
         self.now = now
         records = RequestRecorder(outbox)
     }
@@ -68,7 +76,6 @@ package final class Notifier: Sendable {
         from origin: Origin,
         read: @Sendable () throws -> NotifyRequest
     ) async throws -> Receipt {
-        guard !isMember else { throw APIProblem(501, "a router of a cluster does not take notifications yet") }
         let digest = SHA256.hash(body)
         let sender = SHA256.hash(Array(origin.sender.utf8))
         let key = origin.key.map { SHA256.hash(Array($0.utf8)) }
@@ -86,7 +93,8 @@ package final class Notifier: Sendable {
             body: digest,
             createdAt: now()
         )
-        var record = try await records.remember(fresh)
+        // Whichever member the sender asks first says which events there are.
+        var record = try await records.remember(shared?.remember(fresh) ?? fresh)
         let receipt = try Self.receipt(record, for: digest)
         guard record.events.isEmpty else { return receipt }
         let id = record.id
@@ -98,16 +106,24 @@ package final class Notifier: Sendable {
         try await submit(events, request.order)
         record.events = events.map(\.id.bytes.array)
         records.note(record)
+        await shared?.note(record)
         return receipt
     }
 
     /// What is known of a request of that sender. Throws an ``APIProblem`` where there is none.
     func record(_ id: String, of sender: String) async throws -> RequestRecord {
-        guard let bytes = Hex.decode(id), bytes.count == 16,
-            let record = try await disk({ [records] in try records.find(bytes) }),
+        guard let bytes = Hex.decode(id), bytes.count == 16, let record = try await find(bytes),
             record.sender == SHA256.hash(Array(sender.utf8))
         else { throw APIProblem(404, "there is no such notification, or it is more than a day old, or another's") }
         return record
+    }
+
+    /// One that another member took is found among those that all know.
+    private func find(_ id: [UInt8]) async throws -> RequestRecord? {
+        if let record = try await disk({ [records] in try records.find(id) }), !record.events.isEmpty || shared == nil {
+            return record
+        }
+        return try await shared?.find(id)
     }
 
     private static func receipt(_ record: RequestRecord, for body: [UInt8]) throws(APIProblem) -> Receipt {
@@ -185,8 +201,16 @@ package final class Notifier: Sendable {
 
     private func submit(_ events: [Event], _ order: NotificationOrder) async throws {
         let verdicts = await withCheckedContinuation { continuation in
-            intake.submit(
-                Submission(events: events.map(\.json), source: .api(order)) { continuation.resume(returning: $0) }
+            let answer = FirstAnswer(continuation)
+            intake.submit(Submission(events: events.map(\.json), source: .api(order)) { answer.give($0) })
+            // The owner of a partition may be away for longer than a sender waits.
+            if shared != nil { alarm.ring(at: now() + Self.patience) { answer.give(nil) } }
+        }
+        guard let verdicts else {
+            throw APIProblem(
+                503,
+                "owners of the recipients' partitions do not answer; sent again under its Idempotency-Key it goes out once",
+                retryAfter: 2
             )
         }
         for case .refused(let reason) in verdicts.map(\.result) {
@@ -197,6 +221,43 @@ package final class Notifier: Sendable {
 
     private func disk<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await DiskWork.run(body)
+    }
+}
+
+extension Notifier {
+    /// What a request, which another member has taken, asks for; nil: it cannot be read by these rules.
+    package static func order(of request: [UInt8], _ book: RuleBook, _ platforms: KnownPlatforms) -> NotificationOrder?
+    {
+        let terms = NotifyRequest.Terms(book: book, platforms: platforms)
+        return try? NotifyRequest(ByteBuffer(bytes: request), terms).order
+    }
+}
+
+/// Requests for notifications, as all members of a cluster know them. Its errors are ``APIProblem``s.
+package protocol SharedRequests: Sendable {
+    /// What is known of a request: it itself, or an earlier one of the same sender and key.
+    func remember(_ record: RequestRecord) async throws -> RequestRecord
+
+    /// The events of a request are kept. Lost, they would be made again, and wake nobody twice.
+    func note(_ record: RequestRecord) async
+
+    /// One whose events are kept.
+    func find(_ id: [UInt8]) async throws -> RequestRecord?
+}
+
+/// Takes the first of several answers.
+private final class FirstAnswer: Sendable {
+    private let continuation: Mutex<CheckedContinuation<[EventVerdict]?, Never>?>
+
+    init(_ continuation: CheckedContinuation<[EventVerdict]?, Never>) { self.continuation = Mutex(continuation) }
+
+    /// Nil: there is none in time.
+    func give(_ verdicts: [EventVerdict]?) {
+        let waiting = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(returning: verdicts)
     }
 }
 

@@ -63,7 +63,8 @@ struct NotifyRequest: Sendable {
             signal: target.tag ?? signal,
             devices: devices,
             platform: target.platform,
-            app: target.app
+            app: target.app,
+            request: Array(body.readableBytesView)
         )
         tags = content.tags
     }

@@ -104,6 +104,8 @@ package final class NotificationOrder: Sendable {
     }
 
     let content: Content
+    /// The request as it was written, for another member of the cluster; empty: nobody needs it.
+    package let request: [UInt8]
     /// What devices call it; nil: the rule says, or ``Signal/notification``. Devices that switch it off are not woken.
     let signal: Signal?
     private let devices: Set<DeviceID>?
@@ -116,9 +118,11 @@ package final class NotificationOrder: Sendable {
         signal: Signal? = nil,
         devices: Set<DeviceID>? = nil,
         platform: String? = nil,
-        app: String? = nil
+        app: String? = nil,
+        request: [UInt8] = []
     ) {
         self.content = content
+        self.request = request
         self.signal = signal
         self.devices = devices
         self.platform = platform

@@ -370,7 +370,8 @@ package final class Router: Service {
             status: statusReader,
             trace: stores.trace,
             peers: cluster?.peers,
-            control: cluster?.peers
+            control: cluster?.peers,
+            cluster: { [weak cluster] in cluster?.status }
         )
         cluster?.peers.answer(with: view.answer)
         let notifier = Notifier(
@@ -455,7 +456,6 @@ package final class Router: Service {
             doors: DoorReader(configuration, listeners: listeners, counts: counts, pool: relays.pool),
             transports: transports,
             view: view,
-            cluster: { cluster?.status },
             clusterOperations: cluster.map { cluster in
                 ClusterOperations(
                     status: { [weak cluster] in cluster?.status },

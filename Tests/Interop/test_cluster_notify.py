@@ -48,6 +48,16 @@ def test_a_notification_goes_out_once_whichever_members_are_asked(cluster, lab):
     assert senders[2].wait_for(first["id"], "delivered")["is_complete"]
     senders[1].show("0" * 32, status=404)
 
+    # What the API says of all members is as it is described.
+    asked, described = Console(cluster.members[1]), senders[1].description
+    for path in ["/v1/status", "/v1/queue", "/v1/devices", "/v1/relays"]:
+        assert described.ask(path)["members"]["answered"] == ["member0", "member1", "member2"]
+    status = described.ask("/v1/cluster")
+    assert all(partition["waiting"] == 0 for partition in status["partitions"]) and status["asked"]["silent"] == []
+    metrics = asked.ask("/metrics")[1].splitlines()
+    assert 'carillon_cluster_members{member="member1"} 3' in metrics
+    assert all('member="member1"' in line for line in metrics if not line.startswith("#"))
+
     # All at once, to people in all partitions.
     lab.forget()
     body = {"to": {"accounts": accounts}, "title": "three", "data": {"order": "18"}}

@@ -29,8 +29,6 @@ final class ClusterPart: RouterPart {
         var willLook = false
     }
 
-    /// How often the registry is looked at although nobody said that it changed.
-    private static let glance: Swift.Duration = .seconds(1)
     /// After a partition could not be opened.
     private static let pause = DispatchTimeInterval.seconds(1)
 
@@ -44,10 +42,18 @@ final class ClusterPart: RouterPart {
     private let box = MemberBox()
     private let trouble: Logger
     private let registryTrouble: FailureLog
+    private let pause: @Sendable () async throws -> Void
     /// The other members, for what operators ask.
     let peers: MemberPeers
 
-    init(_ link: ClusterLink, _ parts: PartitionParts, intakes: PartitionIntakes) {
+    /// `pause` waits until the registry is looked at although nobody said that it changed, a second.
+    init(
+        _ link: ClusterLink,
+        _ parts: PartitionParts,
+        intakes: PartitionIntakes,
+        pause: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(1)) }
+    ) {
+        self.pause = pause
         self.link = link
         self.parts = parts
         self.intakes = intakes
@@ -150,11 +156,8 @@ final class ClusterPart: RouterPart {
 
     func start() throws {
         let news = try stream.news { [weak self] in self?.catchUp() }
-        let follower = Task { [weak self] in
-            while !Task.isCancelled {
-                try? await Task.sleep(for: Self.glance)
-                self?.catchUp()
-            }
+        let follower = Task { [weak self, pause] in
+            while (try? await pause()) != nil { self?.catchUp() }
         }
         state.withLock { ($0.news, $0.follower) = (news, follower) }
         try peers.start()

@@ -28,7 +28,6 @@ package struct RouterAPI: Sendable {
         doors: DoorReader,
         transports: ActiveTransports,
         view: ClusterView,
-        cluster: @escaping @Sendable () -> ClusterStatus? = { nil },
         clusterOperations: ClusterOperations? = nil,
         stream: LiveStream,
         notifier: Notifier,
@@ -46,7 +45,6 @@ package struct RouterAPI: Sendable {
             logs: logs,
             statistics: statistics,
             hasOpenMetrics: configuration.api?.console.openMetrics ?? false,
-            cluster: cluster,
             clusterOperations: clusterOperations,
             reload: reload
         )

@@ -18,7 +18,6 @@ struct StatusAPI {
     let logs: LogOperations
     let statistics: StatisticsOperations
     let hasOpenMetrics: Bool
-    let cluster: @Sendable () -> ClusterStatus?
     /// Nil: the router serves alone.
     let clusterOperations: ClusterOperations?
     let reload: @Sendable () async -> ReloadResult
@@ -139,10 +138,7 @@ struct StatusAPI {
             for: .scope(.read),
             .router,
             "The cluster that the router is a member of: its members, and who owns which partition."
-        ) { [cluster] _ in
-            guard let status = cluster() else { throw ClusterView.alone }
-            return status
-        }
+        ) { [view] _ in try await view.clusterStatus() }
     }
 
     private var drain: APIOperation {

@@ -25,6 +25,8 @@ package enum PeerReply: Sendable, Hashable {
 /// What a member asks another one, so that whoever asks one of them hears of all. JSON on its way.
 enum MemberQuestion: Codable, Sendable, Equatable {
     case status
+    /// How much waits in the partitions that it owns, by their numbers.
+    case partitions
     /// Those whose URL contains the text; nil: all.
     case relays(containing: String?)
     /// With the parameters of the API, as the next three.

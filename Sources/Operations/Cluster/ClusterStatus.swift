@@ -60,7 +60,7 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
         package var partition: Int
         /// Nil: nobody that is known here.
         package var owner: String?
-        /// Deliveries that wait, where the member that was asked owns it.
+        /// Deliveries that wait, where its owner says so.
         package var waiting: Int?
         /// Where an operator wants it; nil: nobody said.
         package var movedTo: String?
@@ -81,6 +81,8 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
     package var registry: Int
     package var members: [Member]
     package var partitions: [Partition]
+    /// Who was asked how much waits; nil: nobody but this member.
+    package var asked: MembersAsked?
 
     package init(
         name: String,
@@ -104,6 +106,11 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
     /// Partitions that the member that was asked works on.
     package var owned: Int { partitions.count { $0.waiting != nil } }
 
+    /// How much waits, by partition, in those that the member that was asked works on.
+    var waitingByPartition: [Int: Int] {
+        partitions.reduce(into: [:]) { $0[$1.partition] = $1.waiting }
+    }
+
     package var waiting: Int { partitions.reduce(0) { $0 + ($1.waiting ?? 0) } }
 
     package var text: String {
@@ -121,6 +128,7 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
                 + (partition.waiting.map { ", \($0) waiting" } ?? "")
                 + (partition.movedTo.map { ", moved to \($0)" } ?? "")
         }
+        lines += asked?.lines ?? []
         if ownerless > 0 { lines.append("problem: \(ownerless) partitions have no owner") }
         return lines.joined(separator: "\n")
     }

@@ -10,18 +10,20 @@ package final class ClusterView: Sendable {
     private let trace: TraceStore?
     private let survey: MemberSurvey
     private let control: (any ClusterControl)?
+    private let cluster: @Sendable () -> ClusterStatus?
 
-    /// `peers` and `control` are nil where the router serves alone; `trace` where nothing is traced.
+    /// `peers`, `control` and what `cluster` returns are nil where the router serves alone; `trace` where nothing is traced.
     package init(
         queue: QueueOperations,
         devices: DeviceOperations,
         status: StatusReader,
         trace: TraceStore?,
         peers: (any ClusterPeers)? = nil,
-        control: (any ClusterControl)? = nil
+        control: (any ClusterControl)? = nil,
+        cluster: @escaping @Sendable () -> ClusterStatus? = { nil }
     ) {
         (queueOperations, deviceOperations, statusReader, self.trace) = (queue, devices, status, trace)
-        (survey, self.control) = (MemberSurvey(peers: peers), control)
+        (survey, self.control, self.cluster) = (MemberSurvey(peers: peers), control, cluster)
     }
 
     // MARK: Deliveries
@@ -170,6 +172,19 @@ package final class ClusterView: Sendable {
         return RouterStatus.together(result.answers, asked)
     }
 
+    /// Who owns which partition, as this member sees it, and how much waits there, as the owners say.
+    func clusterStatus() async throws -> ClusterStatus {
+        guard var status = cluster() else { throw Self.alone }
+        let result = try await survey.ask(.partitions) { [cluster] in cluster()?.waitingByPartition ?? [:] }
+        for (_, waiting) in result.answers {
+            for (partition, count) in waiting where status.partitions.indices.contains(partition) {
+                status.partitions[partition].waiting = count
+            }
+        }
+        status.asked = result.asked
+        return status
+    }
+
     func relays(containing text: String?) async throws -> RelayList {
         let result = try await survey.ask(.relays(containing: text)) { [statusReader] in
             try await DiskWork.run { try statusReader.relays(containing: text) }
@@ -197,6 +212,7 @@ package final class ClusterView: Sendable {
     private func answer(_ question: MemberQuestion) async throws -> [UInt8] {
         switch question {
         case .status: MemberAnswer.bytes(await statusReader.status(within: .seconds(2)))
+        case .partitions: MemberAnswer.bytes(cluster()?.waitingByPartition ?? [:])
         case .relays(let text):
             MemberAnswer.bytes(try await DiskWork.run { [statusReader] in try statusReader.relays(containing: text) })
         case .queue(let parameters): MemberAnswer.bytes(try await page(parameters))

@@ -198,6 +198,8 @@ struct DeviceFacts: Codable, Sendable, Equatable {
     var lastError: DeviceOverview.Push?
     var owned: Owned?
 
+    init(device: Int64) { self.device = device }
+
     init(_ overview: DeviceOverview, isOwner: Bool) {
         device = overview.device
         (lastSuccess, lastError) = (overview.lastSuccess, overview.lastError)
@@ -205,16 +207,25 @@ struct DeviceFacts: Codable, Sendable, Equatable {
             owned = Owned(pace: overview.pace, waiting: overview.waiting, queuePause: overview.queuePause)
         }
     }
+
+    /// What all members know of the same device.
+    static func together(_ members: [DeviceFacts]) -> DeviceFacts {
+        var facts = DeviceFacts(device: members.first?.device ?? 0)
+        // RFC 3339 in UTC sorts as the moments do.
+        facts.lastSuccess = members.compactMap(\.lastSuccess).max { $0.at < $1.at }
+        facts.lastError = members.compactMap(\.lastError).max { $0.at < $1.at }
+        facts.owned = members.compactMap(\.owned).first
+        return facts
+    }
 }
 
 extension DeviceOverview {
     /// The same with what all members know of it.
-    func with(_ facts: [DeviceFacts]) -> DeviceOverview {
+    func with(_ members: [DeviceFacts]) -> DeviceOverview {
         var overview = self
-        // RFC 3339 in UTC sorts as the moments do.
-        overview.lastSuccess = facts.compactMap(\.lastSuccess).max { $0.at < $1.at }
-        overview.lastError = facts.compactMap(\.lastError).max { $0.at < $1.at }
-        let owned = facts.compactMap(\.owned).first
+        let facts = DeviceFacts.together(members)
+        (overview.lastSuccess, overview.lastError) = (facts.lastSuccess, facts.lastError)
+        let owned = facts.owned
         (overview.pace, overview.waiting, overview.queuePause) = (owned?.pace, owned?.waiting, owned?.queuePause)
         return overview
     }

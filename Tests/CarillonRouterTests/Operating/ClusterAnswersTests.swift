@@ -84,7 +84,8 @@ private final class ScriptedPeers: ClusterPeers {
     }
 
     @Test(arguments: [
-        MemberQuestion.status, .relays(containing: nil), .queue(["state": "failed"]), .delivery(id: "d1"), .retry([:]),
+        MemberQuestion.status, .partitions, .relays(containing: nil), .queue(["state": "failed"]), .delivery(id: "d1"),
+        .retry([:]),
         .drop([:]), .event(EventQuestion(event: "e", recipient: nil)),
         .deliveries(DeliveryQuestion(deliveries: ["d"], devices: [1])), .devices([1]), .drain(true),
     ]) func questionsArriveAsTheyWere(_ question: MemberQuestion) {

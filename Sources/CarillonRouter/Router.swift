@@ -168,6 +168,7 @@ package final class Router: Service {
         )
         let observers = everybody.adding(PaceFeedback(intake: intake, now: now))
         let partitions = link.map { _ in PartitionIntakes() }
+        let sharedRelays = link.map { ClusterRelays($0, partitions: partitions ?? PartitionIntakes()) }
         let deliveries = try Deliveries(
             stores.outbox,
             registry: stores.registry,
@@ -186,14 +187,16 @@ package final class Router: Service {
             intake: intake,
             counts: counts,
             partitions: partitions,
+            shared: sharedRelays,
             outgoing: outgoing,
             now: now,
             logger: logger
         )
         let dependencies = Events.dependencies(configuration, stores.registry, relays, logger: logger)
         let deliveryID = try DeliveryIDs(stores.registry.keys.seeds).id
-        let cluster: ClusterPart? = link.map { link in
-            ClusterPart(
+        let cluster = link.flatMap { link -> ClusterPart? in
+            guard let sharedRelays else { return nil }
+            return ClusterPart(
                 link,
                 PartitionParts(
                     registry: stores.registry,
@@ -220,7 +223,8 @@ package final class Router: Service {
                     now: now,
                     logger: logger
                 ),
-                intakes: partitions ?? PartitionIntakes()
+                intakes: partitions ?? PartitionIntakes(),
+                relays: sharedRelays
             )
         }
         if let cluster { courier.count(with: { [weak cluster] in cluster?.couriers ?? [] }) }
@@ -302,7 +306,7 @@ package final class Router: Service {
             transports: transports,
             pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
             pool: relays.pool,
-            wantedRelays: Set(configuration.relays.always),
+            wantedRelays: { [isHere = relays.isHere] in Set(configuration.relays.always.filter(isHere)) },
             group: outgoing.group
         )
         let reloader = Reloader(

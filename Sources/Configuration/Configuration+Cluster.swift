@@ -47,6 +47,8 @@ extension Configuration {
         package var monitoring: [String] = []
         /// Whether the operator takes the loss of what was acknowledged when all servers lose power.
         package var acceptsLossOnPowerCut = false
+        /// What this member reads and writes at most.
+        package var wireVersion = LogRecord.formatVersion
         /// Where the block stands.
         package var place: (line: Int, column: Int)
 
@@ -62,7 +64,7 @@ extension ConfigurationReader {
         guard
             let mapping = value.mapping(keys: [
                 "nats", "name", "prefix", "partitions", "replicas", "credentials", "tls", "monitoring",
-                "accept_loss_on_power_cut",
+                "accept_loss_on_power_cut", "wire_version",
             ])
         else { return nil }
         let nats = mapping.require("nats", "the servers, as in [nats://10.0.0.1:4222, nats://10.0.0.2:4222]")
@@ -78,6 +80,7 @@ extension ConfigurationReader {
         let replicas = mapping["replicas"].flatMap(replicas)
         let monitoring = (mapping["monitoring"]?.oneOrMore() ?? []).compactMap(monitoring)
         let acceptsLoss = mapping["accept_loss_on_power_cut"]?.bool()
+        let wireVersion = mapping["wire_version"]?.integer(in: LogRecord.oldestVersion...LogRecord.formatVersion)
         guard let name, let prefix else { return nil }
         var cluster = Cluster(name: name, prefix: prefix, place: value.place)
         cluster.servers = servers
@@ -87,6 +90,7 @@ extension ConfigurationReader {
         cluster.tls = tls
         cluster.monitoring = monitoring
         cluster.acceptsLossOnPowerCut = acceptsLoss ?? false
+        cluster.wireVersion = wireVersion ?? cluster.wireVersion
         return cluster
     }
 

@@ -28,6 +28,11 @@ extension Registry {
         }
     }
 
+    /// The NIP-46 session of a client; nil: it has none.
+    package func remoteSession(of client: PublicKey) throws -> RemoteSession? {
+        try store.readOnce { try $0.remoteSessions(of: client).first }
+    }
+
     /// Opens a session, or notes that it was opened anew, and drops `others`. With a `secret`, which is a digest, the
     /// session is opened only if no other client ever opened one with it; returns whether it was.
     package func open(_ session: RemoteSession, secret: [UInt8]?, dropping others: [PublicKey] = []) throws -> Bool {
@@ -53,8 +58,12 @@ extension Registry {
 }
 
 extension RegistryRows {
-    func remoteSessions() throws -> [RemoteSession] {
-        try all("SELECT client, opened_at, used_at FROM remote_sessions").map { row in
+    /// Of one client, or of all.
+    func remoteSessions(of client: PublicKey? = nil) throws -> [RemoteSession] {
+        try all(
+            "SELECT client, opened_at, used_at FROM remote_sessions WHERE client = ?1 OR ?1 IS NULL",
+            [client?.bytes.data]
+        ).map { row in
             guard let client = PublicKey(bytes: row[0] as Data) else {
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT)
             }

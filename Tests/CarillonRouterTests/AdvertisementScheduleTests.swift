@@ -36,6 +36,17 @@ import Units
         #expect(desk.nextAttempt == nil && desk.due(at: .distantFuture) == [])
     }
 
+    /// Where several routers say the same, one says it at each relay.
+    @Test func whatOthersHoldIsLeftToThem() {
+        var desk = AdvertisementSchedule(relays: [one, two])
+        desk.limit { $0 == one }
+        desk.advertise(event, now: 0)
+        #expect(desk.due(at: 0) == [one] && desk.nextAttempt == nil)
+        #expect(desk.answered(event, at: [one], [one: .accepted], now: 0) == [])
+        desk.limit { _ in true }
+        #expect(desk.nextAttempt == 0 && desk.due(at: 0) == [two])
+    }
+
     @Test func silenceIsAnsweredWithPatienceUpToAnHour() {
         var desk = AdvertisementSchedule(relays: [one])
         desk.advertise(event, now: 0)

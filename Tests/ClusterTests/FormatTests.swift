@@ -64,9 +64,32 @@ struct FormatTests {
         try state.apply(beginningOfAll())
         let identity = LogRecord.Identity(epoch: 1, author: 9, index: 1)
         try state.apply(LogRecord(identity, .transactions([.full], firstDelivery: 1)))
-        #expect(try PartitionState(snapshot: state.snapshot) == state)
+        #expect(try PartitionState(snapshot: state.snapshot()) == state)
         #expect(!state.waiting.isEmpty && !state.deadLetters.isEmpty && !state.held.isEmpty && !state.paces.isEmpty)
-        #expect(Hex.encode(SHA256.hash(state.snapshot)).prefix(16) == "5b5c37e66ba059df")
+        #expect(Hex.encode(SHA256.hash(state.snapshot(wire: 1))).prefix(16) == "5b5c37e66ba059df")
+    }
+
+    /// Version 2 adds the marks of relays, and members of version 1 get what they know.
+    @Test func marksAreWrittenSinceVersion2() throws {
+        var state = PartitionState()
+        try state.apply(beginningOfAll())
+        let marks = [
+            RelayMark(relay: "wss://a.example", moment: 7), RelayMark(relay: "wss://b.example", moment: nil),
+        ]
+        let earlier = [RelayMark(relay: "wss://b.example", moment: 3)]
+        try state.apply(LogRecord(LogRecord.Identity(epoch: 1, author: 9, index: 1), .marks(earlier)))
+        let record = LogRecord(LogRecord.Identity(epoch: 1, author: 9, index: 2), .marks(marks))
+        #expect(record.bytes.first == 2)
+        #expect(try LogRecord(record.bytes) == record)
+        try state.apply(record)
+        #expect(state.relays == ["wss://a.example": 7])
+        let (old, new) = (state.snapshot(wire: 1), state.snapshot())
+        #expect(old.first == 1 && new.first == 2)
+        #expect(Array(new[1..<old.count]) == Array(old.dropFirst()))
+        // A count, a text with its length, and that there is a value, which is in zigzag form.
+        #expect(Array(new[old.count...]) == [1, 15] + Array("wss://a.example".utf8) + [1, 14])
+        #expect(try PartitionState(snapshot: new) == state)
+        #expect(try PartitionState(snapshot: old).relays.isEmpty)
     }
 
     private func beginningOfAll() throws -> LogRecord {
@@ -128,7 +151,7 @@ struct FormatTests {
             LogRecord(LogRecord.Identity(epoch: 1, author: 9, index: 1), .transactions([.full], firstDelivery: 1))
         )
         let record = LogRecord(identity, .transactions([.full, .full], firstDelivery: 1)).bytes
-        let snapshot = state.snapshot
+        let snapshot = state.snapshot()
         var random = SeededGenerator(seed: 1)
         var refused = 0
         for _ in 0..<4_000 {

@@ -53,6 +53,50 @@ struct PartitionLogTests {
         #expect(second.state.isKnown([UInt8](repeating: 2, count: 32)))
     }
 
+    /// How far relays were read lies in the log: marks wait for no commit and delay none.
+    @Test func marksAreThereForTheNext() throws {
+        var first = opened(1)
+        var actions = first.note([RelayMark(relay: "wss://a.example", moment: 5)], now: 0)
+        actions += first.note([RelayMark(relay: "wss://a.example", moment: 6)], now: 0)
+        actions += try first.commit(.sample(1), now: 0).actions
+        // One append is on its way, and the commit goes before the second mark.
+        #expect(actions.count == 1 && !first.isIdle)
+        #expect(run(&first, actions).count == 1 && first.isIdle)
+        #expect(opened(2).state.relays == ["wss://a.example": 6])
+        // A former owner's marks are refused like everything of its.
+        let late = first.note([RelayMark(relay: "wss://a.example", moment: 9)], now: 0)
+        #expect(run(&first, late) == [.closed(.fenced)])
+        var third = opened(3)
+        let forgotten = third.note([RelayMark(relay: "wss://a.example", moment: nil)], now: 0)
+        #expect(run(&third, forgotten) == [])
+        let end = third.finish(now: 0)
+        #expect(run(&third, end) == [.finished])
+        #expect(opened(4).state.relays.isEmpty)
+    }
+
+    /// While a member of version 1 lives, nothing is written that it does not read; and what was, is written anew.
+    @Test func anOlderMemberIsSpokenToInItsVersion() throws {
+        var log = opened(1)
+        let marked = log.note([RelayMark(relay: "wss://a.example", moment: 5)], now: 0)
+        _ = run(&log, marked)
+        let older = log.speak(1, now: 0)
+        #expect(run(&log, older) == [] && storage.snapshots == 1)
+        let quiet = log.note([RelayMark(relay: "wss://a.example", moment: 6)], now: 0)
+        #expect(quiet.isEmpty && log.isIdle)
+        _ = try commit(.sample(1), to: &log)
+        guard case .head(let head?, _) = storage.answer(.head, 0),
+            case .part(let part?) = storage.answer(.part(name: head.name, index: 0), 0),
+            case .records(let records, _) = storage.answer(.records(after: head.sequence), 0)
+        else {
+            Issue.record("no snapshot")
+            return
+        }
+        #expect(part.first == 1 && records.map(\.bytes.first) == [1])
+        // The last older one leaves.
+        let newer = log.speak(2, now: 0)
+        #expect(run(&log, newer) == [] && log.state.relays == ["wss://a.example": 6])
+    }
+
     @Test func aFormerOwnerIsFenced() throws {
         var first = opened(1)
         _ = opened(2)

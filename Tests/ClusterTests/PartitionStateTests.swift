@@ -50,7 +50,7 @@ struct PartitionStateTests {
         #expect(state.paces == expected.paces)
         #expect(state.held == expected.held)
         #expect(expected.causes.allSatisfy(state.isKnown))
-        #expect(try PartitionState(snapshot: state.snapshot) == state)
+        #expect(try PartitionState(snapshot: state.snapshot()) == state)
         #expect(!state.waiting.isEmpty && !state.held.isEmpty && !state.paces.isEmpty)
     }
 

@@ -1,11 +1,14 @@
 """Several routers over real NATS servers, as one operator runs them."""
 
 import json
+import os
 import re
 import shutil
+import socket
 import subprocess
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 from websockets.exceptions import WebSocketException
@@ -13,27 +16,84 @@ from websockets.exceptions import WebSocketException
 from lab import Lab
 from nostr import Person, Socket, device_token, ios
 from programs import PATIENCE, REPOSITORY, free_port, wait_until
-from relays import Client, OutsideRelay
+from relays import Client, CountingProxy, OutsideRelay
 from router import Router
 
 SERVER = REPOSITORY / ".build/venv/bin/nats-server"
 
 
+class Link:
+    """A way to a port, which can be cut: what is on its way waits then, as in a network that is divided, and goes on when the way is
+    whole again."""
+
+    def __init__(self, target: int):
+        self.target = target
+        self._whole = threading.Event()
+        self._whole.set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self):
+        self._whole.clear()
+
+    def mend(self):
+        self._whole.set()
+
+    def close(self):
+        self._whole.set()
+        self._listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._forward, args=[near], daemon=True).start()
+
+    def _forward(self, near: socket.socket):
+        self._whole.wait()
+        try:
+            far = socket.create_connection(("127.0.0.1", self.target))
+        except OSError:
+            near.close()
+            return
+        for pair in [(near, far), (far, near)]:
+            threading.Thread(target=self._pump, args=pair, daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket):
+        try:
+            while data := source.recv(1 << 16):
+                self._whole.wait()
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in [source, target]:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
 class Server:
     """One nats-server, which can be killed and started again where it was."""
 
-    def __init__(self, folder: Path, routes: list[int], number: int):
+    def __init__(self, folder: Path, routes: list[int], number: int, ways: list[int] | None = None):
+        """`ways` are the ports by which it reaches the others, where that is not their own."""
         self.folder = folder
         folder.mkdir(parents=True)
         self.port, self.monitoring_port = free_port(), free_port()
-        others = ", ".join(f'"nats://127.0.0.1:{port}"' for port in routes)
+        others = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ways or routes)
+        # Whoever is to be reached by these ways only must not be found by others.
+        hidden = 'no_advertise: true, advertise: "127.0.0.1:9", ' if ways else ""
         (folder / "nats.conf").write_text(
             f"""
             server_name: "{folder.name}"
             listen: "127.0.0.1:{self.port}"
             http: "127.0.0.1:{self.monitoring_port}"
             jetstream: {{ store_dir: "{folder}/store", sync_interval: always }}
-            cluster: {{ name: "test", listen: "127.0.0.1:{routes[number]}", routes: [{others}] }}
+            cluster: {{ {hidden}name: "test", listen: "127.0.0.1:{routes[number]}", routes: [{others}] }}
             """
         )
         self.process: subprocess.Popen | None = None
@@ -44,6 +104,10 @@ class Server:
 
     def kill(self):
         self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
         self.process.wait()
 
     @property
@@ -61,7 +125,7 @@ class Member(Router):
     log_level = "info"
 
     def __init__(
-        self, folder: Path, lab: Lab, servers: list[Server], partitions: int, key: Path | None, relay: OutsideRelay | None
+        self, folder: Path, lab: Lab, servers: list[Server], partitions: int, key: Path | None, relays: list[OutsideRelay]
     ):
         super().__init__(folder, lab)
         self.configuration["cluster"] = {
@@ -71,8 +135,8 @@ class Member(Router):
             "partitions": partitions,
         }
         self.configuration["plugins"]["isolation"] = "none"
-        if relay:
-            self.watch([relay])
+        if relays:
+            self.watch(relays)
         if key:
             shutil.copy(key, folder / "carillon.key")
             (folder / "carillon.key").chmod(0o600)
@@ -105,25 +169,64 @@ class Cluster:
         members: int = 3,
         partitions: int = 8,
         relay: OutsideRelay | None = None,
+        relays: list[OutsideRelay] | None = None,
         configuration: dict | None = None,
+        can_be_cut: bool = False,
     ):
+        """With `can_be_cut`, :meth:`cut` parts a machine from the others: a server and the member of its number."""
         self.partitions = partitions
         routes = [free_port() for _ in range(3)]
-        self.servers = [Server(folder / f"nats{number}", routes, number).start() for number in range(3)]
+        self._links: dict[tuple[int, int], list[Link]] = {}
+        ways = [
+            [self._link(number, other, port) for other, port in enumerate(routes) if other != number] if can_be_cut else None
+            for number in range(3)
+        ]
+        self.servers = [Server(folder / f"nats{number}", routes, number, ways[number]).start() for number in range(3)]
+        self.can_be_cut = can_be_cut
+        self.folder, self.lab = folder, lab
+        self.relays = relays or ([relay] if relay else [])
+        self.configuration = configuration or {}
         self.members: list[Member] = []
         for number in range(members):
             key = self.members[0].folder / "carillon.key" if self.members else None
-            member = Member(folder / f"member{number}", lab, self.servers, partitions, key, relay)
-            for block, values in (configuration or {}).items():
-                member.configuration.setdefault(block, {}).update(values)
-            self.members.append(member)
+            member = self.add(key)
             member.spawn()
             # The first one makes the key and the cluster.
             if number == 0:
                 member.wait_for_port()
         for member in self.members[1:]:
             member.wait_for_port()
-        self.wait_until_shared()
+        if members:
+            self.wait_until_shared()
+
+    def add(self, key: Path | None) -> Member:
+        """A further member, which is not started yet."""
+        folder = self.folder / f"member{len(self.members)}"
+        member = Member(folder, self.lab, self.servers, self.partitions, key, self.relays)
+        if self.can_be_cut:
+            number = len(self.members)
+            ports = [self._link(number, other, server.port) for other, server in enumerate(self.servers)]
+            member.configuration["cluster"]["nats"] = [f"nats://127.0.0.1:{port}" for port in ports]
+        for block, values in self.configuration.items():
+            member.configuration.setdefault(block, {}).update(values)
+        self.members.append(member)
+        return member
+
+    def _link(self, one: int, other: int, port: int) -> int:
+        link = Link(port)
+        self._links.setdefault((one, other), []).append(link)
+        return link.port
+
+    def cut(self, number: int):
+        for (one, other), links in self._links.items():
+            if one != other and number in (one, other):
+                for link in links:
+                    link.cut()
+
+    def mend(self):
+        for links in self._links.values():
+            for link in links:
+                link.mend()
 
     @property
     def living(self) -> list[Member]:
@@ -146,7 +249,20 @@ class Cluster:
             member.kill()
         for server in self.servers:
             server.kill()
+        for links in self._links.values():
+            for link in links:
+                link.close()
 
+    def stream(self, name: str) -> dict | None:
+        """What the servers say of a stream's state."""
+        for server in self.servers:
+            with urllib.request.urlopen(f"{server.monitoring}/jsz?streams=true", timeout=5) as answer:
+                details = json.load(answer).get("account_details", [])
+            for account in details:
+                for stream in account.get("stream_detail", []):
+                    if stream["name"] == name and stream.get("cluster", {}).get("leader") == server.folder.name:
+                        return stream["state"]
+        return None
 
     def register(self, count: int) -> dict[str, tuple[Person, str]]:
         """People with a device each, each registered with another member, by their keys; with the token of the device."""
@@ -173,6 +289,21 @@ class Cluster:
                     deaf.pop(push.target, None)
         time.sleep(1)
         lab.forget()
+
+
+def connection_owner(members: list[Member], proxy: CountingProxy) -> Member:
+    """The member that has the only connection to a proxy."""
+    [connection] = proxy.open
+    port = connection.remote_address[1]
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[1].split(":")[1], 16) == port:
+            wanted = f"socket:[{fields[9]}]"
+            for member in members:
+                files = Path(f"/proc/{member.process.pid}/fd").iterdir()
+                if any(os.readlink(file) == wanted for file in files):
+                    return member
+    raise AssertionError("the connection is nobody's")
 
 
 def offer(member: Member, events: list[dict]) -> set[str]:

@@ -203,6 +203,10 @@ class CountingProxy:
     def __init__(self, relay: OutsideRelay):
         self.relay = relay
         self.connections = 0
+        self.open: list = []
+        """Connections that are open now."""
+        self.most_open = 0
+        self.published: list[dict] = []
         self.requests = 0
         self.bytes = 0
         self.refused = 0
@@ -212,6 +216,14 @@ class CountingProxy:
 
     def _serve(self, client):
         self.connections += 1
+        self.open.append(client)
+        self.most_open = max(self.most_open, len(self.open))
+        try:
+            self._forward(client)
+        finally:
+            self.open.remove(client)
+
+    def _forward(self, client):
         with connect(self.relay.url, proxy=None, compression=None, max_size=None) as upstream:
 
             def answers():
@@ -227,6 +239,8 @@ class CountingProxy:
                 if text.startswith('["REQ"'):
                     self.requests += 1
                     self.bytes += len(text)
+                if text.startswith('["EVENT"'):
+                    self.published.append(json.loads(text)[1])
                 upstream.send(text)
 
     def stop(self):

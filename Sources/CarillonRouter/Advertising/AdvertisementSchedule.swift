@@ -18,6 +18,8 @@ struct AdvertisementSchedule {
     private static let longestPause: Duration = .hours(1)
 
     private let relays: [RelayURL]
+    /// Those that others publish at.
+    private var elsewhere: Set<RelayURL> = []
     private var lacking: [RelayURL: Attempt] = [:]
     private(set) var event: Event?
 
@@ -26,7 +28,10 @@ struct AdvertisementSchedule {
     }
 
     /// When to ask ``due(at:)`` again; nil: not before an answer comes.
-    var nextAttempt: Timestamp? { lacking.values.compactMap(\.at).min() }
+    var nextAttempt: Timestamp? { lacking.filter { !elsewhere.contains($0.key) }.values.compactMap(\.at).min() }
+
+    /// Leaves the relays to others that `isHere` denies. What one lacks it gets once it is here.
+    mutating func limit(to isHere: (RelayURL) -> Bool) { elsewhere = Set(relays.filter { !isHere($0) }) }
 
     /// Replaces what is advertised: each relay is to get it anew.
     mutating func advertise(_ event: Event, now: Timestamp) {
@@ -36,7 +41,9 @@ struct AdvertisementSchedule {
 
     /// The relays to publish at by now.
     mutating func due(at now: Timestamp) -> [RelayURL] {
-        let due = relays.filter { relay in lacking[relay]?.at.map { $0 <= now } ?? false }
+        let due = relays.filter { relay in
+            !elsewhere.contains(relay) && lacking[relay]?.at.map { $0 <= now } ?? false
+        }
         for relay in due { lacking[relay]?.at = nil }
         return due
     }

@@ -60,6 +60,12 @@ final class Advertising: Sendable {
         return event
     }
 
+    /// Publishes at these relays from now on, and leaves the others to other routers.
+    func limit(to isHere: (RelayURL) -> Bool) {
+        state.withLock { $0.desk.limit(to: isHere) }
+        publish()
+    }
+
     /// Publishes no more.
     func stop() {
         state.withLock { $0.isStopped = true }

@@ -49,6 +49,7 @@ package final class ClusterLink: Sendable {
         var deadLetters = configuration.deadLetters
         if deadLetters.isOn { deadLetters.rows = max(1, deadLetters.rows / cluster.partitions) }
         settings.log.limits.deadLetters = deadLetters.isOn ? deadLetters.rows : 0
+        settings.wire = cluster.wireVersion
         settings.configuration = fingerprint(configuration, of: cluster)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var random = SystemRandomNumberGenerator()

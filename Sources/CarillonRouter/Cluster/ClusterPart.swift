@@ -36,6 +36,7 @@ final class ClusterPart: RouterPart {
     private let stream: RegistryStream
     private let parts: PartitionParts
     private let intakes: PartitionIntakes
+    private let relays: ClusterRelays
     private let following = DispatchQueue(label: "carillon.cluster-registry")
     private let making = DispatchQueue(label: "carillon.cluster-partitions")
     private let state = Mutex(State())
@@ -51,12 +52,14 @@ final class ClusterPart: RouterPart {
         _ link: ClusterLink,
         _ parts: PartitionParts,
         intakes: PartitionIntakes,
+        relays: ClusterRelays,
         pause: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(1)) }
     ) {
         self.pause = pause
         self.link = link
         self.parts = parts
         self.intakes = intakes
+        self.relays = relays
         trouble = parts.logger
         registryTrouble = FailureLog(
             "The cluster's registry cannot be followed; trying again",
@@ -161,7 +164,9 @@ final class ClusterPart: RouterPart {
         }
         state.withLock { ($0.news, $0.follower) = (news, follower) }
         try peers.start()
-        member?.start()
+        guard let member else { return }
+        relays.begin(for: member)
+        member.start()
     }
 
     /// Hands all partitions over, so that nobody has to wait for a lease to end.
@@ -252,6 +257,7 @@ extension ClusterPart: PartitionWork {
             state.openings[partition, default: 0] += 1
             return state.openings[partition] ?? 0
         }
+        relays.take(partition, waiting.relays)
         making.async { self.make(partition, waiting, opening) }
     }
 
@@ -322,13 +328,15 @@ extension ClusterPart: PartitionWork {
 
     func drain(_ partition: Int) {
         let entry = state.withLock { $0.entries[partition] }
-        Task { [member] in
+        Task { [member, relays] in
+            await relays.leave(partition)
             if case .running(let runner, _) = entry { await runner.drain() }
             member?.drained(partition)
         }
     }
 
     func closed(_ partition: Int, _ error: PartitionLogError) {
+        relays.leave(partition)
         intakes.set(nil, of: partition)
         switch state.withLock({ $0.entries.removeValue(forKey: partition) }) {
         case .opening(let store)?: store?.close()

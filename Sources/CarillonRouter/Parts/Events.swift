@@ -37,13 +37,15 @@ struct Events: RouterPart {
     ) throws {
         self.intake = intake
         self.logger = logger
+        var remoteSigning = configuration.remoteSigning
+        remoteSigning.isShared = cluster != nil
         let signing = try RemoteSigningService(
-            configuration: configuration.remoteSigning,
+            configuration: remoteSigning,
             registry: stores.registry,
-            reply: { [server = sockets.server, pool = relays.pool] reply, source in
+            reply: { [server = sockets.server, pool = relays.pool, isRelayHere = relays.isHere] reply, source in
                 // Who asks at a relay may listen here.
                 server.broadcast(reply)
-                if source == .relays { pool.publish(reply, to: configuration.relays.nip46) }
+                if source == .relays { pool.publish(reply, to: configuration.relays.nip46.filter(isRelayHere)) }
             },
             own: own.answer,
             now: now,
@@ -110,7 +112,7 @@ struct Events: RouterPart {
     ) -> PipelineDependencies {
         PipelineDependencies(
             contextFetcher: RelayContextFetcher(
-                pool: relays.pool,
+                relays: relays.fetching,
                 registry: registry,
                 asksOwnRelays: configuration.relays.perUser != .none,
                 patience: configuration.context.wait

@@ -20,7 +20,9 @@ struct Relays: RouterPart {
     let pool: RelayPool
     /// One for each key that we answer to, our own first.
     let advertising: [Advertising]
-    private let always: [RelayURL]
+    let operators: [RelayURL]
+    /// Nil: this router reads all relays.
+    private let shared: ClusterRelays?
     private let known = KnownBlocks()
 
     init(
@@ -31,11 +33,13 @@ struct Relays: RouterPart {
         intake: Intake,
         counts: RouterCounts,
         partitions: PartitionIntakes?,
+        shared: ClusterRelays?,
         outgoing: Outgoing,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         var watching = configuration.accountWatch
+        watching.sharing = shared?.sharing
         watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))
         watch = try AccountWatch(registry: registry, configuration: watching, now: now, logger: logger)
         changes.tell(watch)
@@ -52,7 +56,8 @@ struct Relays: RouterPart {
                 watch: watch,
                 counts: counts,
                 conduct: conduct,
-                partitions: partitions
+                partitions: partitions,
+                shared: shared
             ),
             conduct: conduct,
             mark: watch.mark,
@@ -71,7 +76,25 @@ struct Relays: RouterPart {
                 logger: logger
             )
         }
-        always = Array(Set(configuration.relays.always + configuration.relays.nip46))
+        operators = Array(Set(configuration.relays.always + configuration.relays.nip46))
+        self.shared = shared
+        for advertising in advertising { advertising.limit(to: isHere) }
+        shared?.serve(self)
+    }
+
+    /// Whether this router is the one that holds a relay.
+    var isHere: @Sendable (RelayURL) -> Bool {
+        guard let shared else { return { _ in true } }
+        return { [weak shared] in shared?.isHere($0) ?? false }
+    }
+
+    /// Asks for stored events wherever a relay is held.
+    var fetching: any RelayFetching { shared ?? pool }
+
+    /// What this router holds has changed.
+    func hold() {
+        pool.keep(operators.filter(isHere))
+        for advertising in advertising { advertising.limit(to: isHere) }
     }
 
     /// Leaves relays of users that these rules block, and connects to none of them from now on.
@@ -88,7 +111,7 @@ struct Relays: RouterPart {
 
     /// Connects to the operator's relays and to those of everybody registered.
     func start() async throws {
-        pool.keep(always)
+        if shared == nil { pool.keep(operators) }
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             // Everybody is read from the disk, which the threads that tasks share must not wait for.
             DispatchQueue.global().async { [watch, pool] in
@@ -101,6 +124,7 @@ struct Relays: RouterPart {
         for advertising in advertising { advertising.stop() }
         await pool.shutdown()
         watch.shutdown()
+        shared?.serve(nil)
     }
 }
 

@@ -20,19 +20,19 @@ struct RelayContextFetcher: ContextFetcher {
     /// Accounts whose own relays are asked in one go.
     private static let accountsAtOnce = 32
 
-    let pool: RelayPool
+    let relays: any RelayFetching
     let registry: Registry
     /// Whether accounts are looked for at relays of their own.
     let asksOwnRelays: Bool
     let patience: Duration
 
-    var isReachable: Bool { pool.isConnected(besidesOperators: asksOwnRelays) }
+    var isReachable: Bool { relays.isConnected(besidesOperators: asksOwnRelays) }
 
     func fetch(_ wants: ContextWants, completion: @escaping @Sendable (_ isAnswered: Bool) -> Void) {
         let requests = requests(wants)
         let join = FetchJoin(requests.count, completion: completion)
         for (filters, relays) in requests {
-            pool.fetch(filters, from: relays, within: patience) { join.end(isAnswered: $0) }
+            self.relays.fetch(filters, from: relays, within: patience) { join.end(isAnswered: $0) }
         }
     }
 
@@ -78,9 +78,23 @@ struct RelayContextFetcher: ContextFetcher {
     private func ownRelays(of account: PublicKey) -> [RelayURL] {
         guard let watched = try? registry.watchedAccount(account) else { return [] }
         let texts = watched.relays + watched.readRelays + watched.messageRelays
-        return pool.connected(among: texts.prefix(16).compactMap { RelayURL($0) })
+        return relays.connected(among: texts.prefix(16).compactMap { RelayURL($0) })
     }
 }
+
+/// Asks relays for stored events; the arguments are those of ``RelayPool``'s functions.
+protocol RelayFetching: Sendable {
+    func isConnected(besidesOperators: Bool) -> Bool
+    func connected(among relays: [RelayURL]) -> [RelayURL]
+    func fetch(
+        _ filters: [Filter],
+        from relays: [RelayURL],
+        within time: Duration,
+        completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
+    )
+}
+
+extension RelayPool: RelayFetching {}
 
 extension Array {
     /// In their order, `size` at a time.

@@ -12,6 +12,7 @@ struct RelayReception: RelayPoolDelegate {
     let conduct: RelayConductBook
     /// Nil outside a cluster.
     let partitions: PartitionIntakes?
+    let shared: ClusterRelays?
 
     func received(
         _ events: [[UInt8]],
@@ -20,7 +21,10 @@ struct RelayReception: RelayPoolDelegate {
         completion: @escaping @Sendable ([Bool]) -> Void
     ) {
         // Whoever asked for them is one of these.
-        if case .fetched = reading { partitions?.learn(events) }
+        if case .fetched = reading {
+            partitions?.learn(events)
+            shared?.found(events)
+        }
         intake.submit(
             Submission(events: events, source: .relay(reading.relayReading)) { [conduct] verdicts in
                 conduct.note(.invalidEvents, verdicts.count(where: \.result.isOffence), by: relay)

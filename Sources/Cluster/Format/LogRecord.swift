@@ -2,21 +2,26 @@ import Delivery
 
 /// One message of a partition's log, and its binary form.
 ///
-///     version   1 byte, 1 or 2
+///     version   1 byte: 1, and 2 for what members before version 2 do not know
 ///     epoch     LEB128, from 1
 ///     author    8 bytes, big-endian: the incarnation of the member that wrote it
 ///     index     LEB128, from 0 within its epoch
-///     kind      1 byte: 0 the beginning of an epoch, 1 transactions
+///     kind      1 byte: 0 the beginning of an epoch, 1 transactions, 2 marks of relays (since version 2)
 ///
 /// A beginning continues with the epoch and the index of the record before it (0 and 0 if there is none), the name of
 /// the member, and how many epochs began before it without a transaction in between. Transactions continue with their
 /// count, the number of their first delivery, and each as ``LogTransaction`` has it. In version 2 the dead letters that
-/// go follow: for each transaction a list of ids. Integers are LEB128; counts are never more than the bytes that follow.
+/// go follow: for each transaction a list of ids. Marks continue with their count, and each as ``RelayMark`` has it.
+/// Integers are LEB128; counts are never more than the bytes that follow.
 package struct LogRecord: Equatable, Sendable {
     /// The newest that this program reads. A record is written in the oldest that can hold it.
     package static let formatVersion = 2
+    /// The oldest that is read, and that a member may be held to.
+    package static let oldestVersion = 1
     /// The first one in which dead letters can go.
     package static let versionOfLetters = 2
+    /// The first one in which records hold marks of relays.
+    package static let versionOfMarks = 2
     /// What the longest record takes.
     package static let longest = 512 << 10
 
@@ -46,6 +51,8 @@ package struct LogRecord: Equatable, Sendable {
         case beginning(Beginning)
         /// Several that came while another record was on its way.
         case transactions([LogTransaction], firstDelivery: Int64)
+        /// How far relays were read whose reader this partition's owner is.
+        case marks([RelayMark])
     }
 
     /// A member takes the partition over. From here on what former owners append is refused.
@@ -76,7 +83,7 @@ package struct LogRecord: Equatable, Sendable {
         switch body {
         case .beginning(let beginning):
             var writer = BlobWriter(capacity: 128)
-            writer.write(byte: 1)
+            writer.write(byte: UInt8(Self.oldestVersion))
             writer.write(identity)
             writer.write(byte: 0)
             writer.write(beginning.previousEpoch)
@@ -91,6 +98,13 @@ package struct LogRecord: Equatable, Sendable {
                 letters: transactions.map(\.letters),
                 firstDelivery: firstDelivery
             )
+        case .marks(let marks):
+            var writer = BlobWriter(capacity: Self.headSize + 64 * marks.count)
+            writer.write(byte: UInt8(Self.versionOfMarks))
+            writer.write(identity)
+            writer.write(byte: 2)
+            writer.write(marks) { $0.write($1) }
+            return writer.bytes
         }
     }
 
@@ -103,7 +117,7 @@ package struct LogRecord: Equatable, Sendable {
     ) -> [UInt8] {
         let hasLetters = !letters.allSatisfy(\.isEmpty)
         var writer = BlobWriter(capacity: headSize + transactions.reduce(0) { $0 + $1.count })
-        writer.write(byte: UInt8(hasLetters ? versionOfLetters : 1))
+        writer.write(byte: UInt8(hasLetters ? versionOfLetters : oldestVersion))
         writer.write(identity)
         writer.write(byte: 1)
         writer.write(UInt64(transactions.count))
@@ -120,7 +134,9 @@ package struct LogRecord: Equatable, Sendable {
     package init(_ bytes: [UInt8]) throws(BlobError) {
         self = try BlobReader.reading(bytes) { reader throws(BlobError) in
             let version = try reader.byte()
-            guard (1...UInt8(Self.formatVersion)).contains(version) else { throw .unknownVersion(version) }
+            guard (Self.oldestVersion...Self.formatVersion).contains(Int(version)) else {
+                throw .unknownVersion(version)
+            }
             let identity = try reader.identity()
             let record = LogRecord(identity, try reader.body(hasLetters: version >= UInt8(Self.versionOfLetters)))
             try reader.end()
@@ -171,6 +187,7 @@ extension BlobReader {
                 transactions[place].letters = try list { reader throws(BlobError) in try reader.text() }
             }
             return .transactions(transactions, firstDelivery: firstDelivery)
+        case 2: return .marks(try list { reader throws(BlobError) in try reader.relayMark() })
         default: throw .invalidValue(field: "kind", offset: start)
         }
     }

@@ -114,6 +114,10 @@ package struct PartitionLog: Sendable {
     /// The last beginning that was appended, or may have been.
     private var claimed: LogRecord.Identity?
     private var queue: Deque<Pending> = []
+    /// Marks of relays that are not on their way; of each relay the last one.
+    private var marks: [String: RelayMark] = [:]
+    /// The oldest version that a living member reads: newer ones are not written.
+    private var wire = LogRecord.formatVersion
     private var lastCommit: UInt64 = 0
     private var recordsSinceSnapshot = 0
     private var bytesSinceSnapshot = 0
@@ -142,7 +146,10 @@ package struct PartitionLog: Sendable {
     package var lastCommitted: UInt64 { lastCommit }
 
     /// Whether everything that was committed is kept.
-    package var isIdle: Bool { if case .ready = phase { queue.isEmpty } else { false } }
+    package var isIdle: Bool { if case .ready = phase { queue.isEmpty && !hasMarks } else { false } }
+
+    /// Whether there are marks that may be written.
+    private var hasMarks: Bool { !marks.isEmpty && wire >= LogRecord.versionOfMarks }
 
     /// Bytes of transactions that wait.
     package var waitingBytes: Int { queue.reduce(0) { $0 + $1.bytes.count } }
@@ -167,6 +174,24 @@ package struct PartitionLog: Sendable {
         return (lastCommit, appendNext())
     }
 
+    /// Keeps how far relays were read. Nobody is told when that is done: an older mark costs reading again.
+    package mutating func note(_ marks: [RelayMark], now: Deadline) -> [Action] {
+        guard isOpen, !isFinishing else { return [] }
+        for mark in marks where state.relays[mark.relay] != mark.moment { self.marks[mark.relay] = mark }
+        return appendNext()
+    }
+
+    /// Writes what members of this version read. For an older one than before, everything is written anew, so that they
+    /// can take over.
+    package mutating func speak(_ wire: Int, now: Deadline) -> [Action] {
+        guard wire != self.wire else { return [] }
+        let isOlder = wire < self.wire
+        self.wire = wire
+        guard isOpen else { return [] }
+        if isOlder { isSnapshotDue = true }
+        return appendNext() + snapshotIfDue()
+    }
+
     /// Takes nothing more. ``Action/finished`` comes when everything is kept and in a snapshot.
     package mutating func finish(now: Deadline) -> [Action] {
         guard !isFinishing else { return [] }
@@ -179,7 +204,7 @@ package struct PartitionLog: Sendable {
         if case .closed = phase { return [] }
         phase = .closed
         snapshotPhase = .idle
-        (main, side, queue) = (Line(), Line(), [])
+        (main, side, queue, marks) = (Line(), Line(), [], [:])
         return [.closed(error)]
     }
 
@@ -359,7 +384,9 @@ package struct PartitionLog: Sendable {
         phase = .ready
         contradictions = 0
         main = Line()
-        return [.opened] + (isFinishing ? snapshotIfDue() : [])
+        // What a newer version wrote may be there from before.
+        isSnapshotDue = wire < LogRecord.versionOfMarks && !state.relays.isEmpty
+        return [.opened] + (isFinishing || isSnapshotDue ? snapshotIfDue() : [])
     }
 
     /// Reads everything anew, after a pause.
@@ -382,7 +409,8 @@ package struct PartitionLog: Sendable {
     // MARK: Appending
 
     private mutating func appendNext() -> [Action] {
-        guard case .ready = phase, !queue.isEmpty else { return [] }
+        guard case .ready = phase else { return [] }
+        guard !queue.isEmpty else { return hasMarks ? appendMarks() : [] }
         var (size, commits): (Int, [Commit]) = (LogRecord.headSize, [])
         var (transactions, encoded): ([LogTransaction], [[UInt8]]) = ([], [])
         var firstDelivery = state.nextDelivery
@@ -409,6 +437,23 @@ package struct PartitionLog: Sendable {
         return [askMain(question)]
     }
 
+    private mutating func appendMarks() -> [Action] {
+        var (size, taken): (Int, [RelayMark]) = (LogRecord.headSize, [])
+        for mark in marks.values.sorted(by: { $0.relay < $1.relay }) {
+            size += mark.relay.utf8.count + 16
+            guard size <= LogRecord.longest else { break }
+            taken.append(mark)
+        }
+        for mark in taken { marks[mark.relay] = nil }
+        var identity = state.identity
+        identity.index += 1
+        let record = LogRecord(identity, .marks(taken))
+        let bytes = record.bytes
+        let question = LogQuestion.append(bytes, messageID: identity.messageID(in: partition), expected: position)
+        phase = .appending(Append(record: record, commits: [], byteCount: bytes.count, question: question))
+        return [askMain(question)]
+    }
+
     private mutating func stored(_ append: Append, at sequence: UInt64, _ now: Deadline) -> [Action] {
         guard sequence > position, (try? state.apply(append.record)) != nil else {
             return close(.damaged("a record was stored at the wrong place"))
@@ -418,7 +463,8 @@ package struct PartitionLog: Sendable {
         bytesSinceSnapshot += append.byteCount
         phase = .ready
         main = Line()
-        return [.committed(append.commits)] + appendNext() + snapshotIfDue()
+        let committed: [Action] = append.commits.isEmpty ? [] : [.committed(append.commits)]
+        return committed + appendNext() + snapshotIfDue()
     }
 
     // MARK: Snapshots
@@ -434,7 +480,7 @@ package struct PartitionLog: Sendable {
                 || bytesSinceSnapshot >= settings.snapshotBytes
             guard isDue else { return [] }
         }
-        let bytes = state.snapshot
+        let bytes = state.snapshot(wire: wire)
         let parts = stride(from: 0, to: bytes.count, by: settings.partSize).map {
             Array(bytes[$0..<min($0 + settings.partSize, bytes.count)])
         }

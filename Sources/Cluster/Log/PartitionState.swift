@@ -42,6 +42,8 @@ package struct PartitionState: Equatable, Sendable {
     /// Contents are there or not; none is ``HeldRow/Content/asBefore``.
     package internal(set) var held: [HeldKey: HeldRow] = [:]
     package internal(set) var deadLetters: [Int64: DeadLetter] = [:]
+    /// Up to when relays were read whose reader the partition's owner is, in seconds since 1970, by their URLs.
+    package internal(set) var relays: [String: Int64] = [:]
     private(set) var nextLetter: Int64 = 1
     private var causeOrder: Deque<[UInt8]> = []
     private var causes: Set<[UInt8]> = []
@@ -66,14 +68,18 @@ package struct PartitionState: Equatable, Sendable {
             else { throw .gap }
             idleEpochs = beginning.idleEpochs
         case .transactions(let transactions, let firstDelivery):
-            let isNext =
-                record.identity.epoch == identity.epoch && record.identity.author == identity.author
-                && record.identity.index == identity.index + 1
-            guard isNext, firstDelivery == nextDelivery else { throw .gap }
+            guard isNext(record.identity), firstDelivery == nextDelivery else { throw .gap }
             for transaction in transactions { apply(transaction) }
             idleEpochs = 0
+        case .marks(let marks):
+            guard isNext(record.identity) else { throw .gap }
+            for mark in marks { relays[mark.relay] = mark.moment }
         }
         identity = record.identity
+    }
+
+    private func isNext(_ next: LogRecord.Identity) -> Bool {
+        next.epoch == identity.epoch && next.author == identity.author && next.index == identity.index + 1
     }
 
     private mutating func apply(_ transaction: LogTransaction) {
@@ -166,12 +172,12 @@ package struct PartitionState: Equatable, Sendable {
 // MARK: Snapshots
 
 extension PartitionState {
-    private static let snapshotVersion: UInt8 = 1
-
-    /// The whole state, which starts with its format's version, 1.
-    package var snapshot: [UInt8] {
+    /// The whole state as members of version `wire` read it, which starts with its format's version: 1, or 2 with the
+    /// marks of relays at its end.
+    package func snapshot(wire: Int = LogRecord.formatVersion) -> [UInt8] {
+        let version = wire < LogRecord.versionOfMarks ? 1 : 2
         var writer = BlobWriter(capacity: 256 + 320 * waiting.count + 33 * causeOrder.count)
-        writer.write(byte: Self.snapshotVersion)
+        writer.write(byte: UInt8(version))
         writer.write(identity)
         writer.write(idleEpochs)
         writer.write(signed: nextDelivery)
@@ -193,14 +199,16 @@ extension PartitionState {
             writer.write(entry.value.failedAt)
             writer.write(signed: Int64(entry.value.attempts))
         }
+        guard version > 1 else { return writer.bytes }
+        writer.write(relays.sorted { $0.key < $1.key }) { $0.write(RelayMark(relay: $1.key, moment: $1.value)) }
         return writer.bytes
     }
 
-    /// Reads ``snapshot``. The bytes may be anything.
+    /// Reads ``snapshot(wire:)``. The bytes may be anything.
     package init(snapshot: [UInt8], limits: Limits = Limits()) throws(BlobError) {
         self = try BlobReader.reading(snapshot) { reader throws(BlobError) in
             let version = try reader.byte()
-            guard version == Self.snapshotVersion else { throw .unknownVersion(version) }
+            guard (1...2).contains(version) else { throw .unknownVersion(version) }
             var state = PartitionState(limits: limits)
             state.identity = try reader.identity()
             state.idleEpochs = try reader.integer()
@@ -222,6 +230,8 @@ extension PartitionState {
             for (number, letter) in try reader.list({ reader throws(BlobError) in try reader.deadLetter() }) {
                 state.deadLetters[number] = letter
             }
+            let marks = version > 1 ? try reader.list { reader throws(BlobError) in try reader.relayMark() } : []
+            for mark in marks { state.relays[mark.relay] = mark.moment }
             try reader.end()
             return state
         }

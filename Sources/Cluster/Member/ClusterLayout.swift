@@ -30,6 +30,10 @@ package struct ClusterLayout: Hashable, Sendable {
     func parts(_ partition: Int) -> String { "\(prefix).snap.\(partition).>" }
     /// Where a member takes questions of others.
     package func questions(to member: String) -> String { "\(prefix).ask.\(member)" }
+    /// Where whoever holds the relays of a partition is asked for what they have, and where all learn what was found.
+    package func fetch(_ partition: Int) -> String { "\(prefix).fetch.\(partition)" }
+    package var findings: String { "\(prefix).found" }
+
     func handOver(_ partition: Int) -> String { "\(prefix).in.\(partition)" }
 
     static let clusterKey = "cluster"

@@ -33,6 +33,8 @@ package final class ClusterMember: Sendable {
         package var version: String?
         /// In seconds since 1970, for the other members; nil: not said.
         package var startedAt: Int64?
+        /// The newest version that it reads and writes; an older one than it could lets older members come back.
+        package var wire = LogRecord.formatVersion
         package var times = LeaseTable.Times()
         package var log = PartitionLog.Settings()
         package var handOver: HandOverQueue.Limits = {
@@ -115,6 +117,7 @@ package final class ClusterMember: Sendable {
         var record = MemberRecord(
             name: settings.name,
             incarnation: incarnation,
+            wire: settings.wire,
             configuration: settings.configuration
         )
         (record.version, record.startedAt) = (settings.version, settings.startedAt)
@@ -210,6 +213,12 @@ package final class ClusterMember: Sendable {
     /// Where an operator wants a partition; nil: nobody said.
     package func move(of partition: Int) -> MemberName? { shell.withLock { $0.machine.move(of: partition) } }
 
+    /// The newest version that all living members read.
+    package var wire: Int {
+        let now = now()
+        return shell.withLock { $0.machine.wire(at: now) }
+    }
+
     package func state(of partition: Int) -> PartitionState? { shell.withLock { $0.machine.state(of: partition) } }
 
     /// Whether one of the open partitions has accepted an event, as far back as that is remembered.
@@ -242,6 +251,9 @@ package final class ClusterMember: Sendable {
             try await leases.delete(key)
         }
     }
+
+    /// Keeps how far relays were read whose reader a partition's owner is; nothing where this member is not it.
+    package func note(_ marks: [RelayMark], in partition: Int) { change { $0.note(marks, in: partition, now: $1) } }
 
     /// What was under way when the partition was to be drained is finished.
     package func drained(_ partition: Int) { change { $0.drained(partition, now: $1) } }

@@ -67,6 +67,8 @@ package struct MemberState: Sendable {
     package func livingMembers(at now: Deadline) -> [MemberRecord] { leases.livingMembers(at: now) }
     package func missingMembers(at now: Deadline) -> [MemberRecord] { leases.missingMembers(at: now) }
     package func move(of partition: Int) -> MemberName? { leases.move(of: partition) }
+    /// The newest version that all living members read.
+    package func wire(at now: Deadline) -> Int { leases.wire(at: now) }
     package var hasDouble: Bool { leases.hasDouble }
 
     // MARK: What its owner wants
@@ -87,6 +89,11 @@ package struct MemberState: Sendable {
         return (number, actions.compactMap { Self.direct($0, partition, entry.opening) })
     }
 
+    /// Keeps how far relays were read whose reader a partition's owner is; nothing where this member is not it.
+    package mutating func note(_ marks: [RelayMark], in partition: Int, now: Deadline) -> [Action] {
+        change(partition, now) { $0.note(marks, now: now) }
+    }
+
     /// What was under way when ``Action/drain(partition:)`` came is finished.
     package mutating func drained(_ partition: Int, now: Deadline) -> [Action] {
         guard draining.contains(partition) else { return [] }
@@ -104,7 +111,9 @@ package struct MemberState: Sendable {
 
     package mutating func tick(now: Deadline) -> [Action] {
         var actions = carry(leases.tick(now: now), now)
+        let wire = leases.wire(at: now)
         for partition in logs.keys.sorted() {
+            actions += change(partition, now) { $0.speak(wire, now: now) }
             guard let due = logs[partition]?.log.nextDeadline, now >= due else { continue }
             actions += change(partition, now) { $0.tick(now: now) }
         }
@@ -171,7 +180,8 @@ package struct MemberState: Sendable {
                 settings: settings
             )
             logs[partition] = (log, openings)
-            return change(partition, now) { $0.open(now: now) }
+            let wire = leases.wire(at: now)
+            return change(partition, now) { $0.speak(wire, now: now) + $0.open(now: now) }
         case .drain(let partition):
             draining.insert(partition)
             // What is not open has nothing under way.

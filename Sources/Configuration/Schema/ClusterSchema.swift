@@ -62,6 +62,13 @@ enum ClusterSchema {
                     )
                 ),
                 (
+                    "wire_version",
+                    SchemaParts.integer(
+                        "Write nothing that members before this version cannot read, so that they can come back. The newest when left out.",
+                        LogRecord.oldestVersion...LogRecord.formatVersion
+                    )
+                ),
+                (
                     "accept_loss_on_power_cut",
                     SchemaParts.flag(
                         "Take servers without sync_interval: always, which may lose what they acknowledged when all lose power."

@@ -39,6 +39,9 @@ package final class AccountWatch: Sendable {
         /// While accounts name more than ``maxRelays`` relays, the time between two counts of which are named most.
         /// Default: an hour.
         package var countInterval: Duration = .hours(1)
+        /// How relays are shared with other processes. None is read before ``AccountWatch/take(_:marks:then:)``, and
+        /// ``HintPolicy/prefer`` is ``HintPolicy/also``, since hints come in elsewhere. Default: nil, all are read here.
+        package var sharing: RelaySharing?
 
         package init() {}
     }
@@ -82,6 +85,8 @@ package final class AccountWatch: Sendable {
         schedule: @escaping @Sendable (_ span: Duration, _ action: @escaping @Sendable () -> Void) -> Void,
         logger: Logger
     ) throws {
+        var configuration = configuration
+        if configuration.sharing != nil, configuration.hints == .prefer { configuration.hints = .also }
         coalescing = configuration.coalescing
         hints = configuration.hints
         self.now = now
@@ -134,6 +139,29 @@ package final class AccountWatch: Sendable {
         report(within: coalescing) { $0.receive(hint) }
     }
 
+    /// Reads the relays of a part from now on. `marks` says up to when the last reader read them, in seconds since 1970,
+    /// as far as it told. Calls `completion` once ``mark(of:)`` says so and the relays are told.
+    package func take(
+        _ part: Int,
+        marks: [RelayURL: Int64],
+        then completion: @escaping @Sendable () -> Void = {}
+    ) {
+        let taken = WatchInbox.TakenPart(marks: marks, completion: completion)
+        report(within: coalescing) { $0.take(part, taken) }
+    }
+
+    /// Reads the relays of a part no more. Calls `completion` once, on any thread, when their connections are closed
+    /// and it was told how far they were read.
+    package func leave(_ part: Int, then completion: @escaping @Sendable () -> Void) {
+        let time = now()
+        let (isOpen, wake) = inbox.withLock { inbox -> (Bool, Timestamp?) in
+            guard inbox.leave(part, completion) else { return (false, nil) }
+            return (true, inbox.wake(at: time))
+        }
+        if !isOpen { completion() }
+        self.wake(at: wake)
+    }
+
     /// Up to when everything that a relay had was dealt with, in seconds since 1970. Nil also for a mark in the future,
     /// from a wrong clock: nothing would be read. Cheap: reads memory.
     package func mark(of relay: RelayURL) -> Int64? { inbox.mark(of: relay) }
@@ -152,18 +180,20 @@ package final class AccountWatch: Sendable {
 
     /// Writes reports that are not written yet, and stops. Call it after the pool was shut down.
     package func shutdown() {
-        worker.withLock { worker in
+        let left = worker.withLock { worker -> [@Sendable () -> Void] in
             let batch = inbox.withLock { inbox in
                 inbox.close()
                 return inbox.takeAll()
             }
-            guard worker.isRunning else { return }
+            guard worker.isRunning else { return batch.left.values.flatMap(\.self) }
             do {
                 try worker.stop(batch)
             } catch {
                 logger.error("How far relays were read could not be written", metadata: ["error": "\(error)"])
             }
+            return batch.left.values.flatMap(\.self)
         }
+        for completion in left { completion() }
     }
 
     private func report(within span: Duration, _ body: (inout WatchInbox.State) -> Void) {
@@ -181,20 +211,34 @@ package final class AccountWatch: Sendable {
         schedule(max(.zero, time - now())) { [weak self] in self?.work(at: time) }
     }
 
-    private func work(at time: Timestamp) {
-        let next: Timestamp? = worker.withLock { worker in
-            guard worker.isRunning, var batch = inbox.withLock({ $0.take(at: time) }) else { return nil }
+    /// Without a `time` at once. Blocks.
+    private func work(at time: Timestamp?) {
+        let (next, taken): (Timestamp?, [@Sendable () -> Void]) = worker.withLock { worker in
+            guard worker.isRunning, var batch = inbox.withLock({ $0.take(at: time) }) else { return (nil, []) }
+            for (part, completions) in batch.left {
+                worker.leave(part) { [weak self, schedule] in
+                    // Not on the relays' event loops.
+                    schedule(.zero) { [weak self] in
+                        self?.work(at: nil)
+                        for completion in completions { completion() }
+                    }
+                }
+            }
+            batch.left = [:]
+            let taken = batch.taken.values.map(\.completion)
             do {
-                return try worker.work(&batch)
+                return (try worker.work(&batch), taken)
             } catch {
                 logger.error("Who is watched where could not be changed; trying again", metadata: ["error": "\(error)"])
                 inbox.withLock { $0.restore(batch) }
-                return now() + Self.retryDelay
+                return (now() + Self.retryDelay, batch.taken.isEmpty ? taken : [])
             }
         }
+        for completion in taken { completion() }
         guard let next else { return }
         wake(at: inbox.withLock { $0.wake(at: next) })
     }
+
 }
 
 /// What partners' wake-up hints (seed 004, kind 20062) mean for the subscriptions on an account's behalf.
@@ -214,6 +258,10 @@ package protocol RelayWatching: Sendable {
     /// Changes what is watched at one relay. `isOperators` says that the configuration names the relay, not only users.
     /// Must not block and must not call the watch back before it returns.
     func update(_ relay: RelayURL, _ changes: [WatchChange], isOperators: Bool)
+
+    /// Watches nothing any more at the relays that `isLeft` names, and closes their connections in order. Calls
+    /// `completion` once, on any thread and not before it returns, when what they read is dealt with.
+    func leave(_ isLeft: @escaping @Sendable (RelayURL) -> Bool, then completion: @escaping @Sendable () -> Void)
 }
 
 extension RelayPool: RelayWatching {}

@@ -10,21 +10,26 @@ struct WatchAnnouncer {
     /// Once there are so many changes for a relay, they are sent.
     private let most: Int
     private let mark: (RelayURL) -> Int64?
+    private let reads: (RelayURL) -> Bool
 
-    /// `mark` returns up to when everything that a relay had for its established keys was dealt with.
+    /// `mark` returns up to when everything that a relay had for its established keys was dealt with. Only relays that
+    /// this process `reads` are told.
     init(
         _ relays: any RelayWatching,
         operators: Set<RelayURL>,
         most: Int = .max,
-        mark: @escaping (RelayURL) -> Int64?
+        mark: @escaping (RelayURL) -> Int64?,
+        reads: @escaping (RelayURL) -> Bool
     ) {
         self.relays = relays
         self.operators = operators
         self.most = most
         self.mark = mark
+        self.reads = reads
     }
 
     mutating func add(_ change: WatchChange, at relay: RelayURL) {
+        guard reads(relay) else { return }
         changes[relay, default: []].append(change)
         if changes[relay, default: []].count >= most { tell(relay) }
     }

@@ -13,10 +13,20 @@ final class WatchInbox: Sendable {
         var marked: [RelayURL: Int64] = [:]
         /// Relays that nobody is watched at from now on; nil: as before.
         var blocked: BlockedRelays?
+        /// Parts of shared relays that are not read here any more, before those that are from now on.
+        var left: [Int: [@Sendable () -> Void]] = [:]
+        var taken: [Int: TakenPart] = [:]
 
         var isEmpty: Bool {
-            keys.isEmpty && hints.isEmpty && established.isEmpty && marked.isEmpty && blocked == nil
+            keys.isEmpty && hints.isEmpty && established.isEmpty && marked.isEmpty && blocked == nil && left.isEmpty
+                && taken.isEmpty
         }
+    }
+
+    /// Up to when the last reader of a part read its relays, in seconds since 1970, and whom to tell when reading goes on.
+    struct TakenPart {
+        var marks: [RelayURL: Int64]
+        var completion: @Sendable () -> Void
     }
 
     struct Hint {
@@ -58,6 +68,22 @@ final class WatchInbox: Sendable {
 
         mutating func receive(_ hint: Hint) { batch.hints.append(hint) }
 
+        mutating func take(_ part: Int, _ taken: TakenPart) { batch.taken[part] = taken }
+
+        /// Returns false when nothing is processed any more, or yet.
+        mutating func leave(_ part: Int, _ completion: @escaping @Sendable () -> Void) -> Bool {
+            batch.taken[part] = nil
+            guard isOpen else { return false }
+            batch.left[part, default: []].append(completion)
+            return true
+        }
+
+        /// Goes on from where another reader was.
+        mutating func adopt(_ moments: [RelayURL: Int64]) {
+            marks.merge(moments) { $1 }
+            for relay in moments.keys { batch.marked[relay] = nil }
+        }
+
         mutating func establish(_ keys: [PublicKey], at relay: RelayURL) {
             batch.established[relay, default: []].append(contentsOf: keys)
         }
@@ -92,6 +118,11 @@ final class WatchInbox: Sendable {
             batch.established.merge(failed.established) { $1 + $0 }
             batch.marked.merge(failed.marked) { max($0, $1) }
             batch.blocked = batch.blocked ?? failed.blocked
+            // What was left since is not to be taken.
+            for (part, taken) in failed.taken where batch.taken[part] == nil && batch.left[part] == nil {
+                batch.taken[part] = taken
+            }
+            batch.left.merge(failed.left) { $1 + $0 }
         }
 
         /// Schedules processing for `time`. Returns it if nothing earlier is scheduled.
@@ -101,9 +132,10 @@ final class WatchInbox: Sendable {
             return time
         }
 
-        /// Takes the reports, for the call scheduled at `time`; nil if another call replaced that one.
-        mutating func take(at time: Timestamp) -> Batch? {
-            guard isOpen, due == time else { return nil }
+        /// Takes the reports, for the call scheduled at `time`, or for one that waits for none; nil if another call
+        /// replaced the scheduled one.
+        mutating func take(at time: Timestamp?) -> Batch? {
+            guard isOpen, time == nil || due == time else { return nil }
             due = nil
             return takeAll()
         }

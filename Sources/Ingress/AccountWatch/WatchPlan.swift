@@ -36,21 +36,26 @@ struct WatchPlan {
     private(set) var claims = 0
 
     /// `known` are the owner's rows; `target` is nil when nothing is to be watched on its behalf any more. `others`
-    /// says what other owners have watched of a key at a relay. With `relaysKnow` relays know of `known` and receive
+    /// says what other owners have watched of a key at a relay, and `wasRead` whether a relay was read for a place by
+    /// another process. With `relaysKnow` relays know of `known` and receive
     /// only what changes; without it they receive everything.
     init(
         from known: [WatchRow],
         to target: WatchTarget?,
         always: [RelayNumber],
         relaysKnow: Bool,
-        others: (PublicKey, RelayNumber) throws -> KeyWatch?
+        others: (PublicKey, RelayNumber) throws -> KeyWatch?,
+        wasRead: (WatchPlace) throws -> Bool = { _ in false }
     ) rethrows {
         var rest = Dictionary(known.map { (Spot($0.key, $0.relay), $0) }) { first, _ in first }
         for place in target?.places(always: always) ?? [] {
             let row = rest.removeValue(forKey: Spot(place.key, place.relay))
             let other =
                 relaysKnow && row?.interest == place.interest.rawValue ? nil : try others(place.key, place.relay)
-            if let target { add(place, of: target, replacing: row, relaysKnow: relaysKnow, beside: other) }
+            let wasRead = try row == nil && wasRead(place)
+            if let target {
+                add(place, of: target, replacing: row, relaysKnow: relaysKnow, beside: other, wasRead: wasRead)
+            }
         }
         // In the order of `known`, so that a plan is reproducible.
         for row in known where rest[Spot(row.key, row.relay)] != nil {
@@ -79,9 +84,11 @@ struct WatchPlan {
         of target: WatchTarget,
         replacing row: WatchRow?,
         relaysKnow: Bool,
-        beside other: KeyWatch?
+        beside other: KeyWatch?,
+        wasRead: Bool
     ) {
-        let next = row.map { Self.row($0, becoming: place, of: target) } ?? Self.row(place, of: target, beside: other)
+        var next = row.map { Self.row($0, becoming: place, of: target) } ?? Self.row(place, of: target, beside: other)
+        if wasRead { next.isEstablished = true }
         if row == nil { count(next, by: 1) }
         if next != row { put.append(next) }
         if let row, next.isEstablished, WatchInterest(rawValue: row.interest).contains(.leftToPartners),

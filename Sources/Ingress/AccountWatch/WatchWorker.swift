@@ -46,12 +46,14 @@ struct WatchWorker {
     private var choice: RelayChoice
     /// Rows whose key is not their owner's. Without any, nobody else can have an owner's key watched.
     private var claims = 0
+    private var reading: ReadParts
     /// Before then relays are not counted again.
     private var nextCount = Timestamp.epoch
 
     init(_ dependencies: Dependencies, stored: [StoredRelay]) {
         uses = dependencies
         let configuration = dependencies.configuration
+        reading = ReadParts(configuration.sharing)
         book = RelayBook(
             stored: stored,
             always: configuration.always,
@@ -93,6 +95,11 @@ struct WatchWorker {
         try record(batch)
         batch.established = [:]
         batch.marked = [:]
+        try shareForgotten()
+        if !batch.taken.isEmpty {
+            try take(batch.taken)
+            batch.taken = [:]
+        }
         if let blocked = batch.blocked {
             block(blocked)
             try survey(relaysKnow: true)
@@ -105,6 +112,7 @@ struct WatchWorker {
             for key in keys { hints.forget(key, now: now) }
             rest = rest.dropFirst(keys.count)
         }
+        try shareForgotten()
         if book.isCrowded, now >= nextCount { try survey(relaysKnow: true) }
         let next = [hints.nextCheck, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
         // Not too long, because the system's clock may be set meanwhile.
@@ -119,12 +127,16 @@ struct WatchWorker {
             var rest = keys.sorted()[...]
             while !rest.isEmpty {
                 let some = rest.prefix(Self.transactionSize)
-                let accounts = try uses.registry.writeWatch { rows in
-                    try some.filter { key in
+                let (accounts, read) = try uses.registry.writeWatch { rows in
+                    let accounts = try some.filter { key in
                         guard let interest = try rows.establish(key, at: relay) else { return false }
                         return WatchInterest(rawValue: interest).contains(.addressed)
                     }
+                    return (
+                        accounts, try reading.sharing == nil ? [] : some.map { try rows.readKey($0, at: relay, url) }
+                    )
                 }
+                try share(read)
                 if !accounts.isEmpty { try uses.accounts.markFollowsRead(Set(accounts)) }
                 rest = rest.dropFirst(some.count)
             }
@@ -144,6 +156,7 @@ struct WatchWorker {
             for (relay, mark) in marks { try rows.mark(relay, upTo: mark) }
         }
         self.book = book
+        reading.mark(batch.marked.filter { self.book[$0.key] != nil }.mapValues { $0 })
     }
 
     private static func save(_ book: inout RelayBook, _ rows: RegistryRows) throws {
@@ -160,8 +173,11 @@ struct WatchWorker {
         var book = book
         var claims = claims
         var resumed: [RelayURL: Int64] = [:]
-        var announcer = WatchAnnouncer(relays, operators: book.operators, mark: uses.inbox.mark(of:))
+        var announcer = announcer(relays)
+        let reading = reading
+        var forgotten: [ReadKey] = []
         let deserted = try uses.registry.writeWatch { rows in
+            forgotten = []
             try Self.save(&book, rows)
             var left: Set<RelayNumber> = []
             for (owner, target) in targets {
@@ -170,12 +186,22 @@ struct WatchWorker {
                     from: rows.watchRows(of: owner),
                     to: target,
                     always: book.always,
-                    relaysKnow: relaysKnow
-                ) { try others.watch(of: $0, at: $1) }
+                    relaysKnow: relaysKnow,
+                    others: { try others.watch(of: $0, at: $1) },
+                    wasRead: { place in
+                        guard reading.sharing != nil, let url = book[place.relay] else { return false }
+                        return try rows.wasRead(place, at: url)
+                    }
+                )
                 for row in plan.removed { try rows.remove(row) }
                 for row in plan.put { try rows.put(row) }
                 for step in plan.steps {
-                    if let url = book[step.relay] { announcer.add(step.change, at: url) }
+                    guard let url = book[step.relay] else { continue }
+                    announcer.add(step.change, at: url)
+                    guard reading.sharing != nil, reading.includes(url), let key = step.unreadKey,
+                        try rows.readInterest(of: key, at: url.text) != nil
+                    else { continue }
+                    forgotten.append(ReadKey(url: url.text, key: key, interest: 0))
                 }
                 for (relay, difference) in plan.balance {
                     book.count(relay, by: difference)
@@ -196,13 +222,9 @@ struct WatchWorker {
         }
         self.book = book
         self.claims = claims
-        let forgotten = deserted.map(\.url).filter { book[$0] == nil }
-        if !forgotten.isEmpty || !resumed.isEmpty {
-            uses.inbox.withLock { inbox in
-                inbox.forget(forgotten)
-                inbox.resume(resumed)
-            }
-        }
+        self.reading.forget(forgotten)
+        forget(deserted.map(\.url).filter { book[$0] == nil })
+        if !resumed.isEmpty { uses.inbox.withLock { $0.resume(resumed) } }
         announcer.finish()
     }
 
@@ -220,7 +242,7 @@ struct WatchWorker {
             if book.isCrowded { reportCrowding() }
             targets = try self.targets(now: now)
         }
-        var announcer = WatchAnnouncer(relays, operators: book.operators, most: 4_096, mark: uses.inbox.mark(of:))
+        var announcer = announcer(relays, most: 4_096)
         var comparison = WatchComparison(targets, always: book.always)
         let shared = try uses.registry.readWatch { rows in
             let shared = relaysKnow ? [] : try rows.sharedWatchKeys()
@@ -271,7 +293,12 @@ struct WatchWorker {
     /// Tells the relays about keys that several owners watch, each once.
     private func announce(_ shared: Set<PublicKey>) throws {
         guard !shared.isEmpty, let relays else { return }
-        var announcer = WatchAnnouncer(relays, operators: book.operators, mark: uses.inbox.mark(of:))
+        var announcer = announcer(relays)
+        try announce(shared, &announcer)
+        announcer.finish()
+    }
+
+    private func announce(_ shared: Set<PublicKey>, _ announcer: inout WatchAnnouncer) throws {
         try uses.registry.readWatch { rows in
             for key in shared.sorted() {
                 var owners = OtherOwners(besides: nil, rows, exist: true)
@@ -282,7 +309,16 @@ struct WatchWorker {
                 }
             }
         }
-        announcer.finish()
+    }
+
+    private func announcer(_ relays: any RelayWatching, most: Int = .max) -> WatchAnnouncer {
+        WatchAnnouncer(
+            relays,
+            operators: book.operators,
+            most: most,
+            mark: uses.inbox.mark(of:),
+            reads: reading.includes
+        )
     }
 
     /// Forgets relays at which nothing is watched.
@@ -294,7 +330,14 @@ struct WatchWorker {
             for relay in deserted { try rows.removeRelay(relay.number) }
         }
         self.book = book
-        uses.inbox.withLock { $0.forget(deserted.map(\.url).filter { book[$0] == nil }) }
+        forget(deserted.map(\.url).filter { book[$0] == nil })
+    }
+
+    /// Nothing is watched at these any more, and they may come again.
+    private func forget(_ relays: [RelayURL]) {
+        guard !relays.isEmpty else { return }
+        uses.inbox.withLock { $0.forget(relays) }
+        reading.mark(Dictionary(relays.filter(reading.includes).map { ($0, nil) }) { $1 })
     }
 
     private func reportCrowding() {
@@ -304,6 +347,69 @@ struct WatchWorker {
                 "relays": "\(uses.configuration.maxRelays)", "at one host": "\(uses.configuration.relaysPerHost)",
             ]
         )
+    }
+
+    // MARK: Relays that several processes share
+
+    /// Watches nobody at the relays of a part any more. `completion` comes when what they read is dealt with.
+    mutating func leave(_ part: Int, then completion: @escaping @Sendable () -> Void) {
+        guard let relays, let sharing = reading.sharing else { return completion() }
+        reading.leave(part)
+        relays.leave({ sharing.part($0) == part }, then: completion)
+    }
+
+    /// Watches everybody at the relays of these parts, and goes on there from where their last readers were.
+    private mutating func take(_ parts: [Int: WatchInbox.TakenPart]) throws {
+        guard let relays, let sharing = reading.sharing else { return }
+        var marks: [RelayURL: Int64] = [:]
+        for part in parts.values { marks.merge(part.marks) { $1 } }
+        var book = book
+        let taken = Set(book.all.filter { relay in book[relay].map { parts[sharing.part($0)] != nil } ?? false })
+        let shared = try uses.registry.writeWatch { rows in
+            try Self.save(&book, rows)
+            for (url, mark) in marks { try book[url].map { try rows.mark($0, upTo: mark) } }
+            return taken.isEmpty ? [] : try rows.sharedWatchKeys()
+        }
+        self.book = book
+        uses.inbox.withLock { $0.adopt(marks) }
+        reading.take(parts.keys)
+        guard !taken.isEmpty else { return }
+        var announcer = announcer(relays, most: 4_096)
+        var unshared: [ReadKey] = []
+        let isUnderstood = sharing.isUnderstood()
+        try uses.registry.readWatch { rows in
+            try rows.forEachWatchRow { row in
+                guard taken.contains(row.relay), let url = book[row.relay] else { return }
+                if !shared.contains(row.key), let watched = KeyWatch(row).watched(row.key) {
+                    announcer.add(.put(watched), at: url)
+                }
+                // From a time before the cluster, or before its members understood it.
+                guard isUnderstood, row.isEstablished, try rows.readInterest(of: row.key, at: url.text) == nil else {
+                    return
+                }
+                unshared.append(try rows.readKey(row.key, at: row.relay, url))
+            }
+        }
+        try announce(shared, &announcer)
+        announcer.finish()
+        var rest = unshared[...]
+        while !rest.isEmpty {
+            let some = rest.prefix(Self.transactionSize)
+            try share(Array(some))
+            rest = rest.dropFirst(some.count)
+        }
+    }
+
+    private func share(_ read: [ReadKey]) throws {
+        guard !read.isEmpty, reading.sharing?.isUnderstood() == true else { return }
+        try uses.registry.share(read: read, forgotten: [], asked: WatchInterest.bitsAsked)
+    }
+
+    /// Keys that are watched anew are to be read anew, whoever reads by then.
+    private mutating func shareForgotten() throws {
+        guard !reading.forgotten.isEmpty, reading.sharing?.isUnderstood() == true else { return }
+        try uses.registry.share(read: [], forgotten: reading.forgotten, asked: WatchInterest.bitsAsked)
+        reading.forgottenAreShared()
     }
 
     // MARK: Targets
@@ -388,5 +494,32 @@ private struct WatchCensus {
     mutating func count(_ row: WatchRow) {
         rows[row.relay, default: 0] += 1
         if row.key != row.owner { claims += 1 }
+    }
+}
+
+extension WatchInterest {
+    /// What relays are asked for, of all that an interest says.
+    static let bitsAsked = addressed.union(authored).rawValue
+}
+
+extension WatchPlan.Step {
+    /// The key, if what the relay had stored for it is not read, or no longer counts.
+    fileprivate var unreadKey: PublicKey? {
+        switch change {
+        case .remove(let key): key
+        case .put(let watched): watched.isEstablished ? nil : watched.key
+        }
+    }
+}
+
+extension RegistryRows {
+    /// Whether another process read what the relay had stored for all that is watched of the key.
+    fileprivate func wasRead(_ place: WatchPlace, at url: RelayURL) throws -> Bool {
+        guard let read = try readInterest(of: place.key, at: url.text) else { return false }
+        return place.interest.rawValue & WatchInterest.bitsAsked & ~read == 0
+    }
+
+    fileprivate func readKey(_ key: PublicKey, at relay: RelayNumber, _ url: RelayURL) throws -> ReadKey {
+        ReadKey(url: url.text, key: key, interest: try interests(in: key, at: relay) & WatchInterest.bitsAsked)
     }
 }

@@ -120,6 +120,29 @@ package final class RelayPool: Sendable {
         }
     }
 
+    /// Closes the connections to these relays in order, and forgets what is watched there. Whoever names one of them
+    /// again finds a new connection. Calls `completion` once, on any thread and never before it returns, when what was
+    /// read is dealt with, or after two seconds by default.
+    package func leave(
+        _ isLeft: @escaping @Sendable (RelayURL) -> Bool,
+        then completion: @escaping @Sendable () -> Void
+    ) {
+        EventLoopFuture.andAllComplete(stop(directory.forget(where: isLeft)), on: group.next())
+            .whenComplete { _ in completion() }
+    }
+
+    private func stop(_ links: [RelayLink]) -> [EventLoopFuture<Void>] {
+        links.map { link in
+            let promise = link.loop.makePromise(of: Void.self)
+            link.loop.execute { [patience, directory] in
+                link.stop(patience: patience, promise)
+                // One that was being opened would keep its place, for nobody knows it any more.
+                directory.leavePlace(link.url)
+            }
+            return promise.futureResult
+        }
+    }
+
     /// Asks all relays for other kinds from now on, over new connections, which continue reading where those before
     /// stopped. Does nothing if the kinds are the same.
     package func ask(for kinds: RequestedKinds) {
@@ -186,13 +209,8 @@ package final class RelayPool: Sendable {
     /// Closes all connections and opens no further ones. Waits for unsettled events and for closing handshakes: two
     /// seconds by default. Call it before the event loop group shuts down.
     package func shutdown() async {
-        let ends = directory.end().map { link in
-            let promise = link.loop.makePromise(of: Void.self)
-            link.loop.execute { [patience] in link.stop(patience: patience, promise) }
-            return promise.futureResult
-        }
         // Does not fail: links only fulfil their promises.
-        try? await EventLoopFuture.andAllComplete(ends, on: group.next()).get()
+        try? await EventLoopFuture.andAllComplete(stop(directory.end()), on: group.next()).get()
         // Look-ups may take long; nobody waits for them.
         threads.shutdownGracefully { _ in }
     }

@@ -137,8 +137,7 @@ package final class RemoteSigningService: Sendable {
         let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         if access.isAllowed(registration.pubkey) || root.map(access.isAllowed) == true { return true }
         let now = now()
-        for key in [registration.pubkey, root].compactMap({ $0 })
-        where sessions.withLock({ $0.hasSession(key, now: now) }) {
+        for key in [registration.pubkey, root].compactMap({ $0 }) where hasSession(key, now: now) {
             noteUse(by: key, now: now)
             return true
         }
@@ -160,9 +159,7 @@ package final class RemoteSigningService: Sendable {
         let client = event.pubkey
         guard !registry.access.isBlocked(client) else { return .error(Self.blocked) }
         if method != .connect {
-            guard sessions.withLock({ $0.hasSession(client, now: now) }) else {
-                return .error("no session: connect first")
-            }
+            guard hasSession(client, now: now) else { return .error("no session: connect first") }
             noteUse(by: client, now: now)
         }
         switch method {
@@ -197,12 +194,27 @@ package final class RemoteSigningService: Sendable {
         return nil
     }
 
+    private func hasSession(_ client: PublicKey, now: Timestamp) -> Bool {
+        lookUp(client)
+        return sessions.withLock { $0.hasSession(client, now: now) }
+    }
+
+    /// Takes note of what became of a client's session elsewhere.
+    private func lookUp(_ client: PublicKey) {
+        guard configuration.isShared, let found = try? registry.remoteSession(of: client) else {
+            if configuration.isShared { sessions.withLock { $0.closed(client) } }
+            return
+        }
+        sessions.withLock { $0.learn(found) }
+    }
+
     private func connect(
         _ request: RemoteSigningRequest,
         _ event: Event,
         now: Timestamp
     ) -> RemoteSigningResponse.Outcome {
         let client = event.pubkey
+        lookUp(client)
         let (hasSession, session, others) = sessions.withLock {
             (
                 $0.hasSession(client, now: now), $0.session(of: client, connectedAt: event.createdAt, now: now),
@@ -349,6 +361,8 @@ package struct RemoteSigningConfiguration: Sendable {
     package var secretFile: String?
     /// Relays on which we answer, our own socket among them: what `switch_relays` names.
     package var relays: [String]
+    /// Whether other routers with the same registry open and close sessions as well.
+    package var isShared = false
 
     package init(requireSession: Bool = false, secretFile: String? = nil, relays: [String] = []) {
         self.requireSession = requireSession

@@ -101,6 +101,12 @@ struct SessionTable {
         clients[session.client] = entry
     }
 
+    /// A session is on disk, which another router may have opened.
+    mutating func learn(_ session: RemoteSession) {
+        if clients[session.client]?.session.openedAt == session.openedAt { return }
+        opened(session, dropping: [])
+    }
+
     /// The session that `client` would have by a `connect` of `seconds`: a late copy of an earlier one does not make it
     /// older.
     func session(of client: PublicKey, connectedAt seconds: Int64, now: Timestamp) -> RemoteSession {

@@ -19,8 +19,8 @@ package struct RouterHealth: Sendable {
     private let transports: ActiveTransports
     private let pluginProcesses: @Sendable () -> [PluginProcessReport]
     private let pool: RelayPool
-    /// Relays that the configuration wants to be connected to at all times.
-    private let wantedRelays: Set<RelayURL>
+    /// Relays that this router is to be connected to at all times.
+    private let wantedRelays: @Sendable () -> Set<RelayURL>
     private let group: any EventLoopGroup
 
     package init(
@@ -32,7 +32,7 @@ package struct RouterHealth: Sendable {
         transports: ActiveTransports,
         pluginProcesses: @escaping @Sendable () -> [PluginProcessReport],
         pool: RelayPool,
-        wantedRelays: Set<RelayURL>,
+        wantedRelays: @escaping @Sendable () -> Set<RelayURL>,
         group: any EventLoopGroup
     ) {
         self.isServing = isServing
@@ -60,6 +60,7 @@ package struct RouterHealth: Sendable {
         }
         readiness.pluginProcesses = pluginProcesses()
         readiness.queues = courier.status
+        let wantedRelays = wantedRelays()
         readiness.relays = wantedRelays.count
         readiness.connectedRelays = pool.status.count { wantedRelays.contains($0.url) && $0.state == .connected }
         return readiness

@@ -31,6 +31,7 @@ enum RegistrySchema {
             try db.execute(sql: disabledDevices)
             try db.execute(sql: groups)
         }
+        migrator.registerMigration("17 keys that were read at relays") { try $0.execute(sql: readKeys) }
         return migrator
     }
 
@@ -351,6 +352,17 @@ enum RegistrySchema {
         CREATE TRIGGER devices_group_members AFTER DELETE ON devices
             WHEN NOT EXISTS (SELECT 1 FROM devices WHERE account = coalesce(old.root, old.author))
             BEGIN DELETE FROM group_members WHERE account = coalesce(old.root, old.author); END;
+        """
+
+    /// Keys of which a relay was read by whichever member of a cluster reads it, and with which interest: the next reader
+    /// goes on from there. By the relay's URL, as each member numbers relays itself.
+    private static let readKeys = """
+        CREATE TABLE watch_read (
+            url TEXT NOT NULL,
+            key BLOB NOT NULL,
+            interest INTEGER NOT NULL,
+            PRIMARY KEY (url, key)
+        ) STRICT, WITHOUT ROWID;
         """
 
     /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that

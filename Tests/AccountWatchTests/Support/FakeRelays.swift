@@ -12,6 +12,7 @@ final class FakeRelays: RelayWatching {
         var calls = 0
         var changes = 0
         var told: [RelayURL: [WatchChange]] = [:]
+        var whenLeft: [@Sendable () -> Void] = []
     }
 
     private let state = Mutex(State())
@@ -29,6 +30,22 @@ final class FakeRelays: RelayWatching {
                 }
             }
         }
+    }
+
+    func leave(_ isLeft: @escaping @Sendable (RelayURL) -> Bool, then completion: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            state.watched = state.watched.filter { !isLeft($0.key) }
+            state.whenLeft.append(completion)
+        }
+    }
+
+    /// The connections are closed.
+    func closeLeft() {
+        let completions = state.withLock { state in
+            defer { state.whenLeft = [] }
+            return state.whenLeft
+        }
+        for completion in completions { completion() }
     }
 
     /// The relays at which something is watched.

@@ -47,7 +47,7 @@ final class ClusterSimulation {
         random = SeededGenerator(seed: seed)
         self.bug = bug
         storage = SimulatedStorage(partitions: Self.partitions, looksAtIDsFirst: random.chance(0.5), bug: bug)
-        members = Self.memberNames.indices.map { SimulatedMember(self, $0, Self.memberNames[$0]) }
+        members = Self.memberNames.map { SimulatedMember(self, $0) }
     }
 
     /// Runs the schedule. Returns what went wrong; nil: nothing.
@@ -68,6 +68,9 @@ final class ClusterSimulation {
         }
         return storage.violation ?? (isSettled ? nil : "it did not settle: \(openQuestions)")
     }
+
+    /// The partition whose owner reads a relay.
+    static func partition(ofRelay relay: Int) -> Int { relay + 1 }
 
     // MARK: Time and chance
 

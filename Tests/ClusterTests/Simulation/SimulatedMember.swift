@@ -16,7 +16,6 @@ final class SimulatedMember {
     }
 
     private unowned let world: ClusterSimulation
-    private let index: Int
     private let name: MemberName
     private var machine: MemberState?
     private var work: [Int: Work] = [:]
@@ -30,12 +29,13 @@ final class SimulatedMember {
     private var queues: [HandOverQueue] = []
     private var marks: [ReadingMark] = []
     private var positions: [Int] = []
-    private var places: [UInt64: (relay: Int, place: UInt64)] = [:]
+    /// Numbers the times that this member began to read each relay.
+    private var readings: [Int] = []
+    private var places: [UInt64: (relay: Int, reading: Int, place: UInt64)] = [:]
     private var lastToken: UInt64 = 0
 
-    init(_ world: ClusterSimulation, _ index: Int, _ name: String) {
+    init(_ world: ClusterSimulation, _ name: String) {
         self.world = world
-        self.index = index
         self.name = .known(name)
     }
 
@@ -70,7 +70,8 @@ final class SimulatedMember {
         limits.batchItems = 3
         queues = (0..<ClusterSimulation.partitions).map { _ in HandOverQueue(sender: incarnation, limits: limits) }
         marks = world.relayEvents.map { _ in ReadingMark() }
-        positions = world.relayEvents.indices.map { Int(world.storage.marks[$0] ?? 0) }
+        positions = world.relayEvents.map { _ in 0 }
+        readings = world.relayEvents.map { _ in 0 }
         (work, places) = ([:], [:])
         catchUp()
         tick(life)
@@ -222,6 +223,12 @@ final class SimulatedMember {
         guard let state = state(of: partition) else { return }
         world.opened()
         work[partition] = Work(epoch: state.identity.epoch)
+        for relay in world.relayEvents.indices where ClusterSimulation.partition(ofRelay: relay) == partition {
+            // Goes on from where the last reader was.
+            positions[relay] = Int(state.relays["\(relay)"] ?? 0)
+            marks[relay] = ReadingMark()
+            readings[relay] += 1
+        }
         for number in state.waiting.keys.sorted() { send(number, partition, state.identity.epoch, life) }
     }
 
@@ -313,8 +320,10 @@ final class SimulatedMember {
 
     // MARK: What a reader of relays does
 
-    /// Every relay has a reader, and often two.
-    private func reads(_ relay: Int) -> Bool { index == relay || index == 2 }
+    /// Each relay has the reader that owns its partition, and for a while two.
+    private func reads(_ relay: Int) -> Bool {
+        work[ClusterSimulation.partition(ofRelay: relay)]?.isDraining == false
+    }
 
     var hasReadAll: Bool {
         positions.indices.allSatisfy { !reads($0) || positions[$0] >= world.relayEvents[$0].count }
@@ -328,7 +337,7 @@ final class SimulatedMember {
             let partition = Int(event) % ClusterSimulation.partitions
             positions[relay] += 1
             lastToken += 1
-            places[lastToken] = (relay, place)
+            places[lastToken] = (relay, readings[relay], place)
             marks[relay].began(place, value: Int64(place) + 1)
             let bytes = (0..<8).map { UInt8(truncatingIfNeeded: event >> UInt64(56 - 8 * $0)) }
             let token = lastToken
@@ -352,13 +361,11 @@ final class SimulatedMember {
 
     private func kept(_ tokens: [UInt64]) {
         for token in tokens {
-            guard let (relay, place) = places.removeValue(forKey: token), marks[relay].ended(place),
-                let value = marks[relay].value
+            guard let (relay, reading, place) = places.removeValue(forKey: token), reading == readings[relay],
+                marks[relay].ended(place), let value = marks[relay].value
             else { continue }
-            world.exchange(self) { [world] in
-                world.storage.marks[relay] = max(world.storage.marks[relay] ?? 0, value)
-            } _: { _ in
-            }
+            let partition = ClusterSimulation.partition(ofRelay: relay)
+            change { $0.note([RelayMark(relay: "\(relay)", moment: value)], in: partition, now: $1) }
         }
     }
 }

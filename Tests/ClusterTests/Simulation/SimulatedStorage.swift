@@ -23,8 +23,6 @@ final class SimulatedStorage {
     private var revision: UInt64 = 0
     private(set) var leases: [Int: (record: LeaseRecord, revision: UInt64)] = [:]
     private(set) var members: [MemberName: (record: MemberRecord, revision: UInt64)] = [:]
-    /// How far each relay has been read.
-    var marks: [Int: Int64] = [:]
     private(set) var violation: String?
     private(set) var appends = 0
     private(set) var refusedAppends = 0

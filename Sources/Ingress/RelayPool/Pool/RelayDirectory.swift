@@ -117,6 +117,16 @@ final class RelayDirectory: Sendable {
         }
     }
 
+    /// Forgets all relays that `isLeft` names, the operator's as well, and returns them.
+    func forget(where isLeft: (RelayURL) -> Bool) -> [RelayLink] {
+        state.withLockedValue { state in
+            let known = state.entries.filter { isLeft($0.key) }
+            for url in known.keys { state.entries[url] = nil }
+            state.usersCount -= known.values.count { !$0.rank.isOperators }
+            return known.values.map(\.link)
+        }
+    }
+
     /// Knows none of these relays from now on but the operator's. Returns those that it knew.
     func block(_ relays: BlockedRelays) -> [RelayLink] {
         state.withLockedValue { state in

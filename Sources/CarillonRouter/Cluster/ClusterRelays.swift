@@ -1,0 +1,240 @@
+import AccountWatch
+import Cluster
+import Foundation
+import NATS
+import Nostr
+import RelayPool
+import Synchronization
+import Units
+
+/// The relays of a cluster, each held by one member: the one that owns the partition in which the relay's URL is. So a
+/// relay moves with its partition, and how far it was read is in that partition's log.
+final class ClusterRelays: Sendable {
+    private struct State {
+        var relays: Relays?
+        weak var member: ClusterMember?
+        /// Partitions whose relays are to be read here, and those of them whose relays are.
+        var wanted: Set<Int> = []
+        var held: Set<Int> = []
+        var subscriptions: [Int: NATSClient.Subscription] = [:]
+        var findings: NATSClient.Subscription?
+        /// Fetches under way for other members.
+        var fetches = 0
+    }
+
+    /// How long whoever is asked for others may take beyond the time that they give.
+    private static let slack: Duration = .milliseconds(500)
+    private static let findingBytes = 256 << 10
+
+    private let link: ClusterLink
+    private let partitions: PartitionIntakes
+    /// Tells findings of this process from others'.
+    private let name = UInt64.random(in: .min ... .max)
+    private let state = Mutex(State())
+    /// One change of what is held at a time, in order.
+    private let holding = Mutex(())
+
+    init(_ link: ClusterLink, partitions: PartitionIntakes) {
+        self.link = link
+        self.partitions = partitions
+    }
+
+    /// How the account watch learns what to read here, and tells how far it is.
+    var sharing: RelaySharing {
+        RelaySharing(
+            part: { [partitioning = link.partitioning] in partitioning.partition(of: $0) },
+            marked: { [weak self] partition, marks in
+                let marks = marks.map { RelayMark(relay: $0.key.text, moment: $0.value) }
+                self?.state.withLock(\.member)?.note(marks, in: partition)
+            },
+            isUnderstood: { [weak self] in
+                self?.state.withLock(\.member).map { $0.wire >= LogRecord.versionOfMarks } ?? false
+            }
+        )
+    }
+
+    /// Nil: no relays are held any more.
+    func serve(_ relays: Relays?) { state.withLock { $0.relays = relays } }
+
+    /// Marks go to the logs of this member from now on.
+    func begin(for member: ClusterMember) {
+        let findings = try? link.client.subscribe(link.settings.layout.findings) { [weak self] in self?.learn($0) }
+        state.withLock { ($0.member, $0.findings) = (member, findings) }
+    }
+
+    func isHere(_ relay: RelayURL) -> Bool {
+        let partition = link.partitioning.partition(of: relay)
+        return state.withLock { $0.held.contains(partition) }
+    }
+
+    // MARK: What is held
+
+    /// This member owns a partition, whose relays were read so far by somebody.
+    func take(_ partition: Int, _ marks: [String: Int64]) {
+        let relays = state.withLock { state in
+            state.wanted.insert(partition)
+            return state.relays
+        }
+        let known = marks.compactMap { text, mark in RelayURL(text).map { ($0, mark) } }
+        relays?.watch.take(partition, marks: Dictionary(known) { $1 }) { [weak self] in self?.hold(partition) }
+    }
+
+    private func hold(_ partition: Int) {
+        holding.withLock { _ in
+            let relays = state.withLock { state -> Relays? in
+                guard state.wanted.contains(partition) else { return nil }
+                state.held.insert(partition)
+                return state.relays
+            }
+            guard let relays else { return }
+            relays.hold()
+            let subscription = try? link.client.subscribe(link.settings.layout.fetch(partition)) { [weak self] in
+                self?.fetch($0)
+            }
+            state.withLock { if $0.held.contains(partition) { $0.subscriptions[partition] = subscription } }
+        }
+    }
+
+    /// Returns when nothing more is read for a partition, and how far its relays were read is on its way to the log.
+    func leave(_ partition: Int) async {
+        await withCheckedContinuation { continuation in leave(partition) { continuation.resume() } }
+    }
+
+    func leave(_ partition: Int, then completion: @escaping @Sendable () -> Void = {}) {
+        let relays = holding.withLock { _ in
+            let relays = state.withLock { state in
+                state.wanted.remove(partition)
+                state.held.remove(partition)
+                state.subscriptions[partition] = nil
+                return state.relays
+            }
+            relays?.hold()
+            return relays
+        }
+        guard let relays else { return completion() }
+        relays.watch.leave(partition, then: completion)
+    }
+}
+
+// MARK: Asking where a relay is held
+
+extension ClusterRelays: RelayFetching {
+    /// What a member asks the one that holds relays.
+    private struct Question: Codable {
+        /// Empty: the operator's.
+        var relays: [String]
+        /// A REQ (NIP-01) with the filters.
+        var request: String
+        var milliseconds: Int64
+    }
+
+    /// What others hold is taken for reachable: whoever asks is told soon if it is not.
+    func isConnected(besidesOperators: Bool) -> Bool {
+        guard let relays = state.withLock(\.relays) else { return false }
+        return relays.pool.isConnected(besidesOperators: besidesOperators) || !relays.operators.allSatisfy(isHere)
+    }
+
+    func connected(among relays: [RelayURL]) -> [RelayURL] {
+        let (here, elsewhere) = (relays.filter(isHere), relays.filter { !isHere($0) })
+        return (state.withLock(\.relays)?.pool.connected(among: here) ?? []) + elsewhere
+    }
+
+    func fetch(
+        _ filters: [Filter],
+        from asked: [RelayURL],
+        within time: Duration,
+        completion: @escaping @Sendable (_ isAnswered: Bool) -> Void
+    ) {
+        guard let relays = state.withLock(\.relays) else { return completion(false) }
+        let asked = asked.isEmpty ? relays.operators : asked
+        let byPartition = Dictionary(grouping: asked) { link.partitioning.partition(of: $0) }
+        let join = FetchJoin(byPartition.count, completion: completion)
+        for (partition, asked) in byPartition {
+            let isHere = state.withLock { $0.held.contains(partition) }
+            if isHere {
+                let connected = relays.pool.connected(among: asked)
+                // From none it would ask all.
+                if connected.isEmpty {
+                    join.end(isAnswered: false)
+                } else {
+                    relays.pool.fetch(filters, from: connected, within: time) { join.end(isAnswered: $0) }
+                }
+            } else {
+                ask(partition, for: filters, from: asked, within: time) { join.end(isAnswered: $0) }
+            }
+        }
+    }
+
+    private func ask(
+        _ partition: Int,
+        for filters: [Filter],
+        from relays: [RelayURL],
+        within time: Duration,
+        completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        guard let id = SubscriptionID("fetch") else { return completion(false) }
+        let question = Question(
+            relays: relays.map(\.text),
+            request: String(decoding: ClientCommand.request(id, filters).json, as: UTF8.self),
+            milliseconds: time.milliseconds
+        )
+        guard let body = try? JSONEncoder().encode(question) else { return completion(false) }
+        let subject = link.settings.layout.fetch(partition)
+        link.client.request(subject, Array(body), within: time + Self.slack) { result in
+            completion((try? result.get())?.payload == [1])
+        }
+    }
+
+    /// Another member asks for what relays have that are held here.
+    private func fetch(_ message: NATSMessage) {
+        guard let replyTo = message.replyTo, let relays = state.withLock(\.relays),
+            let question = try? JSONDecoder().decode(Question.self, from: Data(message.payload)),
+            case .request(_, let filters)? = try? Array(question.request.utf8).withUnsafeBytes({ bytes in
+                try ClientMessage(bytes)
+            })
+        else { return }
+        let asked = question.relays.prefix(256).compactMap { RelayURL($0) }.filter(isHere)
+        let connected = relays.pool.connected(among: asked)
+        let answer: @Sendable (Bool) -> Void = { [link] isAnswered in
+            // Whoever does not hear it waits no longer than it said.
+            try? link.client.publish(replyTo, [isAnswered ? 1 : 0])
+        }
+        guard !connected.isEmpty else { return answer(false) }
+        state.withLock { $0.fetches += 1 }
+        let time = Duration.milliseconds(max(1, min(question.milliseconds, 60_000)))
+        relays.pool.fetch(filters, from: connected, within: time) { [weak self] isAnswered in
+            answer(isAnswered)
+            self?.state.withLock { $0.fetches -= 1 }
+        }
+    }
+
+    /// Events that somebody asked for came in: whoever asked may be another member.
+    func found(_ events: [[UInt8]]) {
+        guard state.withLock({ $0.fetches > 0 }) else { return }
+        var portion: [[UInt8]] = []
+        for event in events {
+            portion.append(event)
+            if portion.reduce(0, { $0 + $1.count }) > Self.findingBytes { publish(&portion) }
+        }
+        publish(&portion)
+    }
+
+    private func publish(_ events: inout [[UInt8]]) {
+        guard !events.isEmpty else { return }
+        let batch = HandOverBatch(HandOverBatch.ID(sender: name, number: 0), events)
+        // Whoever misses it goes without.
+        try? link.client.publish(link.settings.layout.findings, batch.bytes)
+        events = []
+    }
+
+    /// What another member found.
+    private func learn(_ message: NATSMessage) {
+        guard let batch = try? HandOverBatch(message.payload), batch.id.sender != name else { return }
+        partitions.learn(batch.items)
+    }
+}
+
+extension Partitioning {
+    /// The partition whose owner holds a relay.
+    func partition(of relay: RelayURL) -> Int { partition(of: Array(relay.text.utf8)) }
+}

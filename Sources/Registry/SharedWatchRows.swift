@@ -1,0 +1,70 @@
+import Foundation
+import GRDB
+import Nostr
+
+/// That what a relay had stored for a key was read, with an interest: bits that the registry gives no meaning to.
+package struct ReadKey: Hashable, Sendable {
+    package var url: String
+    package var key: PublicKey
+    package var interest: UInt8
+
+    package init(url: String, key: PublicKey, interest: UInt8) {
+        self.url = url
+        self.key = key
+        self.interest = interest
+    }
+}
+
+extension Registry {
+    /// Tells all members of the cluster which keys were read at relays, and for which keys that no longer holds. Their
+    /// rows about who is watched where say so as well from then on; `asked` are the bits of an interest that a relay is
+    /// asked for. In one transaction that all members have on return.
+    package func share(read: [ReadKey], forgotten: [ReadKey], asked: UInt8) throws {
+        guard !read.isEmpty || !forgotten.isEmpty else { return }
+        try store.write { rows in
+            for key in forgotten { try rows.forget(key) }
+            for key in read { try rows.share(key, asked: asked) }
+        }
+    }
+}
+
+extension RegistryRows {
+    /// The interest with which `key` was read at a relay by a member of the cluster; nil: it was not.
+    package func readInterest(of key: PublicKey, at url: String) throws -> UInt8? {
+        try one("SELECT interest FROM watch_read WHERE url = ? AND key = ?", [url, key.bytes.data])
+            .map { UInt8(truncatingIfNeeded: $0[0] as Int64) }
+    }
+
+    /// The interests with which `key` is watched at `relay`, together.
+    package func interests(in key: PublicKey, at relay: RelayNumber) throws -> UInt8 {
+        let rows = try all(
+            """
+            SELECT interest FROM watch WHERE owner = ?1 AND key = x'' AND relay = ?2
+            UNION SELECT interest FROM watch WHERE key = ?1 AND key <> x'' AND relay = ?2
+            """,
+            [key.bytes.data, relay.rawValue]
+        )
+        return rows.reduce(0) { $0 | UInt8(truncatingIfNeeded: $1[0] as Int64) }
+    }
+
+    fileprivate func share(_ read: ReadKey, asked: UInt8) throws {
+        let bytes = read.key.bytes.data
+        try execute(
+            "INSERT OR REPLACE INTO watch_read (url, key, interest) VALUES (?, ?, ?)",
+            [read.url, bytes, read.interest]
+        )
+        let condition = "relay = (SELECT id FROM watch_relays WHERE url = ?) AND interest & ? & ~? = 0"
+        try execute(
+            "UPDATE watch SET established = 1 WHERE owner = ? AND key = x'' AND \(condition)",
+            [bytes, read.url, asked, read.interest]
+        )
+        try execute(
+            "UPDATE watch SET established = 1 WHERE key = ? AND key <> x'' AND \(condition)",
+            [bytes, read.url, asked, read.interest]
+        )
+    }
+
+    fileprivate func forget(_ read: ReadKey) throws {
+        try execute("DELETE FROM watch_read WHERE url = ? AND key = ?", [read.url, read.key.bytes.data])
+    }
+}

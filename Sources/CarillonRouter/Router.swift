@@ -88,6 +88,7 @@ package final class Router: Service {
         )
         // Plugins find what they kept as soon as they are made.
         let store = try RegistryStore(path: configuration.storePath, damaged: log.damaged)
+        if let link { try store.takeSnapshot(of: StreamedRegistryLog(link)) }
         let pluginStates = PluginStateKeeper(
             try PluginStateTable(store: store, identity: claim.identity),
             now: now,
@@ -224,7 +225,8 @@ package final class Router: Service {
                     logger: logger
                 ),
                 intakes: partitions ?? PartitionIntakes(),
-                relays: sharedRelays
+                relays: sharedRelays,
+                isCutOff: stop.fail
             )
         }
         if let cluster { courier.count(with: { [weak cluster] in cluster?.couriers ?? [] }) }

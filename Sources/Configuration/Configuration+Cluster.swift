@@ -34,6 +34,9 @@ extension Configuration {
         }
 
         package static let replicaChoices = [1, 3, 5]
+        package static let snapshotRange = 10...10_000_000
+        /// From 1 MiB to 1 TiB.
+        package static let capacityRange = 1 << 20...1 << 40
 
         package var servers: [NATSServer] = []
         /// How this member is called.
@@ -47,6 +50,10 @@ extension Configuration {
         package var monitoring: [String] = []
         /// Whether the operator takes the loss of what was acknowledged when all servers lose power.
         package var acceptsLossOnPowerCut = false
+        /// What streams may hold at most.
+        package var capacity = ClusterLayout.Capacity()
+        /// After so many changes of the registry a snapshot takes the place of older ones.
+        package var snapshotAfter = 10_000
         /// What this member reads and writes at most.
         package var wireVersion = LogRecord.formatVersion
         /// Where the block stands.
@@ -64,7 +71,7 @@ extension ConfigurationReader {
         guard
             let mapping = value.mapping(keys: [
                 "nats", "name", "prefix", "partitions", "replicas", "credentials", "tls", "monitoring",
-                "accept_loss_on_power_cut", "wire_version",
+                "accept_loss_on_power_cut", "max_bytes", "snapshot_after", "wire_version",
             ])
         else { return nil }
         let nats = mapping.require("nats", "the servers, as in [nats://10.0.0.1:4222, nats://10.0.0.2:4222]")
@@ -80,6 +87,8 @@ extension ConfigurationReader {
         let replicas = mapping["replicas"].flatMap(replicas)
         let monitoring = (mapping["monitoring"]?.oneOrMore() ?? []).compactMap(monitoring)
         let acceptsLoss = mapping["accept_loss_on_power_cut"]?.bool()
+        let capacity = mapping["max_bytes"].flatMap(capacity)
+        let snapshotAfter = mapping["snapshot_after"]?.integer(in: Cluster.snapshotRange)
         let wireVersion = mapping["wire_version"]?.integer(in: LogRecord.oldestVersion...LogRecord.formatVersion)
         guard let name, let prefix else { return nil }
         var cluster = Cluster(name: name, prefix: prefix, place: value.place)
@@ -90,8 +99,20 @@ extension ConfigurationReader {
         cluster.tls = tls
         cluster.monitoring = monitoring
         cluster.acceptsLossOnPowerCut = acceptsLoss ?? false
+        cluster.capacity = capacity ?? cluster.capacity
+        cluster.snapshotAfter = snapshotAfter ?? cluster.snapshotAfter
         cluster.wireVersion = wireVersion ?? cluster.wireVersion
         return cluster
+    }
+
+    private func capacity(_ value: YAMLValue) -> ClusterLayout.Capacity? {
+        guard let mapping = value.mapping(keys: ["log", "snapshots", "registry"]) else { return nil }
+        var capacity = ClusterLayout.Capacity()
+        let range = Cluster.capacityRange
+        capacity.log = mapping["log"]?.integer(in: range) ?? capacity.log
+        capacity.snapshots = mapping["snapshots"]?.integer(in: range) ?? capacity.snapshots
+        capacity.registry = mapping["registry"]?.integer(in: range) ?? capacity.registry
+        return capacity
     }
 
     private func replicas(_ value: YAMLValue) -> Int? {

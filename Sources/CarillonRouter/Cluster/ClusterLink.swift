@@ -49,7 +49,11 @@ package final class ClusterLink: Sendable {
         var deadLetters = configuration.deadLetters
         if deadLetters.isOn { deadLetters.rows = max(1, deadLetters.rows / cluster.partitions) }
         settings.log.limits.deadLetters = deadLetters.isOn ? deadLetters.rows : 0
+        settings.capacity = cluster.capacity
+        settings.registryChanges = cluster.snapshotAfter
         settings.wire = cluster.wireVersion
+        // All partitions together fill no more than half of the stream before they are snapshots.
+        settings.log.snapshotBytes = min(settings.log.snapshotBytes, cluster.capacity.log / 2 / cluster.partitions)
         settings.configuration = fingerprint(configuration, of: cluster)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var random = SystemRandomNumberGenerator()

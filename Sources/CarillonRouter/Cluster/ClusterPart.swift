@@ -37,6 +37,8 @@ final class ClusterPart: RouterPart {
     private let parts: PartitionParts
     private let intakes: PartitionIntakes
     private let relays: ClusterRelays
+    private let shortening: RegistryShortening
+    private let isCutOff: @Sendable (any Error) -> Void
     private let following = DispatchQueue(label: "carillon.cluster-registry")
     private let making = DispatchQueue(label: "carillon.cluster-partitions")
     private let state = Mutex(State())
@@ -48,14 +50,18 @@ final class ClusterPart: RouterPart {
     let peers: MemberPeers
 
     /// `pause` waits until the registry is looked at although nobody said that it changed, a second.
+    /// `isCutOff` is called when this member is too far behind for the registry's log, and has to begin anew.
     init(
         _ link: ClusterLink,
         _ parts: PartitionParts,
         intakes: PartitionIntakes,
         relays: ClusterRelays,
+        isCutOff: @escaping @Sendable (any Error) -> Void,
         pause: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(1)) }
     ) {
         self.pause = pause
+        self.isCutOff = isCutOff
+        shortening = RegistryShortening(link, parts.registry.store, logger: parts.logger)
         self.link = link
         self.parts = parts
         self.intakes = intakes
@@ -166,6 +172,7 @@ final class ClusterPart: RouterPart {
         try peers.start()
         guard let member else { return }
         relays.begin(for: member)
+        shortening.begin { [weak self] in self?.member.map { $0.openPartitions.contains(0) } }
         member.start()
     }
 
@@ -203,6 +210,8 @@ final class ClusterPart: RouterPart {
             do {
                 try parts.registry.catchUp()
                 registryTrouble.passed(at: parts.now())
+            } catch let error as RegistryStoreError where error.isCutOff {
+                self?.isCutOff(error)
             } catch {
                 registryTrouble.occurred(error, at: parts.now())
             }
@@ -376,8 +385,15 @@ final class PartitionIntakes: Sendable {
 /// The registry's log over JetStream.
 struct StreamedRegistryLog: RegistryLog {
     let stream: RegistryStream
+    let snapshots: RegistrySnapshots
 
-    init(_ link: ClusterLink) { stream = RegistryStream(link.settings.layout, link.client) }
+    init(_ link: ClusterLink) {
+        stream = RegistryStream(link.settings.layout, link.client)
+        snapshots = RegistrySnapshots(link.settings.layout, link.client)
+    }
+
+    func snapshotPosition() throws -> UInt64? { try snapshots.head()?.position }
+    func readSnapshot(to file: String) throws -> Bool { try snapshots.read(to: file) }
 
     func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
         try stream.append(record, id: id, after: position)

@@ -44,7 +44,7 @@ struct RouterLifecycle: Sendable {
         } onCancelOrGracefulShutdown: {
             stop.send()
         }
-        if let failure = order.failure { throw failure }
+        if let failure = order.failure ?? stop.failure { throw failure }
     }
 }
 
@@ -52,14 +52,24 @@ struct RouterLifecycle: Sendable {
 struct StopSignal: Service {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
+    private let reason = FailureBox()
 
     init() {
         (stream, continuation) = AsyncStream.makeStream()
     }
 
+    /// Why the router cannot go on, if that is why it stops.
+    var failure: (any Error)? { reason.failure }
+
     /// Any thread, any number of times.
     func send() {
         continuation.finish()
+    }
+
+    /// The same for a failure: whoever started the router is to start it again.
+    @Sendable func fail(_ error: any Error) {
+        reason.note(error)
+        send()
     }
 
     func run() async {
@@ -67,6 +77,15 @@ struct StopSignal: Service {
             for await _ in stream {}
         }
     }
+}
+
+/// The first of several failures.
+private final class FailureBox: Sendable {
+    private let box = Mutex<(any Error)?>(nil)
+
+    var failure: (any Error)? { box.withLock { $0 } }
+
+    func note(_ error: any Error) { box.withLock { $0 = $0 ?? error } }
 }
 
 /// The time for stopping, which begins when the first part stops.

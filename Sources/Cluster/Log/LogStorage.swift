@@ -59,6 +59,8 @@ package enum LogAnswer: Equatable, Sendable {
     case done
     /// It may have happened or not: ask again.
     case unavailable
+    /// There is no space for it.
+    case full
     /// What is there is no head.
     case unreadable
 }

@@ -245,10 +245,16 @@ package struct PartitionLog: Sendable {
                 later(&main, now)
                 return []
             }
+            guard answer != .full else {
+                later(&main, now)
+                // A snapshot makes space.
+                isSnapshotDue = isSnapshotDue || recordsSinceSnapshot > 0
+                return snapshotIfDue(isFull: true)
+            }
             return mainAnswered(answer, now)
         }
         if ticket == side.ticket, side.retryAt == nil {
-            guard answer != .unavailable else {
+            guard answer != .unavailable, answer != .full else {
                 later(&side, now)
                 return []
             }
@@ -469,10 +475,14 @@ package struct PartitionLog: Sendable {
 
     // MARK: Snapshots
 
-    private mutating func snapshotIfDue() -> [Action] {
-        guard case .idle = snapshotPhase, isOpen else { return [] }
+    /// `isFull`: the log takes nothing more. Then even the beginning of an epoch may wait for a snapshot, which says
+    /// nothing but what is in the log whoever writes it.
+    private mutating func snapshotIfDue(isFull: Bool = false) -> [Action] {
+        var isClaiming = false
+        if case .claiming = phase { isClaiming = true }
+        guard case .idle = snapshotPhase, isOpen || (isFull && isClaiming) else { return [] }
         if isFinishing {
-            guard isIdle else { return [] }
+            guard isIdle || (isFull && isSnapshotDue) else { return [] }
             guard isSnapshotDue || recordsSinceSnapshot > 0 else { return [.finished] }
         } else {
             let isDue =
@@ -487,7 +497,8 @@ package struct PartitionLog: Sendable {
         guard parts.count <= SnapshotHead.mostParts else { return [] }
         let identity = state.identity
         let head = SnapshotHead(
-            name: "\(identity.epoch)-\(String(identity.author, radix: 16))-\(identity.index)",
+            // A former owner may be writing the same.
+            name: "\(identity.epoch)-\(String(author, radix: 16))-\(identity.index)",
             parts: parts.count,
             byteCount: bytes.count,
             sha256: Hex.encode(SHA256.hash(bytes)),

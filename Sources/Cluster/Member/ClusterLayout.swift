@@ -27,6 +27,8 @@ package struct ClusterLayout: Hashable, Sendable {
     func part(_ partition: Int, _ name: String, _ index: Int) -> String {
         "\(prefix).snap.\(partition).\(name).\(index)"
     }
+    func registryPart(_ name: String, _ index: Int) -> String { "\(prefix).snap.registry.\(name).\(index)" }
+    var registryParts: String { "\(prefix).snap.registry.>" }
     func parts(_ partition: Int) -> String { "\(prefix).snap.\(partition).>" }
     /// Where a member takes questions of others.
     package func questions(to member: String) -> String { "\(prefix).ask.\(member)" }
@@ -83,21 +85,36 @@ package struct ClusterLayout: Hashable, Sendable {
         }
     }
 
+    /// What streams may hold at most, in bytes. Servers set that aside when they make a stream.
+    package struct Capacity: Hashable, Sendable {
+        /// Of the logs of all partitions. Snapshots keep them short, so that it takes no more than a part of it.
+        package var log = 1 << 30
+        /// Of snapshots of partitions and of the registry: twice what waits and what is registered.
+        package var snapshots = 2 << 30
+        /// Of the registry's changes since the snapshot before the last.
+        package var registry = 1 << 30
+
+        package init() {}
+    }
+
     /// Makes streams and buckets, where they are missing or different.
-    package func ensure(in stream: JetStream, replicas: Int) async throws(NATSError) {
+    package func ensure(in stream: JetStream, replicas: Int, _ capacity: Capacity) async throws(NATSError) {
         var log = StreamConfiguration(name: logStream, subjects: ["\(prefix).log.*"])
         log.replicas = replicas
         // A repetition of an append is known for longer than any outage that a lease survives.
         log.duplicateWindow = 600_000_000_000
+        log.maxBytes = Int64(capacity.log)
         try await stream.ensure(log)
         var snapshots = StreamConfiguration(name: snapshotStream, subjects: ["\(prefix).snap.*.*.*"])
         snapshots.replicas = replicas
         snapshots.allowDirect = true
+        snapshots.maxBytes = Int64(capacity.snapshots)
         try await stream.ensure(snapshots)
         var registry = StreamConfiguration(name: registryStream, subjects: [registry])
         registry.replicas = replicas
         registry.duplicateWindow = 600_000_000_000
         registry.deniesDeletion = true
+        registry.maxBytes = Int64(capacity.registry)
         try await stream.ensure(registry)
         try await KeyValueBucket(leaseBucket, in: stream).ensure(replicas: replicas)
         try await KeyValueBucket(headBucket, in: stream).ensure(replicas: replicas)
@@ -207,6 +224,9 @@ struct JetStreamLogs: Sendable {
             switch error {
             case .refused(code: JetStream.Code.wrongLastSequence, _): return .conflict
             case .refused(code: JetStream.Code.appendUnderWay, _): return .unavailable
+            case .refused(code: JetStream.Code.noSpace, _):
+                refused(error)
+                return .full
             case .refused, .tooLong, .invalidSubject, .invalidHeader:
                 refused(error)
                 return .unavailable

@@ -35,6 +35,9 @@ package final class ClusterMember: Sendable {
         package var startedAt: Int64?
         /// The newest version that it reads and writes; an older one than it could lets older members come back.
         package var wire = LogRecord.formatVersion
+        package var capacity = ClusterLayout.Capacity()
+        /// After so many changes of the registry a snapshot takes the place of older ones.
+        package var registryChanges = 10_000
         package var times = LeaseTable.Times()
         package var log = PartitionLog.Settings()
         package var handOver: HandOverQueue.Limits = {
@@ -82,7 +85,7 @@ package final class ClusterMember: Sendable {
         random: inout some RandomNumberGenerator
     ) async throws -> Partitioning {
         let stream = JetStream(client)
-        try await settings.layout.ensure(in: stream, replicas: settings.replicas)
+        try await settings.layout.ensure(in: stream, replicas: settings.replicas, settings.capacity)
         return try await ClusterRecord.find(
             in: KeyValueBucket(settings.layout.leaseBucket, in: stream),
             partitions: settings.partitions,

@@ -86,7 +86,7 @@ package struct RegistryStream: Sendable {
 
     // MARK: Blocking
 
-    private static func wait<Value: Sendable>(
+    static func wait<Value: Sendable>(
         for body: (@escaping @Sendable (Result<Value, NATSError>) -> Void) -> Void
     ) -> Result<Value, NATSError> {
         waitForAll(1) { body($1) }.first ?? .failure(.closed)

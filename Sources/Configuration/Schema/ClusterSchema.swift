@@ -62,6 +62,42 @@ enum ClusterSchema {
                     )
                 ),
                 (
+                    "max_bytes",
+                    SchemaParts.mapping(
+                        "What the streams may hold at most, in bytes. Servers set that aside.",
+                        [
+                            (
+                                "log",
+                                SchemaParts.integer(
+                                    "The logs of all partitions. 1073741824 (1 GiB) when left out.",
+                                    Configuration.Cluster.capacityRange
+                                )
+                            ),
+                            (
+                                "snapshots",
+                                SchemaParts.integer(
+                                    "Snapshots: twice what waits and what is registered. 2147483648 (2 GiB) when left out.",
+                                    Configuration.Cluster.capacityRange
+                                )
+                            ),
+                            (
+                                "registry",
+                                SchemaParts.integer(
+                                    "The registry's latest changes. 1073741824 (1 GiB) when left out.",
+                                    Configuration.Cluster.capacityRange
+                                )
+                            ),
+                        ]
+                    )
+                ),
+                (
+                    "snapshot_after",
+                    SchemaParts.integer(
+                        "After so many changes of the registry a snapshot takes the place of older ones. 10000 when left out.",
+                        Configuration.Cluster.snapshotRange
+                    )
+                ),
+                (
                     "wire_version",
                     SchemaParts.integer(
                         "Write nothing that members before this version cannot read, so that they can come back. The newest when left out.",

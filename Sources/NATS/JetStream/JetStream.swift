@@ -39,6 +39,8 @@ package struct JetStream: Sendable {
         package static let consumerNotFound = 10_014
         /// Something else was appended since.
         package static let wrongLastSequence = 10_071
+        /// The stream, or the server's disk, is full.
+        package static let noSpace = 10_077
         /// Another append to the subject is under way: look again.
         package static let appendUnderWay = 10_164
     }

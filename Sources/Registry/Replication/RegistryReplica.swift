@@ -13,6 +13,12 @@ package protocol RegistryLog: Sendable {
 
     /// Records behind `position`, in their order and without a gap, as many as suit; none: there are none. Blocks.
     func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])]
+
+    /// Up to where the newest snapshot has the log; nil: there is none. Blocks.
+    func snapshotPosition() throws -> UInt64?
+
+    /// Writes the newest snapshot into a file. Returns false when there is none. Blocks.
+    func readSnapshot(to file: String) throws -> Bool
 }
 
 /// Makes one registry of those of all members: a transaction counts when the log has it behind everything that this

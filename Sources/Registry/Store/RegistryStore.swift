@@ -196,6 +196,11 @@ package final class RegistryStore: Sendable {
         consequences?.later()
     }
 
+    /// Runs `body`, which makes its own transactions, while nothing else is written.
+    func replacing(_ body: (Database) throws -> Void) throws {
+        try watch.writing { try pool.writeWithoutTransaction(body) }
+    }
+
     /// Runs `body` in one transaction that is this machine's alone, and `afterwards` once it is on disk and before any
     /// other write.
     package func writeHere<Value>(
@@ -255,6 +260,11 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
     static func missingRecords(after position: UInt64) -> RegistryStoreError {
         RegistryStoreError(.missingRecords(after: position))
     }
+    /// Whether the member is so far behind that it has to begin anew.
+    package var isCutOff: Bool {
+        if case .missingRecords = code { true } else { false }
+    }
+
     static func notOfCluster(path: String) -> RegistryStoreError { RegistryStoreError(.notOfCluster(path: path)) }
 
     package var description: String {
@@ -270,7 +280,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         case .unreadableRecord:
             "the cluster's registry has a change that this version does not read: update this member"
         case .missingRecords(let position):
-            "the cluster's registry lacks what came after its change \(position)"
+            "the cluster no longer has the changes of the registry behind \(position), which this member needs: it was away for too long"
         case .notOfCluster(let path):
             "the registry \(path) has registrations of a router that served alone: a member of a cluster begins with an empty one"
         case .tooManyRoutes:

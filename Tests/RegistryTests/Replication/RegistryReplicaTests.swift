@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Nostr
 import Notifications
@@ -19,6 +20,7 @@ private final class SharedLog: RegistryLog {
         var keepsWhatFails = false
         /// Called before the next append is looked at.
         var beforeAppend: (@Sendable () throws -> Void)?
+        var snapshot: (position: UInt64, file: Data)?
     }
 
     private let state = Mutex(State())
@@ -52,6 +54,25 @@ private final class SharedLog: RegistryLog {
 
     func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])] {
         state.withLock { Array($0.records.filter { $0.position > position }.prefix(2)) }
+    }
+
+    func snapshotPosition() throws -> UInt64? { state.withLock(\.snapshot?.position) }
+
+    func readSnapshot(to file: String) throws -> Bool {
+        guard let snapshot = state.withLock(\.snapshot) else { return false }
+        try snapshot.file.write(to: URL(fileURLWithPath: file))
+        return true
+    }
+
+    /// Keeps a snapshot in place of the records up to it, of which the last stays.
+    func shorten(by registry: Registry, _ folder: TemporaryFolder) throws {
+        let file = folder.file("snapshot")
+        let position = try registry.store.writeShared(to: file)
+        let data = try Data(contentsOf: URL(fileURLWithPath: file))
+        state.withLock { state in
+            state.snapshot = (position, data)
+            state.records.removeAll { $0.position < position }
+        }
     }
 }
 
@@ -100,6 +121,51 @@ struct RegistryReplicaTests {
             let address = try bench.registry.address(of: DeviceID(rawValue: 5))
             #expect(address?.token == String(repeating: "04", count: 32))
         }
+    }
+
+    /// A new member reads a snapshot and what came after it, and gives the same numbers as the others.
+    @Test func aNewMemberBeginsWithASnapshot() throws {
+        let log = SharedLog()
+        let members = try Self.members(2, log)
+        for number in 0..<4 {
+            _ = try members[number % 2].registry.apply(
+                members[0].event(of: UInt8(0x30 + number), Self.content(UInt8(number)))
+            )
+        }
+        // Its number must not be given away again.
+        try members[0].registry.catchUp()
+        try members[0].registry.remove(DeviceID(rawValue: 4))
+        try log.shorten(by: members[0].registry, members[0].folder)
+        _ = try members[1].registry.apply(members[1].event(of: 0x40, Self.content(9)))
+        #expect(log.count == 2)
+        let late = try Bench(prepare: { try $0.takeSnapshot(of: log) })
+        try late.registry.join(log, name: "late")
+        _ = try late.registry.apply(late.event(of: 0x41, Self.content(10)))
+        try members[0].registry.catchUp()
+        let expected = try Self.devices(members[0].registry)
+        #expect(expected.keys.sorted() == [1, 2, 3, 5, 6])
+        #expect(try Self.devices(late.registry) == expected)
+        #expect(try late.registry.address(of: DeviceID(rawValue: 2))?.token == String(repeating: "01", count: 32))
+    }
+
+    /// A member that was away while the log was shortened begins anew where it is started; one that runs says so.
+    @Test func whoeverIsCutOffBeginsAnew() throws {
+        let log = SharedLog()
+        let members = try Self.members(2, log)
+        let (one, away) = (members[0], members[1])
+        for number in 0..<3 {
+            _ = try one.registry.apply(one.event(of: UInt8(0x30 + number), Self.content(UInt8(number))))
+        }
+        // Everything is still there.
+        try away.registry.store.takeSnapshot(of: log)
+        try away.registry.catchUp()
+        for number in 3..<6 {
+            _ = try one.registry.apply(one.event(of: UInt8(0x30 + number), Self.content(UInt8(number))))
+        }
+        try log.shorten(by: one.registry, one.folder)
+        #expect(throws: RegistryStoreError.missingRecords(after: 3)) { try away.registry.catchUp() }
+        try away.registry.store.takeSnapshot(of: log)
+        #expect(try Self.devices(away.registry) == Self.devices(one.registry))
     }
 
     @Test func anIndexFollowsWhatOthersRegister() throws {

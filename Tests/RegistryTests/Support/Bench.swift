@@ -26,10 +26,12 @@ final class Bench {
 
     init(
         limits: RegistrationPolicy.Limits = RegistrationPolicy.Limits(),
-        check: @escaping PlatformCheck = { _ in }
+        check: @escaping PlatformCheck = { _ in },
+        prepare: (RegistryStore) throws -> Void = { _ in }
     ) throws {
         folder = try TemporaryFolder()
         identity = try KeyPair(secret: SecretKey(bytes: Array(repeating: 0x11, count: 32)))
+        try prepare(RegistryStore(path: folder.file("carillon.sqlite")))
         registry = try Bench.open(folder, identity, clock, reports, codes, limits, check)
     }
 

@@ -1,0 +1,169 @@
+import Cipher
+import Dispatch
+import Foundation
+import NATS
+import Synchronization
+import Units
+
+/// Snapshots of a cluster's registry in JetStream: a file in parts, and a head that says where they are. For threads
+/// that may block.
+package struct RegistrySnapshots: Sendable {
+    /// The newest snapshot.
+    package struct Head: Hashable, Sendable, Codable {
+        package var version = 1
+        /// Names the parts: no two snapshots share it.
+        package var name: String
+        package var parts: Int
+        package var byteCount: Int
+        /// Of the parts' hashes one after the other, in hexadecimal digits.
+        package var sha256: String
+        /// The last change that it includes.
+        package var position: UInt64
+        /// The same of the snapshot before it: changes behind that are still in the log.
+        package var before: UInt64
+    }
+
+    package enum Failure: Error, CustomStringConvertible {
+        case unreadable
+        case damaged
+        case newer
+        case cannotRead(String)
+        case cannotWrite(String)
+
+        package var description: String {
+            switch self {
+            case .unreadable: "the head of the registry's snapshot cannot be read"
+            case .damaged: "the registry's snapshot is not what its head says"
+            case .newer: "a newer Carillon wrote the registry's snapshot"
+            case .cannotRead(let file): "cannot read \(file)"
+            case .cannotWrite(let file): "cannot write \(file)"
+            }
+        }
+    }
+
+    static let partSize = SnapshotHead.partSize
+    /// What is asked for or stored at the same time.
+    private static let atOnce = 8
+    private static let key = "registry"
+    private static let tries = 20
+
+    private let layout: ClusterLayout
+    private let stream: JetStream
+    private let heads: KeyValueBucket
+
+    package init(_ layout: ClusterLayout, _ client: NATSClient) {
+        self.layout = layout
+        stream = JetStream(client, patience: .seconds(5))
+        heads = KeyValueBucket(layout.headBucket, in: stream)
+    }
+
+    /// Nil: there is none.
+    package func head() throws -> Head? { try entry()?.head }
+
+    private func entry() throws -> (head: Head?, revision: UInt64)? {
+        let found = try Self.blocking { [heads] in try await heads.entry(Self.key) }
+        guard let entry = found else { return nil }
+        guard let value = entry.value else { return (nil, entry.revision) }
+        guard let head = Head(bucketValue: value) else { throw Failure.unreadable }
+        guard head.version == 1 else { throw Failure.newer }
+        return (head, entry.revision)
+    }
+
+    /// Writes the newest one into a file. Returns false when there is none.
+    package func read(to file: String) throws -> Bool {
+        for _ in 0..<Self.tries {
+            guard let head = try head() else { return false }
+            if try read(head, to: file) { return true }
+            // A newer one took its place.
+            guard try self.head() != head else { throw Failure.damaged }
+        }
+        throw Failure.damaged
+    }
+
+    private func read(_ head: Head, to file: String) throws -> Bool {
+        guard FileManager.default.createFile(atPath: file, contents: nil, attributes: [.posixPermissions: 0o600]),
+            let handle = FileHandle(forWritingAtPath: file)
+        else { throw Failure.cannotWrite(file) }
+        defer { try? handle.close() }
+        var (hashes, size): ([UInt8], Int) = ([], 0)
+        for index in 0..<head.parts {
+            let subject = layout.registryPart(head.name, index)
+            let part = try Self.blocking { [stream, layout] in
+                try await stream.last(of: subject, in: layout.snapshotStream)
+            }
+            guard let part else { return false }
+            hashes += SHA256.hash(part.payload)
+            size += part.payload.count
+            try handle.write(contentsOf: Data(part.payload))
+        }
+        try handle.synchronize()
+        return size == head.byteCount && Hex.encode(SHA256.hash(hashes)) == head.sha256
+    }
+
+    /// Keeps the file as the newest snapshot, and drops what it stands for: changes behind the one before it, or with
+    /// `isShort` all but the last, and the parts of that one. Does nothing when there is a newer one. `name` is the
+    /// caller's alone.
+    package func keep(_ file: String, at position: UInt64, name: String, isShort: Bool = false) throws {
+        let former = try entry()
+        guard former?.head.map({ $0.position < position }) ?? true else { return }
+        guard let handle = FileHandle(forReadingAtPath: file) else { throw Failure.cannotRead(file) }
+        defer { try? handle.close() }
+        var head = Head(name: name, parts: 0, byteCount: 0, sha256: "", position: position, before: 0)
+        head.before = former?.head?.position ?? 0
+        var hashes: [UInt8] = []
+        var firstPart: UInt64 = 0
+        while let part = try handle.read(upToCount: Self.partSize), !part.isEmpty {
+            let bytes = Array(part)
+            let subject = layout.registryPart(name, head.parts)
+            let sequence = try append(subject, bytes)
+            if head.parts == 0 { firstPart = sequence }
+            hashes += SHA256.hash(bytes)
+            head.parts += 1
+            head.byteCount += bytes.count
+        }
+        head.sha256 = Hex.encode(SHA256.hash(hashes))
+        do {
+            _ = try Self.blocking { [heads, head] in
+                try await heads.put(Self.key, head.bucketValue, over: former?.revision ?? 0)
+            }
+        } catch NATSError.refused(code: JetStream.Code.wrongLastSequence, _) {
+            // Somebody else was faster.
+            return
+        }
+        let kept = isShort ? position : head.before
+        try Self.blocking { [stream, layout, firstPart] in
+            if kept > 1 { try await stream.purge(layout.registryStream, subject: layout.registry, before: kept) }
+            if firstPart > 1 {
+                try await stream.purge(layout.snapshotStream, subject: layout.registryParts, before: firstPart)
+            }
+        }
+    }
+
+    private func append(_ subject: String, _ bytes: [UInt8]) throws -> UInt64 {
+        try Self.blocking { [stream] in try await stream.append(subject, bytes).seq }
+    }
+
+    /// How much the log of the registry has.
+    package func logState() throws -> (last: UInt64, bytes: UInt64, mostBytes: Int64) {
+        let found = try Self.blocking { [stream, layout] in
+            try await stream.describe(layout.registryStream)
+        }
+        return (found.state.last, found.state.bytes, found.config.maxBytes)
+    }
+
+    /// For a thread that may wait.
+    private static func blocking<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) throws -> Value {
+        let result: Result<Value, NATSError> = RegistryStream.wait { completion in
+            Task {
+                do {
+                    completion(.success(try await body()))
+                } catch {
+                    completion(.failure(error as? NATSError ?? .badAnswer))
+                }
+            }
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import GRDB
+import Storage
+
+/// What the registries of a cluster's members have in common, as a file: a new member begins with it instead of reading
+/// every change that there ever was.
+extension RegistryStore {
+    /// Tables that each member has for itself.
+    private static let ownTables: Set<String> = [
+        "meta", "watch", "watch_relays", "ingress_devices", "ingress_device_count", "plugin_owners", "plugin_states",
+    ]
+
+    /// Writes the file anew at `file`, readable by this user only. Returns up to where it has the cluster's log. Blocks
+    /// no writer.
+    package func writeShared(to file: String) throws -> UInt64 {
+        try SharedFile.remove(file)
+        // SQLite fills an empty file as it is.
+        guard FileManager.default.createFile(atPath: file, contents: nil, attributes: [.posixPermissions: 0o600]) else {
+            throw CocoaError(.fileWriteUnknown)
+        }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(10)
+        let source = try DatabaseQueue(path: path, configuration: configuration)
+        try source.writeWithoutTransaction { try $0.execute(sql: "VACUUM INTO ?", arguments: [file]) }
+        try source.close()
+        let copy = try DatabaseQueue(path: file)
+        defer { try? copy.close() }
+        return try copy.writeWithoutTransaction { db in
+            try db.inTransaction {
+                for table in Self.ownTables.sorted() where table != "meta" {
+                    try db.execute(sql: "DELETE FROM \(table)")
+                }
+                try db.execute(sql: "INSERT INTO ingress_device_count VALUES (0)")
+                return .commit
+            }
+            try db.execute(sql: "VACUUM")
+            try db.execute(sql: "PRAGMA journal_mode = DELETE")
+            guard let position = try RegistryRows(db).clusterPosition() else {
+                throw RegistryStoreError.unreadableRecord
+            }
+            return position
+        }
+    }
+
+    /// Takes what such a file has in place of its own. Nothing may be loaded yet. Throws a `StoreFault` for a file that
+    /// is damaged or of a newer version, and a ``RegistryStoreError`` for one of another router's.
+    func readShared(from file: String) throws {
+        // Brings it to the present schema, or refuses it.
+        try StoreFile(path: file, kind: Self.kind).open(Configuration()).close()
+        try replacing { db in
+            try db.execute(sql: "ATTACH DATABASE ? AS shared", arguments: [file])
+            defer { try? db.execute(sql: "DETACH DATABASE shared") }
+            try db.inTransaction(.immediate) {
+                try takeShared(db)
+                return .commit
+            }
+        }
+    }
+
+    private func takeShared(_ db: Database) throws {
+        let names = "SELECT value FROM %.meta WHERE name = 'identity'"
+        let owner = try String.fetchOne(db, sql: names.replacing("%", with: "shared"))
+        let own = try String.fetchOne(db, sql: names.replacing("%", with: "main"))
+        guard own == nil || own == owner else { throw RegistryStoreError.anotherIdentity(path: path) }
+        try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
+        let tables = try String.fetchAll(
+            db,
+            sql: "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        ).filter { !Self.ownTables.contains($0) && $0 != "grdb_migrations" }
+        for table in tables { try db.execute(sql: "DELETE FROM main.\(table)") }
+        for table in tables {
+            // Generated columns are not written.
+            let columns = try String.fetchAll(
+                db,
+                sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0 ORDER BY cid",
+                arguments: [table]
+            ).joined(separator: ", ")
+            try db.execute(sql: "INSERT INTO main.\(table) (\(columns)) SELECT \(columns) FROM shared.\(table)")
+        }
+        // Numbers that were given away stay so.
+        let numbered = tables.map { "'\($0)'" }.joined(separator: ", ")
+        try db.execute(sql: "DELETE FROM main.sqlite_sequence WHERE name IN (\(numbered))")
+        try db.execute(
+            sql: """
+                INSERT INTO main.sqlite_sequence (name, seq)
+                SELECT name, seq FROM shared.sqlite_sequence WHERE name IN (\(numbered))
+                """
+        )
+        // What was brought up to date in there is so here.
+        try db.execute(sql: "INSERT OR REPLACE INTO main.meta (name, value) SELECT name, value FROM shared.meta")
+    }
+}
+
+/// A snapshot on its way, beside the store.
+package enum SharedFile {
+    package static func path(besides store: String) -> String { store + "-shared" }
+
+    package static func remove(_ file: String) throws {
+        for end in ["", "-journal", "-wal", "-shm"] where FileManager.default.fileExists(atPath: file + end) {
+            try FileManager.default.removeItem(atPath: file + end)
+        }
+    }
+}
+
+extension RegistryStore {
+    /// Begins with the cluster's newest snapshot where this registry is empty, or lacks changes that the log no longer
+    /// has. To be called before a registry is made of the store. Blocks.
+    package func takeSnapshot(of log: any RegistryLog) throws {
+        guard let newest = try log.snapshotPosition() else { return }
+        let known = try read { rows -> UInt64 in
+            if let position = try rows.clusterPosition() { return position }
+            guard try !rows.isUsed() else { throw RegistryStoreError.notOfCluster(path: path) }
+            return 0
+        }
+        guard known < newest, try known == 0 || isCutOff(log, at: known) else { return }
+        let file = SharedFile.path(besides: path)
+        try SharedFile.remove(file)
+        defer { try? SharedFile.remove(file) }
+        guard try log.readSnapshot(to: file) else { return }
+        try readShared(from: file)
+    }
+
+    /// Whether changes behind `position` are gone.
+    private func isCutOff(_ log: any RegistryLog, at position: UInt64) throws -> Bool {
+        guard let next = try log.records(after: position).first else { return true }
+        return try RegistryRecord(next.bytes).after != position
+    }
+}

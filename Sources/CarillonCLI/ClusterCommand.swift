@@ -15,8 +15,12 @@ struct ClusterCommand: AsyncParsableCommand {
               carillon cluster members
               carillon cluster drain router-2
               carillon cluster move 7 router-1
+              carillon cluster adopt
             """,
-        subcommands: [Check.self, ClusterStatusCommand.self, Members.self, Drain.self, Move.self]
+        subcommands: [
+            Check.self, ClusterStatusCommand.self, Members.self, Drain.self, Move.self, ClusterAdoptCommand.self,
+            ClusterExportCommand.self,
+        ]
     )
 
     /// `carillon cluster members`

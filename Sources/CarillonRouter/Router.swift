@@ -88,7 +88,11 @@ package final class Router: Service {
         )
         // Plugins find what they kept as soon as they are made.
         let store = try RegistryStore(path: configuration.storePath, damaged: log.damaged)
-        if let link { try store.takeSnapshot(of: StreamedRegistryLog(link)) }
+        if let link {
+            try store.takeSnapshot(of: StreamedRegistryLog(link))
+        } else if try store.isPartOfCluster() {
+            throw RouterError.partOfCluster
+        }
         let pluginStates = PluginStateKeeper(
             try PluginStateTable(store: store, identity: claim.identity),
             now: now,
@@ -629,6 +633,12 @@ package struct RouterError: Error, CustomStringConvertible {
 
     static let apartFromItsCluster = RouterError(
         description: "cluster: the configuration has a cluster, and this router was not joined to it"
+    )
+
+    static let partOfCluster = RouterError(
+        description:
+            "store.path: the store is a cluster member's, and the configuration has no block 'cluster': a router that served it "
+            + "alone would send what the others send. carillon cluster export makes it a store of its own"
     )
 
     /// Root would leave files behind that the service can no longer use, in places that the service can choose.

@@ -38,7 +38,12 @@ package final class ClusterLink: Sendable {
     }
 
     /// Nil: the configuration has no cluster. Throws an `OperationFailure` that says what stands against joining.
-    package static func join(_ configuration: Configuration, logger: Logger) async throws -> ClusterLink? {
+    /// `isTransfer`: the cluster is made of a store, or becomes one, which no member may join meanwhile.
+    package static func join(
+        _ configuration: Configuration,
+        isTransfer: Bool = false,
+        logger: Logger
+    ) async throws -> ClusterLink? {
         guard let cluster = configuration.cluster else { return nil }
         try await check(cluster, logger)
         var settings = ClusterMember.Settings(name: cluster.name, layout: cluster.layout)
@@ -63,7 +68,12 @@ package final class ClusterLink: Sendable {
         client.start()
         for remaining in (0..<patience).reversed() {
             do {
-                let partitioning = try await ClusterMember.prepare(settings, client: client, random: &random)
+                let partitioning = try await ClusterMember.prepare(
+                    settings,
+                    client: client,
+                    isTransfer: isTransfer,
+                    random: &random
+                )
                 return ClusterLink(client, settings, partitioning, deadLetters, group)
             } catch let error as NATSError where remaining > 0 {
                 logger.notice("The cluster's servers are not ready yet", metadata: ["reason": "\(error)"])

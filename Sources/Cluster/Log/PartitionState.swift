@@ -83,10 +83,7 @@ package struct PartitionState: Equatable, Sendable {
     }
 
     private mutating func apply(_ transaction: LogTransaction) {
-        for cause in transaction.causes where causes.insert(cause).inserted {
-            causeOrder.append(cause)
-            if causeOrder.count > limits.causes { causes.remove(causeOrder.removeFirst()) }
-        }
+        for cause in transaction.causes { remember(cause) }
         apply(transaction.pace)
         for delivery in transaction.deliveries {
             waiting[nextDelivery] = Waiting(delivery: delivery)
@@ -97,6 +94,12 @@ package struct PartitionState: Equatable, Sendable {
             deadLetters = deadLetters.filter { !gone.contains($0.value.delivery.id) }
         }
         apply(transaction.changes)
+    }
+
+    mutating func remember(_ cause: [UInt8]) {
+        guard causes.insert(cause).inserted else { return }
+        causeOrder.append(cause)
+        if causeOrder.count > limits.causes { causes.remove(causeOrder.removeFirst()) }
     }
 
     private mutating func apply(_ pace: PaceChanges) {
@@ -132,13 +135,20 @@ package struct PartitionState: Equatable, Sendable {
     }
 
     private mutating func bury(_ burial: OutboxChanges.Burial) {
-        guard limits.deadLetters > 0, let entry = waiting[burial.key.sequence] else { return }
-        deadLetters[nextLetter] = DeadLetter(
-            delivery: entry.delivery,
-            failure: burial.failure,
-            failedAt: burial.failedAt,
-            attempts: burial.attempts
+        guard let entry = waiting[burial.key.sequence] else { return }
+        keep(
+            DeadLetter(
+                delivery: entry.delivery,
+                failure: burial.failure,
+                failedAt: burial.failedAt,
+                attempts: burial.attempts
+            )
         )
+    }
+
+    mutating func keep(_ letter: DeadLetter) {
+        guard limits.deadLetters > 0 else { return }
+        deadLetters[nextLetter] = letter
         nextLetter += 1
         guard deadLetters.count > limits.deadLetters else { return }
         deadLetters.keys.min().map { deadLetters[$0] = nil }

@@ -165,6 +165,9 @@ package struct ClusterRecord: Hashable, Sendable, Codable {
 package enum ClusterError: Error, Hashable, CustomStringConvertible {
     case unreadableRecord
     case otherPartitions(Int, configured: Int)
+    case beingAdopted
+    case beingExported
+    case exported
 
     package var description: String {
         switch self {
@@ -172,6 +175,12 @@ package enum ClusterError: Error, Hashable, CustomStringConvertible {
             "the cluster's record cannot be read: a newer Carillon wrote it, or something else uses the prefix"
         case .otherPartitions(let found, let configured):
             "the cluster has \(found) partitions, and the configuration says \(configured); the number never changes"
+        case .beingAdopted:
+            "a router's store is being adopted into the cluster: finish that with carillon cluster adopt, where that store is"
+        case .beingExported:
+            "the cluster is being exported into one store: finish that with carillon cluster export, where that store is"
+        case .exported:
+            "the cluster was exported into one store, and a router serves that alone: take the block 'cluster' out there, or adopt that store"
         }
     }
 }

@@ -78,16 +78,20 @@ package final class ClusterMember: Sendable {
     private let now: @Sendable () -> Deadline
     private let shell: Mutex<Shell>
 
-    /// Makes streams and buckets where they are missing, and agrees with the other members.
+    /// Makes streams and buckets where they are missing, and agrees with the other members. Throws a ``ClusterError``
+    /// while the cluster is moved, unless this is what moves it.
     package static func prepare(
         _ settings: Settings,
         client: NATSClient,
+        isTransfer: Bool = false,
         random: inout some RandomNumberGenerator
     ) async throws -> Partitioning {
         let stream = JetStream(client)
         try await settings.layout.ensure(in: stream, replicas: settings.replicas, settings.capacity)
+        let bucket = KeyValueBucket(settings.layout.leaseBucket, in: stream)
+        if !isTransfer, let obstacle = try await ClusterTransfer.record(in: bucket).record?.obstacle { throw obstacle }
         return try await ClusterRecord.find(
-            in: KeyValueBucket(settings.layout.leaseBucket, in: stream),
+            in: bucket,
             partitions: settings.partitions,
             random: &random
         )

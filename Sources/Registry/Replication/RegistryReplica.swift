@@ -70,6 +70,8 @@ extension RegistryRows {
         try execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", [Self.position, "\(position)"])
     }
 
+    func forgetClusterPosition() throws { try execute("DELETE FROM meta WHERE name = ?", [Self.position]) }
+
     /// Whether anybody registered anything here.
     func isUsed() throws -> Bool {
         try one("SELECT 1 WHERE EXISTS (SELECT 1 FROM devices) OR EXISTS (SELECT 1 FROM tombstones)") != nil

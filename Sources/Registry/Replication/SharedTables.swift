@@ -32,6 +32,7 @@ extension RegistryStore {
                     try db.execute(sql: "DELETE FROM \(table)")
                 }
                 try db.execute(sql: "INSERT INTO ingress_device_count VALUES (0)")
+                try db.execute(sql: "DELETE FROM meta WHERE name = ?", arguments: [Self.transferName])
                 return .commit
             }
             try db.execute(sql: "VACUUM")

@@ -1,0 +1,363 @@
+import Cluster
+import Delivery
+import Dispatch
+import Foundation
+import Logging
+import NATS
+import Notifications
+import Operations
+import Registry
+import RelayPool
+import RouterConfiguration
+import Units
+
+/// A store of one router that becomes a cluster, and back. Neither a router nor a member runs meanwhile. Whatever ends
+/// the process, the same command goes on where it stopped.
+package struct StoreTransfer: Sendable {
+    /// What was moved.
+    package struct Report: Sendable {
+        package var waiting = 0
+        package var held = 0
+        package var deadLetters = 0
+        package var relays = 0
+        /// Of devices that are no longer registered.
+        package var leftOut = 0
+        /// It had been done before.
+        package var wasDone = false
+    }
+
+    /// A line about what is done now.
+    package typealias Progress = @Sendable (String) -> Void
+
+    /// Of an interest in a key: what relays are asked for.
+    private static let bitsAsked: UInt8 = 3
+    /// Deliveries that are in memory at a time.
+    private static let atOnce = 200_000
+
+    private let configuration: Configuration
+    private let progress: Progress
+    private let logger = Logger(label: "carillon.transfer") { _ in SwiftLogNoOpLogHandler() }
+
+    package init(_ configuration: Configuration, progress: @escaping Progress) {
+        self.configuration = configuration
+        self.progress = progress
+    }
+
+    /// Throws an `OperationFailure` with what is in the way.
+    package func adopt() async throws -> Report { try await said { try await self.adoptStore() } }
+
+    /// The same.
+    package func export() async throws -> Report { try await said { try await self.exportCluster() } }
+
+    private func said(_ body: () async throws -> Report) async throws -> Report {
+        do {
+            return try await body()
+        } catch let failure as OperationFailure {
+            throw failure
+        } catch {
+            throw OperationFailure.unavailable("\(error)")
+        }
+    }
+
+    private func link() async throws -> ClusterLink {
+        guard let link = try await ClusterLink.join(configuration, isTransfer: true, logger: logger) else {
+            throw OperationFailure.unavailable(
+                "there is no block 'cluster' in the configuration; the manual's page on scaling has an example"
+            )
+        }
+        return link
+    }
+
+    /// The id of the transfer that was begun here, or a new one.
+    private func id(_ kind: TransferRecord.Kind, _ store: RegistryStore) throws -> (id: String, isKnown: Bool) {
+        guard let known = try store.transfer() else { return ("\(kind.rawValue)-\(DeliveryIDs.fresh())", false) }
+        guard known.hasPrefix(kind.rawValue + "-") else {
+            let other = kind == .adopt ? "export" : "adopt"
+            throw OperationFailure.unavailable(
+                "the store is in the middle of carillon cluster \(other): finish that first"
+            )
+        }
+        return (known, true)
+    }
+
+    // MARK: A store becomes a cluster
+
+    private func adoptStore() async throws -> Report {
+        guard FileManager.default.fileExists(atPath: configuration.storePath) else {
+            throw OperationFailure.unavailable("there is no store at \(configuration.storePath)")
+        }
+        let claim = try StoreClaim(configuration, logger: logger)
+        defer { claim.release() }
+        let store = try RegistryStore(path: configuration.storePath)
+        let (id, isKnown) = try id(.adopt, store)
+        guard try isKnown || store.position() == nil else {
+            throw OperationFailure.unavailable("the store is a cluster member's already")
+        }
+        var link = try await link()
+        var transfer = ClusterTransfer(link.settings.layout, link.client)
+        do {
+            if try await transfer.emptied(for: id) {
+                await link.close()
+                link = try await self.link()
+                transfer = ClusterTransfer(link.settings.layout, link.client)
+            }
+            try store.beginTransfer(id)
+            var report = Report()
+            if try await transfer.begin(.adopt, id: id) {
+                report.wasDone = true
+            } else {
+                report = try await fill(link, transfer, id, store)
+                try await transfer.end(.adopt, id: id)
+            }
+            try store.endTransfer()
+            store.settle()
+            await link.close()
+            return report
+        } catch {
+            await link.close()
+            throw error
+        }
+    }
+
+    private func fill(
+        _ link: ClusterLink,
+        _ transfer: ClusterTransfer,
+        _ id: String,
+        _ store: RegistryStore
+    ) async throws -> Report {
+        progress("the registry")
+        try await waiting { [link] in
+            let stream = RegistryStream(link.settings.layout, link.client)
+            guard let position = try stream.append(RegistryStore.emptyChange(id), id: id, after: 0) else {
+                throw TransferError.notEmpty
+            }
+            try store.joinCluster(at: position, asked: Self.bitsAsked)
+            let file = SharedFile.path(besides: store.path)
+            defer { try? SharedFile.remove(file) }
+            _ = try store.writeShared(to: file)
+            let snapshots = RegistrySnapshots(link.settings.layout, link.client)
+            try snapshots.keep(file, at: position, name: id)
+        }
+        let outbox = try Outbox(
+            path: configuration.outboxPath,
+            limit: configuration.mostWaiting,
+            deadLetters: configuration.deadLetters
+        )
+        var partitions: [DeviceID: Int] = [:]
+        try store.forEachAccount { partitions[$0] = link.partitioning.partition(of: $1) }
+        var report = Report()
+        for group in try groups(outbox, partitions, of: link.partitioning.partitions, &report) {
+            var states = try states(of: group, link, outbox, partitions)
+            let marks = try store.relayMarks()
+            for (url, mark) in marks {
+                guard let relay = RelayURL(url) else { continue }
+                let partition = link.partitioning.partition(of: relay)
+                guard group.contains(partition) else { continue }
+                report.relays += 1
+                states[partition]?.adopt(RelayMark(relay: relay.text, moment: mark))
+            }
+            for partition in group {
+                guard let state = states.removeValue(forKey: partition) else { continue }
+                report.waiting += state.waitingCount
+                report.held += state.heldCount
+                report.deadLetters += state.letterCount
+                progress(
+                    "partition \(partition + 1) of \(link.partitioning.partitions): \(state.waitingCount) deliveries"
+                )
+                try await transfer.store(state, in: partition, wire: link.settings.wire)
+            }
+        }
+        // From here on the cluster has them.
+        try outbox.dropEverything { partitions[$0] != nil }
+        outbox.settle()
+        return report
+    }
+
+    /// Partitions, in groups that hold no more than so many deliveries together.
+    private func groups(
+        _ outbox: Outbox,
+        _ partitions: [DeviceID: Int],
+        of count: Int,
+        _ report: inout Report
+    ) throws -> [Range<Int>] {
+        var counts = Array(repeating: 0, count: count)
+        var leftOut = 0
+        try outbox.forEachWaiting { _, device in
+            // What is not for a registered device stays here.
+            if let partition = partitions[device] { counts[partition] += 1 } else { leftOut += 1 }
+        }
+        report.leftOut = leftOut
+        var groups: [Range<Int>] = []
+        var (start, size) = (0, 0)
+        for partition in 0..<count {
+            if partition > start, size + counts[partition] > Self.atOnce {
+                groups.append(start..<partition)
+                (start, size) = (partition, 0)
+            }
+            size += counts[partition]
+        }
+        return groups + [start..<count]
+    }
+
+    private func states(
+        of group: Range<Int>,
+        _ link: ClusterLink,
+        _ outbox: Outbox,
+        _ partitions: [DeviceID: Int]
+    ) throws -> [Int: PartitionState] {
+        var states: [Int: PartitionState] = [:]
+        for partition in group { states[partition] = PartitionState(limits: link.settings.log.limits) }
+        func partition(of device: DeviceID) -> Int? { partitions[device].flatMap { group.contains($0) ? $0 : nil } }
+        // Which accounts an event concerned is not known any more: each partition remembers the newest.
+        var causes: [[UInt8]] = []
+        try outbox.forEachCause { causes.append(Array($0)) }
+        causes = causes.suffix(link.settings.log.limits.causes)
+        for partition in group { for cause in causes { states[partition]?.adopt(cause: cause) } }
+        try outbox.forEachStored { stored in
+            guard let partition = partition(of: stored.delivery.device) else { return }
+            states[partition]?.adopt(
+                stored.delivery,
+                attempts: stored.attempts,
+                due: stored.due,
+                failure: stored.failure
+            )
+        }
+        try outbox.forEachPace { row in partition(of: row.device).map { states[$0]?.adopt(row) } }
+        try outbox.forEachHeld { row in partition(of: row.key.device).map { states[$0]?.adopt(row) } }
+        try outbox.forEachKeptLetter { letter in
+            partition(of: letter.delivery.device).map { states[$0]?.adopt(letter) }
+        }
+        return states
+    }
+
+    // MARK: A cluster becomes a store
+
+    private func exportCluster() async throws -> Report {
+        let claim = try StoreClaim(configuration, logger: logger)
+        defer { claim.release() }
+        let store = try RegistryStore(path: configuration.storePath)
+        let (id, isKnown) = try id(.export, store)
+        guard try isKnown || store.position() != nil else {
+            throw OperationFailure.unavailable("the store is no cluster member's: run this where a member's store is")
+        }
+        let link = try await link()
+        do {
+            let report = try await exportCluster(link, store, id)
+            await link.close()
+            return report
+        } catch {
+            await link.close()
+            throw error
+        }
+    }
+
+    private func exportCluster(_ link: ClusterLink, _ store: RegistryStore, _ id: String) async throws -> Report {
+        let transfer = ClusterTransfer(link.settings.layout, link.client)
+        try store.beginTransfer(id)
+        var report = Report()
+        report.wasDone = try await transfer.begin(.export, id: id)
+        let files = ExportedOutbox(configuration.outboxPath)
+        if !report.wasDone {
+            progress("waiting until no member lives")
+            do {
+                try await transfer.checkThatNobodyLives()
+            } catch {
+                try await transfer.abandon()
+                try store.endTransfer()
+                throw error
+            }
+            if try store.position() != nil {
+                progress("the registry")
+                try await waiting { try store.takeAllChanges(of: StreamedRegistryLog(link)) }
+                let marks = try await fill(files, link, transfer, &report)
+                try files.use()
+                try store.leaveCluster(marks: marks)
+            }
+            try await transfer.end(.export, id: id)
+        }
+        files.removeFormer()
+        try store.endTransfer()
+        store.settle()
+        return report
+    }
+
+    private func fill(
+        _ files: ExportedOutbox,
+        _ link: ClusterLink,
+        _ transfer: ClusterTransfer,
+        _ report: inout Report
+    ) async throws -> [String: Int64] {
+        // Its tables are those of this version before it is copied.
+        try Outbox(path: files.present).settle()
+        let outbox = try Outbox(
+            path: try files.begin(),
+            limit: configuration.mostWaiting,
+            deadLetters: configuration.deadLetters
+        )
+        var marks: [String: Int64] = [:]
+        var causes: Set<[UInt8]> = []
+        for partition in 0..<link.partitioning.partitions {
+            let state = try await transfer.state(of: partition)
+            progress("partition \(partition + 1) of \(link.partitioning.partitions): \(state.waitingCount) deliveries")
+            try outbox.add(state.storedWaiting)
+            try outbox.bury(state.keptLetters)
+            let new = state.knownCauses.filter { causes.insert($0).inserted }
+            try outbox.insert([], causes: new, pace: state.storedPaces) { _ in }
+            marks.merge(state.relays) { max($0, $1) }
+            report.waiting += state.waitingCount
+            report.held += state.heldCount
+            report.deadLetters += state.letterCount
+            report.relays += state.relays.count
+        }
+        outbox.settle()
+        return marks
+    }
+
+    /// Runs what blocks on a thread that may wait.
+    private func waiting(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
+        }
+    }
+}
+
+/// The outbox that an export fills, which takes the place of the present one when it is whole. Until the end the present
+/// one is kept, so that an export that was killed begins with it again.
+private struct ExportedOutbox {
+    let present: String
+    private var former: String { present + "-before-export" }
+    private var new: String { present + "-export" }
+    private static let ends = ["", "-wal", "-shm"]
+
+    init(_ path: String) { present = path }
+
+    /// Returns the path of the new one, which holds what the present one does.
+    func begin() throws -> String {
+        if !FileManager.default.fileExists(atPath: former) { try copy(present, former) }
+        try remove(new)
+        try FileManager.default.copyItem(atPath: former, toPath: new)
+        return new
+    }
+
+    /// The new one is whole and closed.
+    func use() throws {
+        try remove(new, ends: ["-wal", "-shm"])
+        try remove(present, ends: ["-wal", "-shm"])
+        guard rename(new, present) == 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
+
+    func removeFormer() { try? remove(former) }
+
+    /// The copy gets its name when it is whole.
+    private func copy(_ source: String, _ target: String) throws {
+        try remove(target + "-new")
+        try FileManager.default.copyItem(atPath: source, toPath: target + "-new")
+        guard rename(target + "-new", target) == 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
+
+    private func remove(_ path: String, ends: [String] = ExportedOutbox.ends) throws {
+        for end in ends where FileManager.default.fileExists(atPath: path + end) {
+            try FileManager.default.removeItem(atPath: path + end)
+        }
+    }
+}

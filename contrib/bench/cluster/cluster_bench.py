@@ -13,9 +13,10 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(REPOSITORY / "Tests/Interop"))
 
-from cluster import Cluster, Load, Server, Verdict  # noqa: E402
+from cluster import Cluster, Load, Server, Verdict, connection_owner  # noqa: E402
 from lab import Lab  # noqa: E402
 from programs import wait_until  # noqa: E402
+from relays import CountingProxy, LocalRelay  # noqa: E402
 
 
 def leader(cluster: Cluster) -> Server:
@@ -98,6 +99,48 @@ def all_killed(cluster: Cluster) -> float:
     return time.monotonic() - began
 
 
+def minority_cut(cluster: Cluster) -> float:
+    """A server and the router beside it hear nothing of the others for ten seconds, and then go on as if nothing had happened."""
+    number = random.randrange(3)
+    cluster.cut(number)
+    began = time.monotonic()
+    took = cluster.wait_until_shared([member for index, member in enumerate(cluster.members) if index != number])
+    time.sleep(max(0, 10 - (time.monotonic() - began)))
+    cluster.mend()
+    return took
+
+
+def rolling_restart(cluster: Cluster) -> float:
+    """Each router and each server, one after the other. Returns the longest time until others had what one left."""
+    longest = 0.0
+    for member in cluster.members:
+        member.stop()
+        longest = max(longest, cluster.wait_until_shared())
+        member.start()
+        cluster.wait_until_shared()
+    for server in cluster.servers:
+        server.stop()
+        server.start()
+        time.sleep(3)
+    return longest
+
+
+def two_holders(cluster: Cluster) -> float:
+    """Whoever holds the relay sleeps until another holds it as well, and wakes up connected."""
+    proxy = cluster.relays[0]
+    wait_until(lambda: len(proxy.open) == 1, "the relay is held once")
+    holder = connection_owner(cluster.living, proxy)
+    holder.process.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    wait_until(lambda: len(proxy.open) == 2, "another holds the relay as well")
+    took = time.monotonic() - began
+    # What is published now is read by both.
+    time.sleep(4)
+    holder.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: len(proxy.open) == 1, "the relay is held once again")
+    return took
+
+
 TROUBLES = {
     "router-killed": router_killed,
     "router-stopped": router_stopped,
@@ -105,6 +148,9 @@ TROUBLES = {
     "leader-killed": leader_killed,
     "server-killed": server_killed,
     "all-killed": all_killed,
+    "minority-cut": minority_cut,
+    "rolling-restart": rolling_restart,
+    "two-holders": two_holders,
 }
 
 
@@ -126,11 +172,16 @@ def main() -> int:
             folder = scratch / name
             folder.mkdir(parents=True)
             lab = Lab(folder / "lab")
-            cluster = Cluster(folder / "cluster", lab)
+            relay = CountingProxy(LocalRelay(folder / "relay").start()) if name == "two-holders" else None
+            cluster = Cluster(
+                folder / "cluster", lab, relays=[relay] if relay else None, can_be_cut=name == "minority-cut"
+            )
             try:
                 people = cluster.register(24)
+                if relay:
+                    cluster.warm_up(relay.relay, people, lab)
                 times = []
-                with Load(cluster, people, pause=options.pause) as load:
+                with Load(cluster, people, relay.relay if relay else None, pause=options.pause) as load:
                     for _ in range(options.times):
                         before = len(load.accepted)
                         wait_until(lambda: len(load.accepted) >= before + 20, "events are accepted")
@@ -140,6 +191,9 @@ def main() -> int:
                 verdict = Verdict(load, lab, timeout=60)
             finally:
                 cluster.stop()
+                if relay:
+                    relay.stop()
+                    relay.relay.kill()
                 lab.stop()
             times.sort()
             is_good = is_good and not (verdict.is_stuck or verdict.lost or verdict.unasked or verdict.renamed)

@@ -55,7 +55,8 @@ class TorturedRouter(Router):
         with closing(sqlite3.connect(folder / "outbox")) as database:
             if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'outbox_delivery'").fetchone():
                 return set(), set()
-            rows = database.execute("SELECT id, notification FROM outbox_delivery").fetchall()
+            content = "coalesce((SELECT content FROM outbox_notification AS n WHERE n.number = shared), notification)"
+            rows = database.execute(f"SELECT id, {content} FROM outbox_delivery").fetchall()
         return {row[0] for row in rows}, {match.decode() for row in rows for match in EVENT_ID.findall(row[1])}
 
 

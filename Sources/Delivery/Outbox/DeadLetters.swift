@@ -66,7 +66,7 @@ enum DeadLetterRows {
             """
             INSERT INTO outbox_dead_letter
                 (id, platform, app, device, accepted, failed, attempts, failure, status, reason, notification)
-            SELECT id, platform, app, device, accepted, ?, ?, ?, ?, ?, notification
+            SELECT id, platform, app, device, accepted, ?, ?, ?, ?, ?, \(SharedNotificationRows.content)
             FROM outbox_delivery JOIN outbox_queue ON outbox_queue.number = outbox_delivery.queue
             WHERE outbox_delivery.number = ?
             """

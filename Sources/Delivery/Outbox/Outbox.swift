@@ -25,6 +25,8 @@ package final class Outbox: DeliveryStore {
     private let watch: DamageWatch
     private let state: Mutex<State>
     private let stored = Atomic<Int>(0)
+    /// Belongs to what the writer's connection is doing.
+    private let shared: Mutex<SharedNotificationUse>
     /// Sources should stop from this many deliveries on.
     package let limit: Int
     private let causeLimit: Int
@@ -57,15 +59,19 @@ package final class Outbox: DeliveryStore {
         self.limit = limit
         self.causeLimit = causeLimit
         self.deadLetters = deadLetters
-        let (queues, waiting, count) = try watch.reading {
+        let (queues, waiting, count, isSharing) = try watch.reading {
             try Durability.prepare(writer)
             try OutboxMigrations.migrator.migrate(writer)
+            let isSharing = try writer.write { try SharedNotificationRows.prune($0) }
             return try writer.read { database in
                 let queues = try OutboxRows.queues(database)
-                return (queues, try OutboxRows.waiting(database, queues), try OutboxRows.count(database))
+                return (queues, try OutboxRows.waiting(database, queues), try OutboxRows.count(database), isSharing)
             }
         }
         let last = waiting.map(\.last.sequence).max() ?? 0
+        var shared = SharedNotificationUse()
+        if isSharing { shared.add(0...last, count: count) }
+        self.shared = Mutex(shared)
         state = Mutex(State(nextSequence: last + 1, queues: queues))
         stored.store(count, ordering: .relaxed)
     }
@@ -124,35 +130,25 @@ package final class Outbox: DeliveryStore {
         handOver: ([StoredDelivery]) -> Void
     ) throws {
         guard !deliveries.isEmpty || !causes.isEmpty || !pace.isEmpty else { return }
-        let blobs = Self.blobs(of: deliveries)
-        _ = try insert(blobs, handOver: handOver) { [causeLimit] database in
+        let notifications = InsertedNotifications(of: deliveries)
+        _ = try insert(notifications, handOver: handOver) { [causeLimit] database in
             try OutboxRows.remember(causes, atMost: causeLimit, database)
             try PaceStatements.apply(pace, database)
             return deliveries
         }
     }
 
-    /// The blobs of their notifications. An event for many devices is one notification, mostly.
-    private static func blobs(of deliveries: [Delivery]) -> [[UInt8]] {
-        var blobs: [[UInt8]] = []
-        blobs.reserveCapacity(deliveries.count)
-        for place in deliveries.indices {
-            let isCopy = place > 0 && deliveries[place].notification.isCopy(of: deliveries[place - 1].notification)
-            blobs.append(isCopy ? blobs[place - 1] : deliveries[place].notification.blob)
-        }
-        return blobs
-    }
-
-    /// Inserts what `deliveries` returns, in the transaction in which it is called; `blobs` are theirs where they are
-    /// known before. Returns how many there were.
+    /// Inserts what `deliveries` returns, in the transaction in which it is called; `notifications` are theirs where
+    /// they are known before. Returns how many there were.
     private func insert(
-        _ blobs: [[UInt8]]? = nil,
+        _ notifications: InsertedNotifications? = nil,
         handOver: ([StoredDelivery]) -> Void,
         _ deliveries: (Database) throws -> [Delivery]
     ) throws -> Int {
         try state.withLock { state in
             var next = state
             var inserted: [StoredDelivery] = []
+            var isSharing = false
             try watch.writing {
                 try writer.writeWithoutTransaction { database in
                     try Durability.flushEveryCommit(database)
@@ -163,14 +159,14 @@ package final class Outbox: DeliveryStore {
                             let queue = try OutboxRows.queue(of: delivery, in: &next.queues, database)
                             return OutboxKey(queue: queue, sequence: next.nextSequence)
                         }
-                        try OutboxRows.insert(
-                            deliveries,
-                            blobs ?? deliveries.map(\.notification.blob),
-                            keys,
-                            database
-                        )
+                        let notifications = notifications ?? InsertedNotifications(of: deliveries)
+                        try OutboxRows.insert(deliveries, notifications, keys, database)
+                        isSharing = !notifications.shared.isEmpty
                         inserted = zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
                         return .commit
+                    }
+                    if isSharing, let first = inserted.first, let last = inserted.last {
+                        shared.withLock { $0.add(first.key.sequence...last.key.sequence, count: inserted.count) }
                     }
                 }
             }
@@ -184,12 +180,25 @@ package final class Outbox: DeliveryStore {
     package func apply(_ changes: OutboxChanges) throws {
         guard !changes.isEmpty else { return }
         let most = deadLetters.isOn ? deadLetters.rows : 0
-        let removed = try writeUnflushed { try OutboxRows.apply(changes, deadLetters: most, $0) }
-        stored.subtract(removed, ordering: .relaxed)
+        let removed = try writeUnflushed { database -> (count: Int, ends: SharedNotificationUse.Ends) in
+            let removed = try OutboxRows.apply(changes, deadLetters: most, database)
+            let (ends, unneeded) = shared.withLock { shared in
+                let ends = shared.ends(of: removed)
+                return (ends, shared.unneeded(after: ends))
+            }
+            try SharedNotificationRows.delete(unneeded, database)
+            return (count: removed.count, ends)
+        } committed: { removed in
+            if !removed.ends.isEmpty { shared.withLock { $0.apply(removed.ends) } }
+        }
+        stored.subtract(removed.count, ordering: .relaxed)
     }
 
-    /// Writes in one transaction, which a power cut may undo.
-    func writeUnflushed<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    /// Writes in one transaction, which a power cut may undo. Calls `committed` before anything else is written.
+    func writeUnflushed<Value>(
+        _ body: (Database) throws -> Value,
+        committed: (Value) -> Void = { _ in }
+    ) throws -> Value {
         try watch.writing {
             try writer.writeWithoutTransaction { database in
                 try Durability.flushCheckpointsOnly(database)
@@ -200,6 +209,7 @@ package final class Outbox: DeliveryStore {
                         return .commit
                     }
                 }
+                if case .success = written, let value { committed(value) }
                 try Durability.flushEveryCommit(database)
                 try written.get()
                 guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }

@@ -162,5 +162,13 @@ enum OutboxMigrations {
             CREATE UNIQUE INDEX outbox_request_key ON outbox_request (sender, key) WHERE key IS NOT NULL;
             """
         ),
+        (
+            // What several deliveries say, once; `shared` names it, and `notification` is empty then.
+            "outbox-shared-notifications",
+            """
+            CREATE TABLE outbox_notification (number INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;
+            ALTER TABLE outbox_delivery ADD COLUMN shared INTEGER;
+            """
+        ),
     ]
 }

@@ -191,6 +191,9 @@ extension Outbox {
             return try queue.write { database in
                 let count = try OutboxRows.count(database)
                 try database.execute(sql: "DELETE FROM outbox_delivery")
+                if try database.tableExists("outbox_notification") {
+                    try database.execute(sql: "DELETE FROM outbox_notification")
+                }
                 if try database.tableExists("outbox_held") { try database.execute(sql: "DELETE FROM outbox_held") }
                 return count
             }
@@ -221,7 +224,9 @@ package struct OutboxExamination: Sendable {
         report.isDamaged = !report.findings.isEmpty
         guard !report.isDamaged else { return report }
         try file.reading { database in
-            let select = try RawStatement(database, "SELECT notification FROM outbox_delivery")
+            let isSharing = try database.tableExists("outbox_notification")
+            let content = isSharing ? SharedNotificationRows.content : "notification"
+            let select = try RawStatement(database, "SELECT \(content) FROM outbox_delivery")
             defer { select.reset() }
             var unreadable = 0
             while try select.step() {

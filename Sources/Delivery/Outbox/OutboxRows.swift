@@ -6,7 +6,8 @@ import Units
 
 /// Reads and writes the rows of queues, deliveries and causes, within a transaction of the caller's.
 enum OutboxRows {
-    private static let columns = "number, id, device, accepted, attempts, due, notification, failure, status, reason"
+    private static let columns =
+        "number, id, device, accepted, attempts, due, notification, failure, status, reason, shared"
 
     // MARK: Queues
 
@@ -113,38 +114,25 @@ enum OutboxRows {
         }
         var page = OutboxPage(isLast: false)
         var rows = 0
-        var blobs = BlobMemory()
+        var notifications = try StoredNotifications(database)
         while try select.step() {
             rows += 1
-            read(select, of: queue, &blobs, into: &page)
+            read(select, of: queue, &notifications, into: &page)
         }
         page.isLast = rows < limit
         return page
     }
 
-    /// The blob read last, and what it says: an event for many devices is the same notification row after row.
-    private struct BlobMemory {
-        private var bytes: [UInt8] = []
-        private var notification: Notification?
-
-        mutating func notification(of blob: UnsafeRawBufferPointer) throws(BlobError) -> Notification {
-            if let notification, bytes.elementsEqual(blob) { return notification }
-            let read = try Notification(blob: blob)
-            (bytes, notification) = (Array(blob), read)
-            return read
-        }
-    }
-
     private static func read(
         _ row: RawStatement,
         of queue: QueueName,
-        _ blobs: inout BlobMemory,
+        _ notifications: inout StoredNotifications,
         into page: inout OutboxPage
     ) {
         let key = OutboxKey(rawValue: row.integer(at: 0))
         let id = row.text(at: 1)
         let device = row.integer(at: 2)
-        guard let notification = try? blobs.notification(of: row.bytes(at: 6)) else {
+        guard let notification = try? notifications.notification(of: row, at: 6, shared: 10) else {
             page.unreadable.append(OutboxPage.Unreadable(key: key, id: id, device: device))
             return
         }
@@ -191,32 +179,52 @@ enum OutboxRows {
 
     static func insert(
         _ deliveries: [Delivery],
-        _ blobs: [[UInt8]],
+        _ notifications: InsertedNotifications,
         _ keys: [OutboxKey],
         _ database: Database
     ) throws {
-        let insert = try RawStatement(
-            database,
-            "INSERT INTO outbox_delivery (number, queue, id, device, accepted, notification) VALUES (?, ?, ?, ?, ?, ?)"
+        try SharedNotificationRows.insert(
+            notifications.shared.map { (keys[$0.place].sequence, $0.blob) },
+            database
         )
-        defer { insert.reset() }
+        let columns = "number, queue, id, device, accepted, notification, shared"
+        let whole = try RawStatement(
+            database,
+            "INSERT INTO outbox_delivery (\(columns)) VALUES (?, ?, ?, ?, ?, ?, NULL)"
+        )
+        let sharing = try RawStatement(
+            database,
+            "INSERT INTO outbox_delivery (\(columns)) VALUES (?, ?, ?, ?, ?, x'', ?)"
+        )
+        defer {
+            whole.reset()
+            sharing.reset()
+        }
         for place in deliveries.indices {
+            let shared = notifications.sharedPlace(at: place)
+            let insert = shared == nil ? whole : sharing
             try insert.bind(keys[place].rawValue, at: 1)
             try insert.bind(Int64(keys[place].queue), at: 2)
             try insert.bind(deliveries[place].device.rawValue, at: 4)
             try insert.bind(deliveries[place].acceptedAt.milliseconds, at: 5)
             try insert.bind(deliveries[place].id, at: 3) {
-                try blobs[place].withUnsafeBytes { blob in
-                    try insert.bind(blob: blob, at: 6)
+                if let shared {
+                    try insert.bind(keys[shared].sequence, at: 6)
                     try insert.run()
                     insert.reset()
+                } else {
+                    try notifications.blob(at: place).withUnsafeBytes { blob in
+                        try insert.bind(blob: blob, at: 6)
+                        try insert.run()
+                        insert.reset()
+                    }
                 }
             }
         }
     }
 
-    /// Applies `changes`, with so many dead letters at most, and returns how many deliveries were removed.
-    static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws -> Int {
+    /// Applies `changes`, with so many dead letters at most, and returns the deliveries that were removed.
+    static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws -> [OutboxKey] {
         for change in changes.reschedulings { try apply(change, database) }
         if !changes.hastenings.isEmpty {
             let update = try RawStatement(
@@ -236,11 +244,12 @@ enum OutboxRows {
         try PaceStatements.apply(changes.ends, database)
         let delete = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number = ?")
         defer { delete.reset() }
-        var removed = 0
+        var removed: [OutboxKey] = []
+        removed.reserveCapacity(changes.removals.count)
         for key in changes.removals {
             try delete.bind(key.rawValue, at: 1)
             try delete.run()
-            removed += Int(sqlite3_changes(database.sqliteConnection))
+            if sqlite3_changes(database.sqliteConnection) > 0 { removed.append(key) }
             delete.reset()
         }
         return removed

@@ -19,10 +19,10 @@ enum QueueRows {
         }
         if selection.isWaitingWanted, entries.count < limit {
             let after = cursor.isAmongWaiting ? cursor.number : 0
-            // An outbox of an earlier version does not note how attempts failed.
-            let hasFailures = try database.columns(in: "outbox_delivery").contains { $0.name == "failure" }
-            guard hasFailures || selection.reason == nil else { return entries }
-            try read(waiting(selection, after: after, hasFailures: hasFailures), limit, isWanted, &entries, database)
+            // An outbox of an earlier version does not note how attempts failed, and shares no notifications.
+            let columns = Set(try database.columns(in: "outbox_delivery").map(\.name))
+            guard columns.contains("failure") || selection.reason == nil else { return entries }
+            try read(waiting(selection, after: after, columns), limit, isWanted, &entries, database)
         }
         return entries
     }
@@ -51,11 +51,13 @@ enum QueueRows {
         """
     }
 
-    private static func waiting(_ selection: QueueSelection, after number: Int64, hasFailures: Bool) -> SQL {
+    private static func waiting(_ selection: QueueSelection, after number: Int64, _ columns: Set<String>) -> SQL {
+        let hasFailures = columns.contains("failure")
         let failure: SQL = hasFailures ? "failure, status, reason" : "NULL AS failure, NULL AS status, NULL AS reason"
+        let notification = columns.contains("shared") ? SharedNotificationRows.content : "notification"
         return """
             SELECT outbox_delivery.number AS number, id, platform, app, device, accepted, attempts, due, \(failure),
-                NULL AS failed, notification
+                NULL AS failed, \(sql: notification) AS notification
             FROM outbox_delivery JOIN outbox_queue ON outbox_queue.number = outbox_delivery.queue
             WHERE outbox_delivery.number > \(number) \(conditions(selection, time: "accepted"))
             ORDER BY outbox_delivery.number

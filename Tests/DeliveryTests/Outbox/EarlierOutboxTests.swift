@@ -9,7 +9,7 @@ import Units
 
 /// Outboxes as each earlier version left them: see Tests/RegistryTests/make_fixtures.py.
 struct EarlierOutboxTests {
-    @Test(arguments: 1...5)
+    @Test(arguments: 1...6)
     func whatWaitsInAnEarlierOutboxIsDelivered(version: Int) throws {
         let folder = try TemporaryFolder()
         let path = try write(version, in: folder)
@@ -33,7 +33,7 @@ struct EarlierOutboxTests {
         #expect(try OutboxExamination(path: path).run().findings == [])
     }
 
-    @Test(arguments: 3...5)
+    @Test(arguments: 3...6)
     func whatWasHeldInAnEarlierOutboxIsHeldStill(version: Int) throws {
         let folder = try TemporaryFolder()
         let path = try write(version, in: folder)
@@ -61,6 +61,23 @@ struct EarlierOutboxTests {
         #expect(held.map(\.expiresAt) == [time + .minutes(1), 0])
         let notification = Notification.wake(.dm, urgency: .normal)
         #expect(try outbox.heldNotification(HeldKey(device: device, slot: 0)) == HeldNotification(notification))
+    }
+
+    @Test func whatFailedInAnEarlierOutboxIsShownAndSentAgain() throws {
+        let folder = try TemporaryFolder()
+        let path = try write(6, in: folder)
+        func entries() throws -> [QueueEntry] { try OutboxReader(path: path).entries(QueueSelection(), limit: 10) }
+        // As a command sees it before the router has started with the new version, and after.
+        let before = try entries()
+        #expect(before.map(\.id) == ["delivery-2", "delivery-5", "delivery-6", "delivery-7"])
+        #expect(before.map(\.failure?.reason) == ["BadTopic", nil, "unavailable", nil])
+        #expect(before.allSatisfy { $0.mode == .wake })
+        let outbox = try Outbox(path: path)
+        #expect(try entries() == before)
+        var revived: [Delivery] = []
+        _ = try outbox.revive([DeadLetterNumber(rawValue: 3)], at: time) { revived = $0.map(\.delivery) }
+        #expect(revived.map(\.id) == ["delivery-2"])
+        #expect(revived.map(\.notification) == [.wake(.dm, urgency: .normal)])
     }
 
     private let time: Timestamp = 1_773_446_400_000

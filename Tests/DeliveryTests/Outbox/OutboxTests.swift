@@ -138,7 +138,8 @@ struct OutboxTests {
         #expect(
             tables == [
                 "grdb_migrations", "other", "outbox_cause", "outbox_dead_letter", "outbox_delivery", "outbox_figure",
-                "outbox_held", "outbox_pace", "outbox_queue", "outbox_request", "sqlite_sequence",
+                "outbox_held", "outbox_notification", "outbox_pace", "outbox_queue", "outbox_request",
+                "sqlite_sequence",
             ]
         )
     }

@@ -1,0 +1,189 @@
+import GRDB
+import Notifications
+import Storage
+
+/// The notifications of deliveries that are inserted together. An event for many devices is one notification, mostly:
+/// that is stored once, and the rows of its deliveries only name it.
+struct InsertedNotifications {
+    /// A shorter one costs less in each row than a row of its own.
+    private static let leastShared = 64
+    /// How many of the last distinct ones a delivery is compared with: a few languages and modes.
+    private static let lookBack = 8
+
+    private struct Distinct {
+        let notification: Notification
+        let blob: [UInt8]
+        /// The place of the first delivery that has it.
+        let place: Int
+        var uses = 1
+    }
+
+    private var distinct: [Distinct] = []
+    /// By the delivery's place.
+    private var indices: [Int] = []
+
+    init(of deliveries: [Delivery]) {
+        indices.reserveCapacity(deliveries.count)
+        for place in deliveries.indices {
+            let notification = deliveries[place].notification
+            let known = distinct.indices.suffix(Self.lookBack).last {
+                distinct[$0].notification.isCopy(of: notification)
+            }
+            if let known {
+                distinct[known].uses += 1
+            } else {
+                distinct.append(Distinct(notification: notification, blob: notification.blob, place: place))
+            }
+            indices.append(known ?? distinct.count - 1)
+        }
+    }
+
+    /// The notification of the delivery at `place`, as its row has it.
+    func blob(at place: Int) -> [UInt8] { distinct[indices[place]].blob }
+
+    /// The place of the first delivery with the notification of the one at `place`; nil where its row has the whole.
+    func sharedPlace(at place: Int) -> Int? {
+        let one = distinct[indices[place]]
+        return Self.isShared(one) ? one.place : nil
+    }
+
+    /// Those that get a row of their own, with the places of the first deliveries that have them.
+    var shared: [(place: Int, blob: [UInt8])] { distinct.filter(Self.isShared).map { ($0.place, $0.blob) } }
+
+    private static func isShared(_ one: Distinct) -> Bool { one.uses > 1 && one.blob.count >= leastShared }
+}
+
+/// Which shared notifications are still needed. The disk names them by the number of the first delivery that has them,
+/// so those of one insertion lie together, and go together: once all of its deliveries have ended.
+struct SharedNotificationUse: Sendable {
+    /// Deliveries that were inserted together.
+    private struct Group: Sendable {
+        let sequences: ClosedRange<Int64>
+        var left: Int
+    }
+
+    /// In order.
+    private var groups: [Group] = []
+
+    /// How many deliveries of each group have ended; see ``ends(of:)``.
+    typealias Ends = [Int: Int]
+
+    /// Whether nothing is shared.
+    var isEmpty: Bool { groups.isEmpty }
+
+    /// Notes deliveries that were inserted behind all others, of which some share notifications.
+    mutating func add(_ sequences: ClosedRange<Int64>, count: Int) {
+        if count > 0 { groups.append(Group(sequences: sequences, left: count)) }
+    }
+
+    /// What the removal of deliveries means; each of them was there.
+    func ends(of removed: [OutboxKey]) -> Ends {
+        var ends: Ends = [:]
+        guard !groups.isEmpty else { return ends }
+        for key in removed {
+            if let group = group(of: key.sequence) { ends[group, default: 0] += 1 }
+        }
+        return ends
+    }
+
+    /// The numbers of the notifications that nobody needs after `ends`.
+    func unneeded(after ends: Ends) -> [ClosedRange<Int64>] {
+        ends.filter { groups[$0.key].left <= $0.value }.map { groups[$0.key].sequences }
+    }
+
+    /// Notes that `ends` are on disk.
+    mutating func apply(_ ends: Ends) {
+        for (group, count) in ends { groups[group].left -= count }
+        if ends.keys.contains(where: { groups[$0].left <= 0 }) { groups.removeAll { $0.left <= 0 } }
+    }
+
+    private func group(of sequence: Int64) -> Int? {
+        var (low, high) = (0, groups.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if groups[middle].sequences.upperBound < sequence { low = middle + 1 } else { high = middle }
+        }
+        return low < groups.count && groups[low].sequences.contains(sequence) ? low : nil
+    }
+}
+
+/// Reads and writes the rows of shared notifications, within a transaction of the caller's.
+enum SharedNotificationRows {
+    /// The content of a delivery in SQL, wherever it is.
+    static let content = """
+        coalesce((SELECT content FROM outbox_notification WHERE outbox_notification.number = shared), notification)
+        """
+
+    static func insert(_ notifications: [(number: Int64, blob: [UInt8])], _ database: Database) throws {
+        guard !notifications.isEmpty else { return }
+        let insert = try RawStatement(database, "INSERT INTO outbox_notification (number, content) VALUES (?, ?)")
+        defer { insert.reset() }
+        for (number, blob) in notifications {
+            try insert.bind(number, at: 1)
+            try insert.bind(blob: blob, at: 2)
+            try insert.run()
+            insert.reset()
+        }
+    }
+
+    static func delete(_ numbers: [ClosedRange<Int64>], _ database: Database) throws {
+        guard !numbers.isEmpty else { return }
+        let delete = try RawStatement(database, "DELETE FROM outbox_notification WHERE number BETWEEN ? AND ?")
+        defer { delete.reset() }
+        for range in numbers {
+            try delete.bind(range.lowerBound, at: 1)
+            try delete.bind(range.upperBound, at: 2)
+            try delete.run()
+            delete.reset()
+        }
+    }
+
+    /// Deletes those that no delivery names. Returns whether there are any others.
+    static func prune(_ database: Database) throws -> Bool {
+        guard try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM outbox_notification)") ?? false else {
+            return false
+        }
+        try database.execute(
+            sql: """
+                DELETE FROM outbox_notification WHERE number NOT IN (
+                    SELECT shared FROM outbox_delivery WHERE shared IS NOT NULL
+                )
+                """
+        )
+        return try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM outbox_notification)") ?? false
+    }
+}
+
+/// Reads the notifications of rows one after the other. The last is remembered: an event for many devices is the same
+/// notification row after row.
+struct StoredNotifications {
+    private let select: RawStatement
+    private var bytes: [UInt8] = []
+    private var number: Int64?
+    private var notification: Notification?
+
+    init(_ database: Database) throws {
+        select = try RawStatement(database, "SELECT content FROM outbox_notification WHERE number = ?")
+    }
+
+    /// The notification in one column of `row`, or the shared one that another column names. Throws a ``BlobError``
+    /// where it cannot be read.
+    mutating func notification(of row: RawStatement, at column: Int32, shared: Int32) throws -> Notification {
+        guard !row.isNull(at: shared) else { return try notification(of: row.bytes(at: column)) }
+        let number = row.integer(at: shared)
+        if let notification, self.number == number { return notification }
+        defer { select.reset() }
+        try select.bind(number, at: 1)
+        guard try select.step() else { throw BlobError.truncated(offset: 0) }
+        let read = try Notification(blob: select.bytes(at: 0))
+        (bytes, notification, self.number) = ([], read, number)
+        return read
+    }
+
+    private mutating func notification(of blob: UnsafeRawBufferPointer) throws(BlobError) -> Notification {
+        if number == nil, let notification, bytes.elementsEqual(blob) { return notification }
+        let read = try Notification(blob: blob)
+        (bytes, notification, number) = (Array(blob), read, nil)
+        return read
+    }
+}

@@ -1,0 +1,195 @@
+import GRDB
+import Notifications
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import Delivery
+
+/// Notifications that several deliveries have in common: what the disk holds of them, and for how long.
+struct SharedNotificationTests {
+    private let folder: TemporaryFolder
+    private let database: DatabasePool
+    private let outbox: Outbox
+
+    init() throws {
+        folder = try TemporaryFolder()
+        database = try DatabasePool(path: folder.path("outbox"))
+        outbox = try Outbox(database)
+    }
+
+    private static func note(_ text: String) -> Notification {
+        Notification(
+            mode: .alert,
+            signal: Signal(rawValue: "mention"),
+            title: text,
+            body: String(repeating: "long enough to be worth a row of its own. ", count: 5)
+        )
+    }
+
+    private func deliveries(_ numbers: Range<Int>, _ notification: Notification) -> [Delivery] {
+        numbers.map { number in
+            var delivery = Delivery.sample(number, device: Int64(number))
+            delivery.notification = notification
+            return delivery
+        }
+    }
+
+    private func insert(_ deliveries: [Delivery]) throws -> [StoredDelivery] {
+        var stored: [StoredDelivery] = []
+        try outbox.insert(deliveries) { stored = $0 }
+        return stored
+    }
+
+    private func end(_ stored: some Sequence<StoredDelivery>, in outbox: Outbox? = nil) throws {
+        var changes = OutboxChanges()
+        changes.removals = stored.map(\.key)
+        try (outbox ?? self.outbox).apply(changes)
+    }
+
+    private func waiting(in outbox: Outbox) throws -> [Delivery] {
+        try outbox.waitingQueues().flatMap { queue in
+            try outbox.firstTries(of: queue.number, after: OutboxKey(rawValue: 0), limit: 10_000).deliveries
+        }
+        .map(\.delivery)
+    }
+
+    /// The numbers of shared notifications on disk.
+    private func shared(_ database: DatabasePool? = nil) throws -> [Int64] {
+        try (database ?? self.database).read {
+            try Int64.fetchAll($0, sql: "SELECT number FROM outbox_notification ORDER BY number")
+        }
+    }
+
+    @Test func anEventForManyDevicesIsOneNotificationOnDisk() throws {
+        let crowd = deliveries(0..<100, Self.note("hello"))
+        let stored = try insert(crowd)
+        #expect(stored.map(\.delivery) == crowd)
+        #expect(try shared() == [stored[0].key.sequence])
+        let lengths = try database.read {
+            try Int.fetchSet($0, sql: "SELECT length(notification) FROM outbox_delivery")
+        }
+        #expect(lengths == [0])
+        #expect(try waiting(in: outbox) == crowd)
+        #expect(try OutboxExamination(path: folder.path("outbox")).run().findings == [])
+    }
+
+    @Test func whatIsShortOrForOneDeviceStaysInItsRow() throws {
+        let wake = Notification.wake(.dm, urgency: .high)
+        let mixed = deliveries(0..<3, wake) + deliveries(3..<4, Self.note("one"))
+        _ = try insert(mixed)
+        #expect(try shared() == [])
+        #expect(try waiting(in: outbox) == mixed)
+    }
+
+    @Test func notificationsInTurnAreStillShared() throws {
+        let (german, english) = (Self.note("Hallo"), Self.note("Hello"))
+        let mixed = (0..<20).flatMap { deliveries($0..<$0 + 1, $0.isMultiple(of: 2) ? german : english) }
+        let stored = try insert(mixed)
+        #expect(try shared() == [stored[0].key.sequence, stored[1].key.sequence])
+        #expect(try waiting(in: outbox) == mixed)
+    }
+
+    @Test func aNotificationGoesWithTheLastOfItsDeliveries() throws {
+        let first = try insert(deliveries(0..<10, Self.note("first")))
+        let second = try insert(deliveries(10..<20, Self.note("second")))
+        try end(first[0..<9])
+        try end(second[1..<10])
+        // What has ended already counts once.
+        try end(first[0..<9])
+        #expect(try shared() == [first[0].key.sequence, second[0].key.sequence])
+        #expect(try waiting(in: outbox) == [first[9].delivery, second[0].delivery])
+        try end([first[9]])
+        #expect(try shared() == [second[0].key.sequence])
+        try end([second[0]])
+        #expect(try shared() == [])
+    }
+
+    @Test func afterARestartItIsReadAndGoesInItsTime() throws {
+        let stored = try insert(deliveries(0..<10, Self.note("first")))
+        _ = try insert(deliveries(10..<20, Self.note("second")))
+        try end(stored[0..<9])
+        try folder.snapshot(of: "outbox", as: "crashed")
+        let pool = try DatabasePool(path: folder.path("crashed"))
+        let reopened = try Outbox(pool)
+        #expect(try waiting(in: reopened).count == 11)
+        #expect(try waiting(in: reopened).first == stored[9].delivery)
+        #expect(try shared(pool).count == 2)
+        var rest: [StoredDelivery] = []
+        for queue in try reopened.waitingQueues() {
+            rest += try reopened.firstTries(of: queue.number, after: OutboxKey(rawValue: 0), limit: 100).deliveries
+        }
+        try end(rest.dropFirst(), in: reopened)
+        #expect(try waiting(in: reopened) == [stored[9].delivery])
+        // A start finds out which nobody needs.
+        let again = try Outbox(pool)
+        #expect(try shared(pool) == [stored[0].key.sequence])
+        try end([rest[0]], in: again)
+        #expect(try shared(pool) == [])
+    }
+
+    @Test func aRetryAndADeadLetterHaveTheWhole() throws {
+        let note = Self.note("hello")
+        let stored = try insert(deliveries(0..<3, note))
+        var changes = OutboxChanges()
+        changes.reschedulings = [.init(key: stored[0].key, due: 300, attempts: 1)]
+        changes.removals = [stored[1].key, stored[2].key]
+        changes.burials = [
+            OutboxChanges.Burial(
+                key: stored[1].key,
+                failure: DeliveryFailure(.rejected, status: 400, reason: "BadTopic"),
+                failedAt: 7,
+                attempts: 1
+            )
+        ]
+        try outbox.apply(changes)
+        let place = RetryPlace(due: .distantPast, key: OutboxKey(rawValue: 0))
+        let queue = try #require(try outbox.waitingQueues().first).number
+        #expect(
+            try outbox.retries(of: queue, from: place, limit: 10).deliveries.map(\.delivery) == [stored[0].delivery]
+        )
+        let entries = try OutboxReader(path: folder.path("outbox")).entries(QueueSelection(), limit: 10)
+        #expect(entries.map(\.mode) == [.alert, .alert])
+        #expect(entries.map(\.size) == [ByteCount(note.blob.count), ByteCount(note.blob.count)])
+        try end([stored[0]])
+        #expect(try shared() == [])
+        let letter = try #require(entries.first?.letter)
+        var revived: [Delivery] = []
+        _ = try outbox.revive([letter], at: 9) { revived = $0.map(\.delivery) }
+        #expect(revived.map(\.notification) == [note])
+        #expect(revived.map(\.id) == [stored[1].delivery.id])
+    }
+
+    @Test func aNotificationThatIsMissingIsReportedWithItsDelivery() throws {
+        let stored = try insert(deliveries(0..<2, Self.note("hello")))
+        try database.write { try $0.execute(sql: "DELETE FROM outbox_notification") }
+        let page = try outbox.firstTries(of: stored[0].key.queue, after: OutboxKey(rawValue: 0), limit: 10)
+        #expect(page.deliveries.isEmpty)
+        #expect(page.unreadable.map(\.key) == stored.map(\.key))
+        #expect(try OutboxExamination(path: folder.path("outbox")).run().findings.count == 1)
+    }
+
+    @Test func whatIsDroppedTakesItsNotificationsAlong() throws {
+        _ = try insert(deliveries(0..<2, Self.note("hello")))
+        try database.close()
+        #expect(try Outbox.dropWaiting(at: folder.path("outbox")) == 2)
+        #expect(try shared(DatabasePool(path: folder.path("outbox"))) == [])
+    }
+
+    @Test func aWriteThatFailsEndsNothing() {
+        var use = SharedNotificationUse()
+        use.add(5...9, count: 5)
+        use.add(20...29, count: 10)
+        let keys = (5..<10).map { OutboxKey(queue: 3, sequence: $0) }
+        #expect(use.unneeded(after: use.ends(of: keys)) == [5...9])
+        // Nothing was applied, so it is the same again, and one of them alone ends nothing.
+        #expect(use.unneeded(after: use.ends(of: Array(keys.dropLast()))) == [])
+        #expect(use.unneeded(after: use.ends(of: keys)) == [5...9])
+        use.apply(use.ends(of: keys))
+        #expect(use.ends(of: keys).isEmpty)
+        let others = (15..<40).map { OutboxKey(queue: 1, sequence: $0) }
+        #expect(use.unneeded(after: use.ends(of: others)) == [20...29])
+        use.apply(use.ends(of: others))
+        #expect(use.isEmpty)
+    }
+}

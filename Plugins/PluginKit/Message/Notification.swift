@@ -79,6 +79,34 @@ public struct Notification: ~Copyable {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
+    /// What it has besides texts.
+    var numbers: (Int32, Int32, UInt32, UInt32, UInt64, Int) {
+        (abi.mode.rawValue, abi.urgency.rawValue, abi.count, 0, abi.expires_unix_ms, abi.action_count)
+    }
+
+    /// Calls `body` with each of its texts but the id, those of its buttons too.
+    func forEachText(_ body: (BorrowedText) -> Void) {
+        body(signal)
+        body(title)
+        body(subtitle)
+        body(self.body)
+        body(category)
+        body(thread)
+        body(collapseKey)
+        body(url)
+        body(data)
+        body(native)
+        body(sealed)
+        guard abi.action_count > 0, let actions = abi.actions else { return }
+        for case let pointer? in UnsafeBufferPointer(start: actions, count: abi.action_count) {
+            let action = Action(pointer)
+            body(action.id)
+            body(action.label)
+            body(action.url)
+            body(action.icon)
+        }
+    }
+
     /// Calls `body` with each of the first `limit` buttons in turn. One without an id or a label could not be shown,
     /// and counts as absent.
     public func forEachAction(limit: Int = .max, _ body: (Action) -> Void) {

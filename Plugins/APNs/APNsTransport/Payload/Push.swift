@@ -62,36 +62,43 @@ struct Push: Sendable {
     static func nudge(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
+        _ payloads: RepeatedPayload,
         now: Timestamp
     ) throws(PayloadError) -> Push? {
         guard notification.hasText else { return nil }
-        return try alert(notification, block, now: now)
+        return try alert(notification, block, payloads, now: now)
     }
 
     /// The sealed envelope, with a neutral text if there is one. Nil when nothing is sealed.
     static func sealed(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
+        _ payloads: RepeatedPayload,
         now: Timestamp
     ) throws(PayloadError) -> Push? {
         guard !notification.sealed.isEmpty else { return nil }
         guard notification.hasText else {
             return Push(notification, as: .background, .considerate, try SealedPayload.make(notification), now: now)
         }
-        return try alert(notification, block, now: now)
+        return try alert(notification, block, payloads, now: now)
     }
 
-    /// The whole notification as an alert.
+    /// The whole notification as an alert. `payloads` are of alerts alone.
     static func alert(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
+        _ payloads: RepeatedPayload,
         now: Timestamp
     ) throws(PayloadError) -> Push {
-        Push(
+        // The block is read out of the notification, too.
+        let payload = try payloads.payload(of: notification) { () throws(PayloadError) in
+            try NotificationPayload.make(notification, block, as: .alert)
+        }
+        return Push(
             notification,
             as: .alert,
             block.priority ?? .usual(for: .alert, notification.urgency),
-            try NotificationPayload.make(notification, block, as: .alert),
+            payload,
             collapses: true,
             now: now
         )
@@ -142,22 +149,4 @@ struct Push: Sendable {
 extension Notification {
     /// Whether an alert would have a text.
     var hasText: Bool { !title.isEmpty || !subtitle.isEmpty || !body.isEmpty }
-}
-
-/// The value of `apns-id`. Apple accepts canonical UUIDs only.
-enum MessageID {
-    /// 32 lower-case hex digits in groups of 8-4-4-4-12.
-    static func isCanonical(_ text: BorrowedText) -> Bool {
-        guard text.count == 36 else { return false }
-        for (index, byte) in text.bytes.enumerated() {
-            let isHyphen = index == 8 || index == 13 || index == 18 || index == 23
-            switch byte {
-            case UInt8(ascii: "-"): guard isHyphen else { return false }
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"):
-                guard !isHyphen else { return false }
-            default: return false
-            }
-        }
-        return true
-    }
 }

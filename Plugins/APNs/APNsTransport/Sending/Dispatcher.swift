@@ -31,6 +31,7 @@ final class Dispatcher: Sendable {
     private let topics: Topics
     private let host: Host
     private let blocks = ReadTexts<NativeBlock>()
+    private let alerts = RepeatedPayload()
     /// When tokens other than device tokens were found dead.
     private let deadTokens = TokenMemory<Timestamp>()
     private let hasReportedCoverage = Atomic(false)
@@ -48,8 +49,10 @@ final class Dispatcher: Sendable {
     ) throws(PayloadError) -> Dispatch? {
         switch notification.mode {
         case .wake: return Dispatch(try .wake(notification, now: now))
-        case .nudge: return try Push.nudge(notification, try block(of: notification), now: now).map(Dispatch.init)
-        case .sealed: return try Push.sealed(notification, try block(of: notification), now: now).map(Dispatch.init)
+        case .nudge:
+            return try Push.nudge(notification, try block(of: notification), alerts, now: now).map(Dispatch.init)
+        case .sealed:
+            return try Push.sealed(notification, try block(of: notification), alerts, now: now).map(Dispatch.init)
         case .alert: return try whole(notification, try block(of: notification), to: registration, now: now)
         case nil: return nil
         }
@@ -82,10 +85,10 @@ final class Dispatcher: Sendable {
         }
         if let (push, token) = try ownPush(type, notification, block, registration, now: now) {
             return Dispatch(push, to: token) { () throws(PayloadError) in
-                try .alert(notification, block, now: now)
+                try .alert(notification, block, alerts, now: now)
             }
         }
-        return Dispatch(try .alert(notification, block, now: now))
+        return Dispatch(try .alert(notification, block, alerts, now: now))
     }
 
     /// A push to a token of its own; nil when only an alert is possible.

@@ -1,0 +1,148 @@
+import Glibc
+import Synchronization
+
+/// The payload that was made last. An event for many devices is one notification that comes again and again, under
+/// another id each time: its payload is made once, and the id put in.
+///
+/// A payload is remembered when two notifications in a row look alike. Most never come again, and cost nothing here.
+public final class RepeatedPayload: Sendable {
+    private struct Known {
+        /// All that the notification says besides its id.
+        let form: [UInt8]
+        let payload: [UInt8]
+        /// Where the id stands in it; nil: nowhere.
+        let place: Int?
+
+        func payload(under id: BorrowedText) -> [UInt8] {
+            guard let place else { return payload }
+            var copy = payload
+            copy.withUnsafeMutableBytes { bytes in
+                UnsafeMutableRawBufferPointer(rebasing: bytes[place..<place + id.count]).copyMemory(from: id.bytes)
+            }
+            return copy
+        }
+    }
+
+    private struct State {
+        var sketch: UInt64 = 0
+        var known: Known?
+    }
+
+    private let state = Mutex(State())
+
+    /// Remembers nothing yet.
+    public init() {}
+
+    /// What `make` makes of `notification`, or made of the last one if that said the same. The payload must depend on
+    /// nothing else. What `make` throws is not remembered.
+    public func payload<Failure: Error>(
+        of notification: borrowing Notification,
+        _ make: () throws(Failure) -> [UInt8]
+    ) throws(Failure) -> [UInt8] {
+        let id = notification.id
+        // Any other id may be longer or shorter as JSON than it is.
+        guard MessageID.isCanonical(id) else { return try make() }
+        let sketch = notification.sketch
+        let (isAlike, known) = state.withLock { state in
+            defer { state.sketch = sketch }
+            return (state.sketch == sketch, state.known)
+        }
+        guard isAlike else { return try make() }
+        if let known, notification.has(form: known.form) { return known.payload(under: id) }
+        let payload = try make()
+        let places = Self.places(of: id, in: payload)
+        let isOnce = places.count < 2
+        let remembered = Known(form: notification.form, payload: payload, place: places.first)
+        state.withLock { $0.known = isOnce ? remembered : nil }
+        return payload
+    }
+
+    /// The first two places of `id` in a payload.
+    private static func places(of id: BorrowedText, in payload: [UInt8]) -> [Int] {
+        var places: [Int] = []
+        payload.withUnsafeBytes { bytes in
+            var place = 0
+            while places.count < 2, place + id.count <= bytes.count {
+                if UnsafeRawBufferPointer(rebasing: bytes[place..<place + id.count]).equals(id.bytes) {
+                    places.append(place)
+                }
+                place += 1
+            }
+        }
+        return places
+    }
+}
+
+extension Notification {
+    /// A number that is mostly another for a notification that says something else; made of a few bytes of it.
+    fileprivate var sketch: UInt64 {
+        var sketch: UInt64 = 0
+        forEachText { text in
+            var end: UInt64 = 0
+            if text.count >= 8 { end = text.bytes.loadUnaligned(fromByteOffset: text.count - 8, as: UInt64.self) }
+            sketch = (sketch ^ end ^ UInt64(truncatingIfNeeded: text.count)) &* 0x9E37_79B9_7F4A_7C15
+            sketch ^= sketch >> 32
+        }
+        return sketch
+    }
+
+    /// All that it says besides its id.
+    fileprivate var form: [UInt8] {
+        var form: [UInt8] = []
+        form.reserveCapacity(1_024)
+        forEachPart { part in
+            withUnsafeBytes(of: part.count) { form.append(contentsOf: $0) }
+            form.append(contentsOf: part)
+        }
+        return form
+    }
+
+    /// Whether that is its ``form``.
+    fileprivate func has(form: [UInt8]) -> Bool {
+        form.withUnsafeBytes { form in
+            var rest = form[...]
+            var isSame = true
+            forEachPart { part in
+                guard isSame else { return }
+                let size = MemoryLayout<Int>.size
+                isSame = rest.count >= size + part.count
+                guard isSame else { return }
+                let count = UnsafeRawBufferPointer(rebasing: rest.prefix(size)).loadUnaligned(as: Int.self)
+                let other = UnsafeRawBufferPointer(rebasing: rest.dropFirst(size).prefix(part.count))
+                isSame = count == part.count && other.equals(part)
+                rest = rest.dropFirst(size + part.count)
+            }
+            return isSame && rest.isEmpty
+        }
+    }
+
+    private func forEachPart(_ body: (UnsafeRawBufferPointer) -> Void) {
+        withUnsafeBytes(of: numbers, body)
+        forEachText { body($0.bytes) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    fileprivate func equals(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard let mine = baseAddress, let theirs = other.baseAddress else { return isEmpty && other.isEmpty }
+        return count == other.count && memcmp(mine, theirs, count) == 0
+    }
+}
+
+/// A message's id, as the host gives it.
+public enum MessageID {
+    /// Whether it is 32 lower-case hex digits in groups of 8-4-4-4-12.
+    public static func isCanonical(_ text: BorrowedText) -> Bool {
+        guard text.count == 36 else { return false }
+        for (index, byte) in text.bytes.enumerated() {
+            let isHyphen = index == 8 || index == 13 || index == 18 || index == 23
+            switch byte {
+            case UInt8(ascii: "-"): guard isHyphen else { return false }
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"):
+                guard !isHyphen else { return false }
+            default: return false
+            }
+        }
+        return true
+    }
+}

@@ -54,6 +54,12 @@ package struct TraceEntry: Sendable, Hashable {
         return reason
     }
 
+    /// Whether it says that a push was queued which nothing else is part of: nothing of it was held before.
+    var isWholePush: Bool {
+        guard case .step(PipelineStep.queued.rawValue) = what else { return false }
+        return !PipelineStep.isOfHeld(queuedReason: reason)
+    }
+
     /// Whether any stranger can cause it at will.
     var isStray: Bool {
         guard case .step(let word) = what, let step = PipelineStep(rawValue: word) else { return false }
@@ -104,6 +110,9 @@ package struct TraceEntry: Sendable, Hashable {
 }
 
 extension TraceEntry.Report {
+    /// Whether nothing more is reported of the delivery, but what operators do with it.
+    var isEnd: Bool { DeliveryReport.Kind(rawValue: kind)?.isFinal ?? false }
+
     package init(_ report: DeliveryReport) {
         self.init(
             kind: report.kind.name,

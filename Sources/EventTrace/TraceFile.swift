@@ -10,7 +10,8 @@ struct TraceFile {
 
     private let queue: DatabaseQueue
     private var segments: TraceSegments
-    private var lastRow: Int64
+    private var lastNumber: Int64
+    private var open = OpenDeliveries()
 
     /// Opens or creates the file at `path`, readable by this user only. Throws a ``TraceError`` for another program's
     /// database, and SQLite's errors.
@@ -35,8 +36,9 @@ struct TraceFile {
             )
         }
         self.queue = queue
-        segments = TraceSegments(try queue.read(TraceSchema.segments), limits: limits)
-        lastRow = try queue.read(TraceSchema.lastRow)
+        let stored = try queue.read(TraceSchema.segments)
+        segments = TraceSegments(stored, limits: limits)
+        lastNumber = try queue.read { try TraceSchema.lastNumber(in: $0, stored) }
     }
 
     private static func open(_ path: String) throws -> DatabaseQueue {
@@ -55,12 +57,16 @@ struct TraceFile {
         at now: Timestamp
     ) throws -> Int {
         var segments = segments
+        // What is told of deliveries that are lost with this write goes to rows of their own.
+        var open = OpenDeliveries()
+        swap(&open, &self.open)
         // By their places: entries are large, and there are several for each push.
         let admitted = entries.indices.filter { !entries[$0].isStray || segments.admitsStray() }
-        var (usual, ofCrowd): ([TraceRows.Place], [TraceRows.Place]) = ([], [])
-        for (row, index) in zip((lastRow + 1)..., admitted) {
+        var (usual, ofCrowd): ([TracePlace], [TracePlace]) = ([], [])
+        for (row, index) in zip((lastNumber + 1)..., admitted) {
             let isOfCrowd = entries[index].owner.map { segments.belongsToCrowd($0) } ?? false
-            if isOfCrowd { ofCrowd.append((row, index)) } else { usual.append((row, index)) }
+            let place = TracePlace(row: row, index: index, event: open.event(of: entries[index]))
+            if isOfCrowd { ofCrowd.append(place) } else { usual.append(place) }
         }
         try queue.write { db in
             let rows = TraceRows(db: db)
@@ -84,7 +90,8 @@ struct TraceFile {
             if let pauses { try rows.put(pauses) }
         }
         self.segments = segments
-        lastRow += Int64(admitted.count)
+        self.open = open
+        lastNumber += Int64(admitted.count)
         return entries.count - admitted.count
     }
 

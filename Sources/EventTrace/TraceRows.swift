@@ -9,52 +9,37 @@ import Units
 
 /// The rows of a trace within one access to its database.
 struct TraceRows {
-    /// Longer reasons are cut off: strangers can make them long.
-    private static let reasonBytes = 200
     /// An event that names thousands of devices is shown as far as this.
     private static let mostEntries = 10_000
 
     let db: Database
 
-    /// The number of an entry's row, and where the entry is.
-    typealias Place = (row: Int64, index: Int)
-
-    /// Through bare statements: several entries come of each push, and GRDB's values cost more than SQLite's work.
-    func insert(_ entries: [TraceEntry], at places: ArraySlice<Place>, into segment: Int64) throws {
+    /// Through a bare statement, and in few rows: several entries come of each push.
+    func insert(_ entries: [TraceEntry], at places: ArraySlice<TracePlace>, into segment: Int64) throws {
         let insert = try RawStatement(
             db,
-            """
-            INSERT INTO entries_\(segment)
-                (row, time, event, account, device, delivery, word, reason, platform, app, status, attempt, next_due)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """
+            "INSERT INTO entries_\(segment) (row, event, delivery, count, entries) VALUES (?, ?, ?, ?, ?)"
         )
         defer { insert.reset() }
-        for (row, index) in places { try Self.insert(entries[index], row, by: insert) }
-    }
-
-    private static func insert(_ entry: TraceEntry, _ row: Int64, by insert: RawStatement) throws {
-        try insert.bind(row, at: 1)
-        try insert.bind(entry.time.milliseconds, at: 2)
-        try entry.event?.bytes.withUnsafeBytes { try insert.bind(copyOf: $0, at: 3) }
-        try entry.account?.bytes.withUnsafeBytes { try insert.bind(copyOf: $0, at: 4) }
-        try insert.bind(entry.device?.rawValue, at: 5)
-        if let delivery = entry.delivery {
-            try DeliveryName.withBytes(delivery) { try insert.bind(copyOf: $0, at: 6) }
+        try TraceGroups(places).forEach(of: entries) { place, packed in
+            try insert.bind(packed.row, at: 1)
+            try insert.bind(Int64(packed.count), at: 4)
+            try packed.bytes.withUnsafeBytes { bytes in
+                try insert.bind(blob: bytes, at: 5)
+                if let event = place.event {
+                    try event.bytes.withUnsafeBytes { event in
+                        try insert.bind(blob: event, at: 2)
+                        try insert.run()
+                    }
+                } else {
+                    try DeliveryName.withBytes(entries[place.index].delivery ?? "") { delivery in
+                        try insert.bind(blob: delivery, at: 3)
+                        try insert.run()
+                    }
+                }
+                insert.reset()
+            }
         }
-        try insert.bind(line(entry.reason), at: 8)
-        switch entry.what {
-        case .step(let word): try insert.bind(word, at: 7)
-        case .report(let report):
-            try insert.bind(report.kind, at: 7)
-            try insert.bind(report.queue.platform, at: 9)
-            try insert.bind(report.queue.app, at: 10)
-            try insert.bind(Int64(report.status), at: 11)
-            try insert.bind(Int64(report.attempt), at: 12)
-            try insert.bind(report.nextDue?.milliseconds, at: 13)
-        }
-        try insert.run()
-        insert.reset()
     }
 
     func put(_ statuses: [DeviceID: DeviceStatus], at time: Timestamp) throws {
@@ -77,7 +62,7 @@ struct TraceRows {
             try upsert.bind(status.lastFailure?.at.milliseconds, at: 5)
             try upsert.bind(status.lastFailure?.kind, at: 6)
             try upsert.bind(status.lastFailure.map { Int64($0.status) }, at: 7)
-            try upsert.bind(status.lastFailure.map { Self.line($0.reason) }, at: 8)
+            try upsert.bind(status.lastFailure.map { PackedEntries.line($0.reason) }, at: 8)
             try upsert.run()
             upsert.reset()
         }
@@ -92,7 +77,7 @@ struct TraceRows {
                 sql: "INSERT INTO pauses (platform, app, since, until, cause, reason) VALUES (?, ?, ?, ?, ?, ?)",
                 arguments: [
                     pause.queue.platform, pause.queue.app, paused.since, pause.until, "\(pause.cause)",
-                    Self.line(pause.reason),
+                    PackedEntries.line(pause.reason),
                 ]
             )
         }
@@ -136,36 +121,29 @@ struct TraceRows {
     /// The steps of `event` and what became of the deliveries that came of it, in their order; with a `recipient` what
     /// is about others is left out.
     func history(of event: EventID, for recipient: PublicKey? = nil) throws -> [TraceEntry] {
-        let segments = try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number")
+        let segments = try segments()
         var found: [(row: Int64, entry: TraceEntry)] = []
-        var deliveries: Set<Data> = []
+        var reports: [(row: Int64, entry: TraceEntry)] = []
+        var deliveries: Set<String> = []
         for segment in segments {
-            let sql = """
-                SELECT * FROM entries_\(segment) WHERE event = ?1 AND (?2 IS NULL OR account IS NULL OR account = ?2)
-                ORDER BY row LIMIT ?3
-                """
-            let rows = try Row.fetchCursor(
-                db,
-                sql: sql,
-                arguments: [Data(event.array), recipient.map { Data($0.array) }, Self.mostEntries - found.count]
-            )
-            while let row = try rows.next() {
-                if let delivery = row["delivery"] as Data? { deliveries.insert(delivery) }
-                found.append((row["row"], Self.entry(row)))
+            try read("SELECT \(Self.columns) FROM entries_\(segment) WHERE event = ? ORDER BY row", event.bytes.array) {
+                guard $1.event != nil else { return reports.append(($0, $1)) }
+                guard found.count < Self.mostEntries, recipient == nil || $1.account == nil || $1.account == recipient
+                else { return }
+                if let delivery = $1.delivery { deliveries.insert(delivery) }
+                found.append(($0, $1))
             }
         }
+        found += reports.filter { $0.entry.delivery.map(deliveries.contains) ?? false }
         var open = deliveries
         while !open.isEmpty {
-            var joined: Set<Data> = []
+            var joined: Set<String> = []
             for segment in segments {
-                let select = try db.cachedStatement(
-                    sql: "SELECT * FROM entries_\(segment) WHERE delivery = ? AND event IS NULL ORDER BY row"
-                )
+                let sql = "SELECT \(Self.columns) FROM entries_\(segment) WHERE delivery = ? ORDER BY row"
                 for delivery in open {
-                    for row in try Row.fetchAll(select, arguments: [delivery]) {
-                        let entry = Self.entry(row)
-                        if let other = entry.joinedDelivery { joined.insert(DeliveryName.data(other)) }
-                        found.append((row["row"], entry))
+                    try read(sql, Array(DeliveryName.data(delivery))) { row, entry in
+                        if let other = entry.joinedDelivery { joined.insert(other) }
+                        found.append((row, entry))
                     }
                 }
             }
@@ -177,25 +155,17 @@ struct TraceRows {
 
     /// The first event of each of `deliveries`. Scans all entries.
     func events(of deliveries: Set<String>) throws -> [String: EventID] {
-        let wanted = Set(deliveries.map(DeliveryName.data))
-        var events: [String: EventID] = [:]
-        for segment in try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number") {
-            let rows = try Row.fetchCursor(
-                db,
-                sql: """
-                    SELECT delivery, event FROM entries_\(segment)
-                    WHERE event IS NOT NULL AND delivery IS NOT NULL ORDER BY row
-                    """
-            )
-            while let row = try rows.next() {
-                guard let delivery = row["delivery"] as Data?, wanted.contains(delivery),
-                    let event = (row["event"] as Data?).flatMap({ EventID(bytes: Array($0)) })
-                else { continue }
-                let name = DeliveryName.text(delivery)
-                if events[name] == nil { events[name] = event }
+        var events: [String: (row: Int64, event: EventID)] = [:]
+        for segment in try segments() {
+            let sql = "SELECT \(Self.columns) FROM entries_\(segment) WHERE event IS NOT NULL ORDER BY row"
+            try read(sql) { row, entry in
+                guard let delivery = entry.delivery, deliveries.contains(delivery), let event = entry.event,
+                    events[delivery].map({ row < $0.row }) ?? true
+                else { return }
+                events[delivery] = (row, event)
             }
         }
-        return events
+        return events.mapValues(\.event)
     }
 
     /// There is no index by account, which each push would have to pay for: this looks at so many of the newest entries
@@ -205,17 +175,15 @@ struct TraceRows {
     func recentEvents(of account: PublicKey, limit: Int) throws -> [EventID] {
         var events: [EventID] = []
         var rest = Self.mostLookedAt
-        for segment in try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number DESC") where rest > 0 {
-            let rows = try Row.fetchCursor(
-                db,
-                sql: "SELECT event, account FROM entries_\(segment) ORDER BY row DESC LIMIT ?",
-                arguments: [rest]
-            )
-            while let row = try rows.next() {
-                rest -= 1
-                guard row["account"] as Data? == Data(account.array),
-                    let event = (row["event"] as Data?).flatMap({ EventID(bytes: Array($0)) }), !events.contains(event)
-                else { continue }
+        for segment in try segments().reversed() where rest > 0 {
+            let select = try RawStatement(db, "SELECT \(Self.columns) FROM entries_\(segment) ORDER BY row DESC")
+            defer { select.reset() }
+            while rest > 0, try select.step() {
+                rest -= Int(select.integer(at: 1))
+                var isAbout = false
+                guard let event = Self.event(of: select), !events.contains(event) else { continue }
+                try Self.read(select) { if $1.event != nil, $1.account == account { isAbout = true } }
+                guard isAbout else { continue }
                 events.append(event)
                 if events.count == limit { return events }
             }
@@ -223,57 +191,40 @@ struct TraceRows {
         return events
     }
 
+    private func segments() throws -> [Int64] {
+        try Int64.fetchAll(db, sql: "SELECT number FROM segments ORDER BY number")
+    }
+
+    // MARK: Reading rows
+
+    private static let columns = "row, count, event, entries"
+
+    /// Calls `body` with all entries of the rows that `sql` selects, with one value or none, and with their numbers.
+    private func read(_ sql: String, _ value: [UInt8]? = nil, _ body: (Int64, TraceEntry) throws -> Void) throws {
+        let select = try RawStatement(db, sql)
+        defer { select.reset() }
+        try select.bind(blob: value, at: 1)
+        while try select.step() { try Self.read(select, body) }
+    }
+
+    private static func read(_ row: RawStatement, _ body: (Int64, TraceEntry) throws -> Void) throws {
+        try PackedEntries.read(
+            row.bytes(at: 3),
+            count: Int(row.integer(at: 1)),
+            row: row.integer(at: 0),
+            event: event(of: row),
+            body
+        )
+    }
+
+    private static func event(of row: RawStatement) -> EventID? {
+        row.isNull(at: 2) ? nil : EventID(bytes: Array(row.bytes(at: 2)))
+    }
+
     /// When the oldest entry that is kept happened.
     func beginning() throws -> Timestamp? {
         try Timestamp.fetchOne(db, sql: "SELECT min(began_at) FROM segments")
     }
-
-    private static func entry(_ row: Row) -> TraceEntry {
-        let event: Data? = row["event"]
-        let account: Data? = row["account"]
-        let delivery: Data? = row["delivery"]
-        let word: String = row["word"]
-        var what = TraceEntry.What.step(word)
-        // Steps have no queue.
-        if let platform: String = row["platform"] {
-            what = .report(
-                TraceEntry.Report(
-                    kind: word,
-                    queue: QueueName(platform: platform, app: row["app"] ?? ""),
-                    status: row["status"] ?? 0,
-                    attempt: row["attempt"] ?? 0,
-                    nextDue: row["next_due"]
-                )
-            )
-        }
-        return TraceEntry(
-            time: row["time"],
-            what: what,
-            event: event.flatMap { EventID(bytes: Array($0)) },
-            account: account.flatMap { PublicKey(bytes: Array($0)) },
-            device: (row["device"] as Int64?).map(DeviceID.init(rawValue:)),
-            delivery: delivery.map(DeliveryName.text),
-            reason: row["reason"]
-        )
-    }
-
-    /// One printable line.
-    private static func line(_ reason: String) -> String {
-        // Nearly all are a few plain words, which need no look at scalars.
-        guard reason.utf8.count > reasonBytes || !reason.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            return reason
-        }
-        var line = ""
-        for scalar in reason.unicodeScalars where !scalar.properties.isControl {
-            guard line.utf8.count + UTF8.width(scalar) <= reasonBytes else { break }
-            line.unicodeScalars.append(scalar)
-        }
-        return line
-    }
-}
-
-extension Unicode.Scalar.Properties {
-    fileprivate var isControl: Bool { generalCategory == .control || generalCategory == .lineSeparator }
 }
 
 /// A delivery's id as the trace keeps it: 16 bytes where it is a UUID, which it is but in tests.

@@ -11,7 +11,7 @@ enum TraceSchema {
             path: path,
             // "Crln" and what it is.
             applicationID: 0x4372_6C02,
-            version: 3,
+            version: 4,
             tables: """
                 CREATE TABLE segments (
                     number INTEGER PRIMARY KEY,
@@ -40,7 +40,8 @@ enum TraceSchema {
         )
     }
 
-    /// Steps are found by their event, reports by their delivery. `row` rises through all segments, in the order in
+    /// Each row has some entries (``PackedEntries``): those of an event are found by it, reports of other deliveries by
+    /// these. `row` is the number of the first entry; the entries' numbers rise through all segments, in the order in
     /// which things happened.
     static func begin(_ segment: TraceSegments.Segment, in db: Database) throws {
         let number = segment.number
@@ -48,21 +49,13 @@ enum TraceSchema {
             sql: """
                 CREATE TABLE entries_\(number) (
                     row INTEGER PRIMARY KEY,
-                    time INTEGER NOT NULL,
                     event BLOB,
-                    account BLOB,
-                    device INTEGER,
                     delivery BLOB,
-                    word TEXT NOT NULL,
-                    reason TEXT NOT NULL,
-                    platform TEXT,
-                    app TEXT,
-                    status INTEGER,
-                    attempt INTEGER,
-                    next_due INTEGER
+                    count INTEGER NOT NULL,
+                    entries BLOB NOT NULL
                 ) STRICT;
                 CREATE INDEX events_\(number) ON entries_\(number) (event) WHERE event IS NOT NULL;
-                CREATE INDEX reports_\(number) ON entries_\(number) (delivery) WHERE event IS NULL;
+                CREATE INDEX reports_\(number) ON entries_\(number) (delivery) WHERE delivery IS NOT NULL;
                 INSERT INTO segments (number, began_at, is_of_crowd)
                     VALUES (\(number), \(segment.beganAt.milliseconds), \(segment.isOfCrowd ? 1 : 0));
                 """
@@ -78,16 +71,18 @@ enum TraceSchema {
     static func segments(in db: Database) throws -> [TraceSegments.Segment] {
         try Row.fetchAll(db, sql: "SELECT number, began_at, is_of_crowd FROM segments ORDER BY number").map { row in
             let number: Int64 = row[0]
-            let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM entries_\(number)") ?? 0
+            let rows = try Int.fetchOne(db, sql: "SELECT sum(count) FROM entries_\(number)") ?? 0
             return TraceSegments.Segment(number: number, beganAt: row[1], rows: rows, isOfCrowd: row[2])
         }
     }
 
-    /// The number of the last row that was written.
-    static func lastRow(in db: Database) throws -> Int64 {
-        try Int64.fetchAll(db, sql: "SELECT number FROM segments").reduce(0) { last, number in
-            max(last, try Int64.fetchOne(db, sql: "SELECT max(row) FROM entries_\(number)") ?? 0)
+    /// A number that no entry is above. The last row may have entries from all over the last write, and that had no more
+    /// than there are.
+    static func lastNumber(in db: Database, _ segments: [TraceSegments.Segment]) throws -> Int64 {
+        let last = try segments.reduce(0) { last, segment in
+            max(last, try Int64.fetchOne(db, sql: "SELECT max(row) FROM entries_\(segment.number)") ?? 0)
         }
+        return last + segments.reduce(0) { $0 + Int64($1.rows) }
     }
 }
 

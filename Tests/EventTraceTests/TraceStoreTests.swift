@@ -209,7 +209,7 @@ import Units
             try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE name LIKE 'entries%'")
         }
         let rows = try queue.read { db in
-            try tables.reduce(0) { try $0 + (Int.fetchOne(db, sql: "SELECT count(*) FROM \($1)") ?? 0) }
+            try tables.reduce(0) { try $0 + (Int.fetchOne(db, sql: "SELECT sum(count) FROM \($1)") ?? 0) }
         }
         #expect(tables.count <= 11 && (900...1_000).contains(rows))
         #expect(try words.count <= 10 && store.shed == 0)

@@ -73,6 +73,12 @@ package struct BlobReader {
     /// An integer of any sign, as ``BlobWriter/write(signed:)`` writes it.
     package mutating func signed() throws(BlobError) -> Int64 { Int64(bitPattern: try integer()) }
 
+    /// An integer of any sign, as ``BlobWriter/write(zigzag:)`` writes it.
+    package mutating func zigzag() throws(BlobError) -> Int64 {
+        let value = try integer()
+        return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
+    }
+
     package mutating func flag() throws(BlobError) -> Bool {
         let start = offset
         let byte = try byte()
@@ -93,6 +99,9 @@ package struct BlobWriter {
     package init(capacity: Int) {
         bytes.reserveCapacity(capacity)
     }
+
+    /// Begins anew, in the same memory.
+    package mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
     package mutating func write(byte: UInt8) {
         bytes.append(byte)
@@ -120,6 +129,12 @@ package struct BlobWriter {
 
     /// Bytes whose number the reader knows.
     package mutating func write(fixed: [UInt8]) { bytes.append(contentsOf: fixed) }
+
+    /// The same of bytes that are lent.
+    package mutating func write(fixed: UnsafeRawBufferPointer) { bytes.append(contentsOf: fixed) }
+
+    /// An integer of any sign, short where it is near zero.
+    package mutating func write(zigzag value: Int64) { write(UInt64(bitPattern: value << 1 ^ value >> 63)) }
 
     package mutating func write(signed value: Int64) { write(UInt64(bitPattern: value)) }
 

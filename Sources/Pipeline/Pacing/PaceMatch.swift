@@ -81,7 +81,15 @@ enum QueuedReason {
     /// How many there were follows.
     static let latest = "latest of "
 
+    static func isOfHeld(_ reason: String) -> Bool { reason == held || reason.hasPrefix(batch) }
+
     static func size(_ count: Int, isLatest: Bool) -> String {
         count > 1 ? (isLatest ? latest : batch) + "\(count)" : ""
     }
+}
+
+extension PipelineStep {
+    /// Whether that reason of ``queued`` means that something of the delivery was held before, so that other steps and
+    /// perhaps other events belong to it.
+    package static func isOfHeld(queuedReason reason: String) -> Bool { QueuedReason.isOfHeld(reason) }
 }

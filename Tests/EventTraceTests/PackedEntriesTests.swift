@@ -1,0 +1,204 @@
+import Delivery
+import Foundation
+import GRDB
+import Logging
+import Nostr
+import Notifications
+import Pipeline
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import EventTrace
+
+/// What shares a row of the trace, and that it is found as if it had one of its own.
+@Suite final class PackedEntriesTests {
+    private static let noon = Timestamp(seconds: 1_773_446_400)
+    private let folder: URL
+    private let path: String
+    private let store: TraceStore
+    private let account = PublicKey(Bytes32(words: (5, 5, 5, 5)))
+    private let queue = QueueName(platform: "ios", app: "default")
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("packed-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        path = folder.appendingPathComponent("store-trace").path
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        store = TraceStore(path: path, now: { PackedEntriesTests.noon }, logger: logger)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private func id(_ number: Int) -> EventID { EventID(Bytes32(words: (UInt64(number), 7, 7, 7))) }
+
+    private func name(_ number: Int) -> String { "0191b0a0-0000-8000-8000-" + String(format: "%012x", number) }
+
+    private func step(
+        _ step: PipelineStep,
+        of event: Int?,
+        _ delivery: String,
+        device: Int64 = 1,
+        _ account: PublicKey? = nil,
+        reason: String = "mention"
+    ) -> TraceStep {
+        TraceStep(
+            step: step,
+            event: event.map(id),
+            account: account ?? self.account,
+            device: DeviceID(rawValue: device),
+            delivery: delivery,
+            reason: reason
+        )
+    }
+
+    private func report(_ kind: DeliveryReport.Kind, _ delivery: String, device: Int64 = 1) -> DeliveryReport {
+        DeliveryReport(
+            delivery: delivery,
+            device: DeviceID(rawValue: device),
+            queue: queue,
+            kind: kind,
+            status: 200,
+            reason: "",
+            attempt: 1,
+            nextDue: kind == .retry ? Self.noon + .seconds(1) : nil
+        )
+    }
+
+    private func words(_ event: Int, for recipient: PublicKey? = nil) throws -> [String] {
+        try TraceReader(path: path).history(of: id(event), for: recipient, since: 0).map { entry in
+            switch entry.what {
+            case .step(let word): word
+            case .report(let report): report.kind
+            }
+        }
+    }
+
+    private var rows: Int {
+        get throws {
+            let database = try DatabaseQueue(path: path)
+            defer { try? database.close() }
+            return try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM entries_1") ?? 0 }
+        }
+    }
+
+    @Test func everythingOfAnEntryComesBack() throws {
+        let entries = [
+            TraceEntry(step(.waiting, of: 1, "a", device: -7), at: Self.noon),
+            TraceEntry(TraceStep(step: .own, event: id(1)), at: Self.noon - .hours(1)),
+            TraceEntry(report(.retry, name(3)), at: Self.noon + .days(400)),
+            TraceEntry(report(.delivered, "no uuid"), at: Self.noon),
+        ]
+        var packed = PackedEntries()
+        for (row, entry) in zip([40, 41, 1_000, 5_000_000] as [Int64], entries) { packed.append(entry, row: row) }
+        #expect(packed.count == 4 && packed.row == 40)
+        var read: [(row: Int64, entry: TraceEntry)] = []
+        try packed.bytes.withUnsafeBytes { bytes in
+            try PackedEntries.read(bytes, count: 4, row: 40, event: id(1)) { read.append(($0, $1)) }
+        }
+        #expect(read.map(\.row) == [40, 41, 1_000, 5_000_000])
+        #expect(read.map(\.entry) == entries)
+        // Cut anywhere, it is an error and no trap.
+        for length in 0..<packed.bytes.count {
+            #expect(throws: BlobError.self) {
+                try packed.bytes.prefix(length).withUnsafeBytes { bytes in
+                    try PackedEntries.read(bytes, count: 4, row: 40, event: id(1)) { _, _ in }
+                }
+            }
+        }
+    }
+
+    @Test func aPushThatEndsWithinOneWriteIsOneRow() throws {
+        for number in 1...20 { store.trace([step(.queued, of: number, name(number))], at: Self.noon) }
+        store.deliveriesReported((1...20).map { report(.delivered, name($0)) })
+        store.flush()
+        #expect(try rows == 20)
+        for number in 1...20 { #expect(try words(number) == ["queued", "delivered"]) }
+    }
+
+    @Test func aCrowdIsAFewRowsHoweverItsPushesEnd() throws {
+        let accounts = (0..<1_000).map { PublicKey(Bytes32(words: (UInt64($0), 2, 2, 2))) }
+        store.trace(
+            accounts.enumerated().map { step(.queued, of: 1, name($0), device: Int64($0), $1) },
+            at: Self.noon
+        )
+        store.flush()
+        for first in stride(from: 0, to: 1_000, by: 250) {
+            store.deliveriesReported((first..<first + 250).map { report(.delivered, name($0), device: Int64($0)) })
+            store.flush()
+        }
+        #expect(try rows == 8)
+        #expect(try words(1).count == 2_000)
+        #expect(try words(1, for: accounts[7]) == ["queued", "delivered"])
+        #expect(try words(1, for: accounts[999]) == ["queued", "delivered"])
+        #expect(try words(1, for: account) == [])
+        #expect(try TraceReader(path: path).recentEvents(of: accounts[7], limit: 5) == [id(1)])
+        #expect(
+            try TraceReader(path: path).events(of: [name(3), name(999), name(1_000)]) == [
+                name(3): id(1), name(999): id(1),
+            ]
+        )
+    }
+
+    /// All events of a held group are told what became of its push, in whichever write each was held.
+    @Test(arguments: [true, false])
+    func whatWasHeldTogetherIsFoundFromEachOfItsEvents(isOneWrite: Bool) throws {
+        let push = name(1)
+        store.trace([step(.held, of: 1, push, reason: "cooldown")], at: Self.noon)
+        if !isOneWrite { store.flush() }
+        store.trace([step(.batched, of: 2, push, reason: "cooldown")], at: Self.noon)
+        if !isOneWrite { store.flush() }
+        store.trace(
+            [
+                step(.released, of: nil, push, reason: "batch of 3"), step(.batched, of: 3, push, reason: ""),
+                step(.queued, of: 1, push, reason: "batch of 3"),
+            ],
+            at: Self.noon
+        )
+        store.deliveriesReported([report(.delivered, push)])
+        store.flush()
+        #expect(try words(1) == ["held", "released", "queued", "delivered"])
+        #expect(try words(2) == ["batched", "released", "delivered"])
+        #expect(try words(3) == ["released", "batched", "delivered"])
+    }
+
+    @Test func whatComesAfterTheEndIsFoundToo() throws {
+        store.trace([step(.queued, of: 1, name(1))], at: Self.noon)
+        store.deliveriesReported([report(.retry, name(1)), report(.rejected, name(1))])
+        store.flush()
+        store.deliveriesReported([report(.requeued, name(1)), report(.delivered, name(1))])
+        store.flush()
+        #expect(try words(1) == ["queued", "retry", "rejected", "requeued", "delivered"])
+    }
+
+    @Test func aRestartFindsTheRestAndGoesOnCounting() throws {
+        store.trace((0..<600).map { step(.queued, of: 1, name($0), device: Int64($0)) }, at: Self.noon)
+        store.close()
+        let next = TraceStore(
+            path: path,
+            now: { PackedEntriesTests.noon },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        next.deliveriesReported((0..<600).map { report(.delivered, name($0), device: Int64($0)) })
+        next.flush()
+        let words = try words(1)
+        #expect(words.prefix(600).allSatisfy { $0 == "queued" } && words.suffix(600).allSatisfy { $0 == "delivered" })
+        #expect(words.count == 1_200 && next.shed == 0)
+    }
+
+    @Test func theMemoryOfOpenDeliveriesIsBounded() {
+        var open = OpenDeliveries()
+        let first = TraceEntry(step(.queued, of: 1, name(0)), at: Self.noon)
+        #expect(open.event(of: first) == id(1))
+        #expect(open.event(of: TraceEntry(report(.retry, name(0)), at: Self.noon)) == id(1))
+        for number in 1...OpenDeliveries.most {
+            _ = open.event(of: TraceEntry(step(.queued, of: 2, name(number)), at: Self.noon))
+        }
+        #expect(open.event(of: TraceEntry(report(.delivered, name(0)), at: Self.noon)) == nil)
+        let last = report(.delivered, name(OpenDeliveries.most))
+        #expect(open.event(of: TraceEntry(last, at: Self.noon)) == id(2))
+        #expect(open.event(of: TraceEntry(last, at: Self.noon)) == nil)
+    }
+}

@@ -146,6 +146,7 @@ let underneath: [Target] = [
 
 let vocabulary: [[Target]] = [
     module("Units"),
+    module("WakeUps"),
     // The clock of tests, and times as plain numbers in them.
     [.target(name: "TimeTestSupport", path: "Tests/TimeTestSupport")],
     // Numbers that are the same in each run.
@@ -311,7 +312,7 @@ let stages: [[Target]] = [
 let outgoing: [[Target]] = [
     module(
         "Delivery",
-        uses: ["Notifications", "Storage", grdb, grdbSQLite, heap, collections, logging],
+        uses: ["Notifications", "Storage", "WakeUps", grdb, grdbSQLite, heap, collections, logging],
         resources: [.copy("Fixtures")]
     ),
     module(
@@ -398,7 +399,7 @@ let outgoing: [[Target]] = [
     module(
         "HTTPLanes",
         uses: [
-            "ASCII", "CNghttp2", "CCurl", nio, nioPosix, nioHTTP1, nioTLS, nioSSL, nioExtras, nioConcurrency,
+            "ASCII", "CNghttp2", "CCurl", "WakeUps", nio, nioPosix, nioHTTP1, nioTLS, nioSSL, nioExtras, nioConcurrency,
             collections, logging,
         ],
         tests: ["CommandTestSupport", nioEmbedded]

@@ -3,6 +3,7 @@ import Notifications
 import Storage
 import Synchronization
 import Units
+import WakeUps
 
 /// Takes deliveries, stores them durably, and attempts each until it has a final outcome.
 ///
@@ -55,6 +56,9 @@ package final class Courier: Sendable {
     /// Deliveries handed over that the queues have not taken yet.
     private let onTheWay = Atomic<Int>(0)
     private let mostOnTheWay: Int
+    /// After so many attempts the threads that carry them are woken: once for many, and early enough to work while the
+    /// rest is prepared.
+    private static let attemptsTogether = 64
     /// Couriers of the same router over other stores.
     private let others = Mutex<@Sendable () -> [Courier]>({ [] })
 
@@ -390,39 +394,52 @@ package final class Courier: Sendable {
             return admitted
         }
         var starts: [AttemptStart] = []
+        var rest = admitted[...]
         // By the queue's index; empty where no transport takes several at once.
         var together: [Int: (transport: any Transport, attempts: [DeliveryAttempt])] = [:]
-        for place in admitted {
-            let target = targets[place]
-            guard let address = target.address, let transport = target.transport else { continue }
-            let attempt = target.attempt
-            let delivery = attempt.stored.delivery
-            starts.append(
-                AttemptStart(
-                    delivery: delivery.id,
-                    queue: delivery.queue,
-                    attempt: attempt.stored.attempts + 1,
-                    age: now - delivery.acceptedAt
-                )
-            )
-            let (registeredAt, isProven) = (address.registeredAt, address.isProven)
-            let completion: @Sendable (Outcome) -> Void = { [mailbox] outcome in
-                switch outcome.kind {
-                case .gone: mailbox.post(.gone(attempt, registeredAt: registeredAt, outcome))
-                case .delivered where !isProven: mailbox.post(.proven(attempt, outcome))
-                default: mailbox.post(.event(.ended(attempt, outcome)))
-                }
+        while !rest.isEmpty {
+            WakeUps.together {
+                for place in rest.prefix(Self.attemptsTogether) { begin(targets[place], now: now, &together, &starts) }
             }
-            if transport.takesMany {
-                together[attempt.queue, default: (transport, [])].attempts
-                    .append(DeliveryAttempt(delivery, to: address, completion: completion))
-            } else {
-                transport.deliver(delivery, to: address, completion: completion)
-            }
+            rest = rest.dropFirst(Self.attemptsTogether)
         }
         for batch in together.values { batch.transport.deliver(batch.attempts) }
         if !starts.isEmpty { environment.observer.attemptsBegan(starts) }
         return actions
+    }
+
+    /// Makes an attempt, or notes it for a transport that takes several at once.
+    private func begin(
+        _ target: AddressResolver.Target,
+        now: Timestamp,
+        _ together: inout [Int: (transport: any Transport, attempts: [DeliveryAttempt])],
+        _ starts: inout [AttemptStart]
+    ) {
+        guard let address = target.address, let transport = target.transport else { return }
+        let attempt = target.attempt
+        let delivery = attempt.stored.delivery
+        starts.append(
+            AttemptStart(
+                delivery: delivery.id,
+                queue: delivery.queue,
+                attempt: attempt.stored.attempts + 1,
+                age: now - delivery.acceptedAt
+            )
+        )
+        let (registeredAt, isProven) = (address.registeredAt, address.isProven)
+        let completion: @Sendable (Outcome) -> Void = { [mailbox] outcome in
+            switch outcome.kind {
+            case .gone: mailbox.post(.gone(attempt, registeredAt: registeredAt, outcome))
+            case .delivered where !isProven: mailbox.post(.proven(attempt, outcome))
+            default: mailbox.post(.event(.ended(attempt, outcome)))
+            }
+        }
+        if transport.takesMany {
+            together[attempt.queue, default: (transport, [])].attempts
+                .append(DeliveryAttempt(delivery, to: address, completion: completion))
+        } else {
+            transport.deliver(delivery, to: address, completion: completion)
+        }
     }
 
     private func wake(at time: Timestamp) {

@@ -1,9 +1,10 @@
 import Dispatch
 import Synchronization
+import WakeUps
 
 /// Takes messages from any thread and hands them out in order, in batches, one batch at a time, on a queue of its own.
 ///
-/// Posting takes one short lock and wakes the queue when that is idle. Never calls out on the poster's thread.
+/// Posting takes one short lock and wakes the queue when that is idle, by ``WakeUps``. Never calls out on the poster's thread.
 final class SerialMailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
@@ -39,7 +40,7 @@ final class SerialMailbox<Message: Sendable>: Sendable {
             state.messages.append(message)
             return state.schedule()
         }
-        if schedule { queue.async { self.drain() } }
+        if schedule { WakeUps.ask { self.queue.async { self.drain() } } }
     }
 
     private func drain() {

@@ -1,5 +1,6 @@
 import NIOCore
 import Units
+import WakeUps
 
 /// One HTTP/2 connection to an origin, from the first packet to the last. Belongs to one event loop.
 final class HTTP2Connection {
@@ -172,19 +173,24 @@ final class HTTP2Connection {
         channelClosed()
     }
 
+    /// The answers of one read wake whoever takes them once.
     private func deliver(_ session: HTTP2Session) {
-        for finished in session.takeFinished() {
-            switch finished {
-            case .answered(let exchange, let response):
-                exchange.complete(.success(response))
-            case .failed(let exchange, let failure):
-                exchange.complete(.failure(failure))
-            case .refused(let exchange):
-                if let owner {
-                    owner.connectionRefused(exchange)
-                } else {
-                    exchange.fail(.closed, mayHaveBeenProcessed: false)
-                }
+        let finished = session.takeFinished()
+        guard !finished.isEmpty else { return }
+        WakeUps.together { for one in finished { deliver(one) } }
+    }
+
+    private func deliver(_ finished: HTTP2Session.Finished) {
+        switch finished {
+        case .answered(let exchange, let response):
+            exchange.complete(.success(response))
+        case .failed(let exchange, let failure):
+            exchange.complete(.failure(failure))
+        case .refused(let exchange):
+            if let owner {
+                owner.connectionRefused(exchange)
+            } else {
+                exchange.fail(.closed, mayHaveBeenProcessed: false)
             }
         }
     }

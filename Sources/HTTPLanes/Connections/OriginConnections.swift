@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import Synchronization
 import Units
+import WakeUps
 
 /// All connections of one route, and the requests that wait for them.
 ///
@@ -62,7 +63,7 @@ final class OriginConnections: @unchecked Sendable {
     func post(_ exchange: Exchange) -> Bool {
         switch inbox.withLockedValue({ $0.post(exchange) }) {
         case .first:
-            loop.execute { self.drainInbox() }
+            WakeUps.ask { self.loop.execute { self.drainInbox() } }
             return true
         case .joined:
             return true

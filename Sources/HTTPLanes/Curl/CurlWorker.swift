@@ -1,5 +1,6 @@
 import CCurl
 import Units
+import WakeUps
 
 /// The work of libcurl's thread: takes requests, moves bytes and hands answers out, until told to stop.
 ///
@@ -65,8 +66,11 @@ final class CurlWorker: @unchecked Sendable {
             if errand.end == .whenDone, transfers.isEmpty { break }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
-            collect()
-            expire()
+            // The answers of one turn wake whoever takes them once.
+            WakeUps.together {
+                collect()
+                expire()
+            }
             // If a completion has sent another request, a wake-up is pending and this returns at once.
             curl_multi_poll(multi, nil, 0, pause(), nil)
         }

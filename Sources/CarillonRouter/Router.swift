@@ -378,6 +378,7 @@ package final class Router: Service {
             ),
             devices: deviceOperations,
             status: statusReader,
+            statistics: statistics,
             trace: stores.trace,
             peers: cluster?.peers,
             control: cluster?.peers,
@@ -442,7 +443,6 @@ package final class Router: Service {
                 now: now
             ),
             logs: LogOperations(levels: runningLog.levels),
-            statistics: statistics,
             health: health,
             metrics: RouterMetrics(
                 counts: counts,

@@ -133,6 +133,8 @@ def test_any_member_tells_of_all_and_names_who_does_not_answer(cluster, lab):
     status = answer(first, "status")
     assert status["pushes"]["total"] == 9 and status["events"]["total"] >= 9
     assert [member["name"] for member in status["member_status"]] == ["member0", "member1", "member2"]
+    [today] = answer(third, "stats", "--days", "1")["rows"]
+    assert (today["delivered"], today["devices"]) == (9, 9)
     relays = answer(second, "relays", "list")
     assert relays["members"]["answered"] == ["member0", "member1", "member2"]
 

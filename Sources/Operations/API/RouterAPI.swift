@@ -21,7 +21,6 @@ package struct RouterAPI: Sendable {
         listeners: ListenerCounts,
         users: UserOperations,
         logs: LogOperations,
-        statistics: StatisticsOperations,
         health: RouterHealth,
         metrics: RouterMetrics,
         plugins: PluginHost,
@@ -43,7 +42,6 @@ package struct RouterAPI: Sendable {
             doors: doors,
             plugins: plugins,
             logs: logs,
-            statistics: statistics,
             hasOpenMetrics: configuration.api?.console.openMetrics ?? false,
             clusterOperations: clusterOperations,
             reload: reload

@@ -16,7 +16,6 @@ struct StatusAPI {
     let doors: DoorReader
     let plugins: PluginHost
     let logs: LogOperations
-    let statistics: StatisticsOperations
     let hasOpenMetrics: Bool
     /// Nil: the router serves alone.
     let clusterOperations: ClusterOperations?
@@ -178,8 +177,10 @@ struct StatusAPI {
     }
 
     private var counts: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/stats",
+            for: .scope(.read),
             .now,
             "Counts by day: devices, and what became of events and pushes.",
             [
@@ -187,7 +188,7 @@ struct StatusAPI {
                 .query("by", .choice(StatisticsReport.Division.allCases.map(\.rawValue)), "What to divide them by."),
             ],
             formerly: ["/api/stats"]
-        ) { [statistics] call in try statistics.report(call.query) }
+        ) { [view] call in try await view.counts(call.query) }
     }
 
     private var levels: APIOperation {

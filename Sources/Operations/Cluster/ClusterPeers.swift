@@ -27,6 +27,8 @@ enum MemberQuestion: Codable, Sendable, Equatable {
     case status
     /// How much waits in the partitions that it owns, by their numbers.
     case partitions
+    /// Counts by day, with the parameters of the API.
+    case counts([String: String])
     /// Those whose URL contains the text; nil: all.
     case relays(containing: String?)
     /// With the parameters of the API, as the next three.

@@ -7,6 +7,7 @@ package final class ClusterView: Sendable {
     private let queueOperations: QueueOperations
     private let deviceOperations: DeviceOperations
     private let statusReader: StatusReader
+    private let statistics: StatisticsOperations
     private let trace: TraceStore?
     private let survey: MemberSurvey
     private let control: (any ClusterControl)?
@@ -17,12 +18,14 @@ package final class ClusterView: Sendable {
         queue: QueueOperations,
         devices: DeviceOperations,
         status: StatusReader,
+        statistics: StatisticsOperations,
         trace: TraceStore?,
         peers: (any ClusterPeers)? = nil,
         control: (any ClusterControl)? = nil,
         cluster: @escaping @Sendable () -> ClusterStatus? = { nil }
     ) {
         (queueOperations, deviceOperations, statusReader, self.trace) = (queue, devices, status, trace)
+        self.statistics = statistics
         (survey, self.control, self.cluster) = (MemberSurvey(peers: peers), control, cluster)
     }
 
@@ -185,6 +188,14 @@ package final class ClusterView: Sendable {
         return status
     }
 
+    func counts(_ parameters: [String: String]) async throws -> StatisticsReport {
+        let result = try await survey.ask(.counts(parameters)) { [statistics] in
+            try await DiskWork.run { try statistics.report(parameters) }
+        }
+        guard let asked = result.asked else { return result.answers[0].answer }
+        return StatisticsReport.together(result.answers.map(\.answer), asked)
+    }
+
     func relays(containing text: String?) async throws -> RelayList {
         let result = try await survey.ask(.relays(containing: text)) { [statusReader] in
             try await DiskWork.run { try statusReader.relays(containing: text) }
@@ -212,6 +223,8 @@ package final class ClusterView: Sendable {
     private func answer(_ question: MemberQuestion) async throws -> [UInt8] {
         switch question {
         case .status: MemberAnswer.bytes(await statusReader.status(within: .seconds(2)))
+        case .counts(let parameters):
+            MemberAnswer.bytes(try await DiskWork.run { [statistics] in try statistics.report(parameters) })
         case .partitions: MemberAnswer.bytes(cluster()?.waitingByPartition ?? [:])
         case .relays(let text):
             MemberAnswer.bytes(try await DiskWork.run { [statusReader] in try statusReader.relays(containing: text) })

@@ -27,6 +27,8 @@ package struct StatisticsReport: OperatorAnswer, Equatable {
     package var until: String
     /// By day, and by name within each.
     package var rows: [Row]
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package init(_ figures: [DailyFigure: Int], by division: Division?, days: ClosedRange<Int>) {
         by = division?.rawValue
@@ -54,7 +56,30 @@ package struct StatisticsReport: OperatorAnswer, Equatable {
         self.rows = rows.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    package var text: String {
+    /// What members have counted of the same days, at least one.
+    static func together(_ members: [StatisticsReport], _ asked: MembersAsked) -> StatisticsReport {
+        var whole = members[0]
+        whole.members = asked
+        var rows: [[String]: Row] = [:]
+        for row in members.flatMap(\.rows) {
+            let key = [row.day, row.name]
+            guard var known = rows[key] else {
+                rows[key] = row
+                continue
+            }
+            // All of them count the same devices.
+            let devices = [known.devices, row.devices].compactMap(\.self).max()
+            known.merge(row)
+            known.devices = devices
+            rows[key] = known
+        }
+        whole.rows = rows.values.sorted { ($0.day, $0.name) < ($1.day, $1.name) }
+        return whole
+    }
+
+    package var text: String { ([table] + (members?.lines ?? [])).joined(separator: "\n") }
+
+    private var table: String {
         guard !rows.isEmpty else { return "nothing was counted from \(since) to \(until)" }
         guard let by else { return Self.table("DAY", rows.map { ($0.day, $0) }) }
         var sums: [String: Row] = [:]

@@ -84,7 +84,8 @@ private final class ScriptedPeers: ClusterPeers {
     }
 
     @Test(arguments: [
-        MemberQuestion.status, .partitions, .relays(containing: nil), .queue(["state": "failed"]), .delivery(id: "d1"),
+        MemberQuestion.status, .partitions, .counts(["days": "7"]), .relays(containing: nil),
+        .queue(["state": "failed"]), .delivery(id: "d1"),
         .retry([:]),
         .drop([:]), .event(EventQuestion(event: "e", recipient: nil)),
         .deliveries(DeliveryQuestion(deliveries: ["d"], devices: [1])), .devices([1]), .drain(true),
@@ -201,6 +202,23 @@ private final class ScriptedPeers: ClusterPeers {
         #expect(whole.issues.map(\.member) == ["a, b", "c"] && whole.issues.map(\.what) == ["x", "member-silent"])
         #expect(whole.memberStatus?.map(\.name) == ["a", "b"] && whole.exitCode == 1)
         #expect(whole.text.contains("a, b: disk") && whole.text.contains("the member c is not there"))
+    }
+
+    @Test func countsByDayAddUpButDevicesAreTheSame() {
+        var one = StatisticsReport([:], by: .app, days: 20_000...20_001)
+        var other = one
+        one.rows = [.init(day: "2024-10-04", name: "a", delivered: 2, devices: 9)]
+        other.rows = [
+            .init(day: "2024-10-04", name: "a", matched: 1, delivered: 3, devices: 8),
+            .init(day: "2024-10-03", failed: 1),
+        ]
+        let whole = StatisticsReport.together([one, other], Self.asked)
+        #expect(
+            whole.rows == [
+                .init(day: "2024-10-03", failed: 1),
+                .init(day: "2024-10-04", name: "a", matched: 1, delivered: 5, devices: 9),
+            ]
+        )
     }
 
     @Test func whatMembersDidIsCountedTogether() {

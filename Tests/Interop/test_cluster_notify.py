@@ -64,8 +64,7 @@ def test_a_notification_goes_out_once_whichever_members_are_asked(cluster, lab):
     with ThreadPoolExecutor(6) as pool:
         ids = set(pool.map(lambda sender: sent_at_last(sender, body, "order 18"), senders * 2))
     assert len(ids) == 1
-    pushes = lab.accepted(9)
-    assert sorted(push.target for push in pushes) == sorted(tokens.values())
+    assert sorted(push.target for push in lab.accepted(9)) == sorted(tokens.values())
 
     # The owner of some of them dies; it is asked for again elsewhere, under its key.
     lab.forget()
@@ -73,13 +72,16 @@ def test_a_notification_goes_out_once_whichever_members_are_asked(cluster, lab):
     cluster.members[2].kill()
     id = sent_at_last(senders[0], body, "order 19")
     assert sent_at_last(senders[1], body, "order 19") == id
-    lab.accepted(9)
+
+    def pushes(title: str) -> list:
+        return [push for push in lab.received() if push.payload["aps"]["alert"]["title"] == title]
+
+    wait_until(lambda: {push.target for push in pushes("four")} == set(tokens.values()), "everybody has it")
     time.sleep(1)
-    assert sorted(push.target for push in lab.received()) == sorted(tokens.values())
-    assert {push.payload["aps"]["alert"]["title"] for push in lab.received()} == {"four"}
+    # A push whose end the killed member had not written down may come again, as the same push.
+    assert len({(push.target, push.apns_id) for push in pushes("four")}) == 9
 
     # Without a key each request is one of its own.
-    lab.forget()
     for sender in senders[:2]:
         sender.send({"to": {"account": accounts[1]}, "title": "five"})
-    assert {push.target for push in lab.accepted(2)} == {tokens[accounts[1]]}
+    wait_until(lambda: len({push.apns_id for push in pushes("five")}) == 2, "both arrive")

@@ -39,7 +39,7 @@ function bulk(chosen, { say, button, confirm, tell }, reload) {
     reload()
   }
   const words = element("span", { role: "status" })
-  const bar = element("p", { className: "buttons bulk", hidden: true }, words, button("resend", resend), device.disabled_at ? button("switchOn", enable) : null, button("remove", remove, { className: "danger" }))
+  const bar = element("p", { className: "buttons bulk", hidden: true }, words, button("resend", resend), button("remove", remove, { className: "danger" }))
   return {
     bar,
     write: () => {
@@ -164,7 +164,7 @@ function show(place, { parts, can, go }, number) {
     content.replaceChildren(
       why ? parts.notice("warn", why) : "",
       card("deviceTest", can("operate")
-        ? element("div", {}, parts.field("mode", mode), element("p", { className: "buttons" }, button("sendTest", test, { className: "main" }), button("resend", resend), button("remove", remove, { className: "danger" })))
+        ? element("div", {}, parts.field("mode", mode), element("p", { className: "buttons" }, button("sendTest", test, { className: "main" }), button("resend", resend), device.disabled_at ? button("switchOn", enable) : null, button("remove", remove, { className: "danger" })))
         : parts.notice("warn", say("needsOperate")), answer),
       card("deviceFacts", facts(device, parts)))
   }

@@ -116,7 +116,7 @@ function facts(device, parts) {
     device.waiting === undefined ? null : ["inOutbox", String(device.waiting)],
     device.pace ? ["held", String(device.pace.held)] : null,
     device.pace?.pushes_today === undefined ? null : ["today", String(device.pace.pushes_today)],
-    device.pace ? ["nextPush", device.pace.next_push_at ? when(device.pace.next_push_at) : device.pace.reason ? "" : say("atOnce"), device.pace.reason ? [" ", said(device.pace.reason)] : ""].flat() : null,
+    device.pace && !device.disabled_at ? ["nextPush", device.pace.next_push_at ? when(device.pace.next_push_at) : device.pace.reason ? "" : say("atOnce"), device.pace.reason ? [" ", said(device.pace.reason)] : ""].flat() : null,
     wishes?.quiet ? ["quietHours", `${wishes.quiet.start} – ${wishes.quiet.end} (${wishes.quiet.tz})`] : null,
     wishes?.locale ? ["deviceLanguage", said(wishes.locale)] : null,
   ])

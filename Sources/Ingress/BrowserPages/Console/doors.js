@@ -31,7 +31,7 @@ const relaysCard = ({ relays, blocked }, parts, change) => {
   const block = url => button("blockRelay", () => change("block", url, "blockRelaySure"), { className: "danger", "aria-label": say("blockRelayOf", { url }) })
   const unblock = url => button("unblockRelay", () => change("unblock", url), { "aria-label": say("unblockRelayOf", { url }) })
   return card("relaysHeading",
-    relays.length === 0 ? notice("warn", say("noRelays"))
+    relays.length === 0 ? (blocked.length ? null : notice("warn", say("noRelays")))
       : table("relaysHeading", [
           ["relay", relay => element("span", { className: "whole", textContent: relay.url })],
           ["state", relay => [state(tones[relay.state] ?? "quiet", say(`relay_${relay.state}`) || relay.state), relay.misbehaves.length || relay.last_failure || relay.next_try || relay.last_words.length ? relayNotes(relay, parts) : null]],
@@ -46,7 +46,7 @@ const relaysCard = ({ relays, blocked }, parts, change) => {
     blocked.length ? [element("h3", { textContent: say("blockedRelays", { n: blocked.length }) }),
       table("blockedHeading", [
         ["relay", rule => element("span", { className: "whole", textContent: rule.subject })],
-        ["until", rule => (rule.until ? when(rule.until) : say("forGood"))],
+        ["ends", rule => (rule.until ? when(rule.until) : say("forGood"))],
         ["why", rule => (rule.reason ? said(rule.reason) : null)],
         ["action", rule => (rule.source === "configuration" ? say("byConfiguration") : change ? unblock(rule.subject) : null)],
       ], blocked)] : null)

@@ -140,6 +140,15 @@ extension Unicode.Scalar.Properties {
     fileprivate var isControl: Bool { generalCategory == .control || generalCategory == .lineSeparator }
 }
 
+/// The entries of one write: those that waited, and new ones. They are large, so they stay where they are.
+struct EntriesOfWrite {
+    let former: [TraceEntry]
+    let new: [TraceEntry]
+
+    // Not a coroutine: that would ask for memory each time.
+    subscript(index: Int) -> TraceEntry { index < former.count ? former[index] : new[index - former.count] }
+}
+
 /// Where one entry of a write goes.
 struct TracePlace {
     /// Its number.
@@ -148,6 +157,8 @@ struct TracePlace {
     let index: Int
     /// The event that it is found with; nil: it is found by its delivery.
     let event: EventID?
+    /// Whether it belongs to the crowd's segments.
+    let isOfCrowd: Bool
 }
 
 /// Divides entries of one write into rows: those of an event go together, in their order, and each of the others by
@@ -193,7 +204,7 @@ struct TraceGroups {
     }
 
     /// Calls `body` with each row's entries, packed, and the place of the first.
-    func forEach(of entries: [TraceEntry], _ body: (TracePlace, PackedEntries) throws -> Void) rethrows {
+    func forEach(of entries: EntriesOfWrite, _ body: (TracePlace, PackedEntries) throws -> Void) rethrows {
         var packed = PackedEntries()
         for group in groups {
             packed.removeAll()
@@ -236,6 +247,12 @@ struct OpenDeliveries {
     static let most = 32_768
 
     private var events: [Name: EventID] = [:]
+
+    /// Whether an entry that was taken is the first of a push that has not ended.
+    func isUnderWay(_ entry: TraceEntry) -> Bool {
+        guard entry.isWholePush, let name = entry.delivery.flatMap(Name.init) else { return false }
+        return events[name] != nil
+    }
 
     /// The event that an entry is found with; entries are to come in their order.
     mutating func event(of entry: TraceEntry) -> EventID? {

@@ -29,9 +29,24 @@ package struct TraceEntry: Sendable, Hashable {
         package var status: Int
         package var attempt: Int
         package var nextDue: Timestamp?
+        /// Whether nothing more is reported of the delivery, but what operators do with it.
+        let isEnd: Bool
 
-        package init(kind: String, queue: QueueName, status: Int, attempt: Int, nextDue: Timestamp?) {
-            (self.kind, self.queue, self.status, self.attempt, self.nextDue) = (kind, queue, status, attempt, nextDue)
+        /// `isEnd` is known from the word.
+        package init(
+            kind: String,
+            queue: QueueName,
+            status: Int,
+            attempt: Int,
+            nextDue: Timestamp?,
+            isEnd: Bool? = nil
+        ) {
+            self.kind = kind
+            self.queue = queue
+            self.status = status
+            self.attempt = attempt
+            self.nextDue = nextDue
+            self.isEnd = isEnd ?? DeliveryReport.Kind(rawValue: kind)?.isFinal ?? false
         }
     }
 
@@ -47,6 +62,8 @@ package struct TraceEntry: Sendable, Hashable {
     package var member: String?
     /// Nil: nobody's in particular.
     var owner: Owner?
+    /// Whether any stranger can cause it at will.
+    let isStray: Bool
 
     /// The delivery that `delivery` became part of; nil where it did not.
     package var joinedDelivery: String? {
@@ -60,18 +77,10 @@ package struct TraceEntry: Sendable, Hashable {
         return !PipelineStep.isOfHeld(queuedReason: reason)
     }
 
-    /// Whether any stranger can cause it at will.
-    var isStray: Bool {
-        guard case .step(let word) = what, let step = PipelineStep(rawValue: word) else { return false }
-        return switch step {
-        case .forged, .registrationRefused, .noSession, .listRefused, .request, .hintStale, .hintUnproven: true
-        default: false
-        }
-    }
-
     init(_ step: TraceStep, at time: Timestamp) {
         self.time = time
         what = .step(step.step.rawValue)
+        isStray = Self.isStray(step.step)
         event = step.event
         account = step.account
         device = step.device
@@ -83,6 +92,7 @@ package struct TraceEntry: Sendable, Hashable {
     init(_ report: DeliveryReport, at time: Timestamp) {
         self.time = time
         what = .report(Report(report))
+        isStray = false
         device = report.device
         delivery = report.delivery
         reason = report.reason
@@ -105,21 +115,30 @@ package struct TraceEntry: Sendable, Hashable {
         self.device = device
         self.delivery = delivery
         self.reason = reason
+        isStray =
+            if case .step(let word) = what { PipelineStep(rawValue: word).map(Self.isStray) ?? false } else { false }
         owner = account.map(Owner.account) ?? device.map(Owner.device)
     }
 }
 
-extension TraceEntry.Report {
-    /// Whether nothing more is reported of the delivery, but what operators do with it.
-    var isEnd: Bool { DeliveryReport.Kind(rawValue: kind)?.isFinal ?? false }
+extension TraceEntry {
+    private static func isStray(_ step: PipelineStep) -> Bool {
+        switch step {
+        case .forged, .registrationRefused, .noSession, .listRefused, .request, .hintStale, .hintUnproven: true
+        default: false
+        }
+    }
+}
 
+extension TraceEntry.Report {
     package init(_ report: DeliveryReport) {
         self.init(
             kind: report.kind.name,
             queue: report.queue,
             status: Int(report.status),
             attempt: report.attempt,
-            nextDue: report.nextDue
+            nextDue: report.nextDue,
+            isEnd: report.kind.isFinal
         )
     }
 }

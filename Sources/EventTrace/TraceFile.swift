@@ -12,6 +12,22 @@ struct TraceFile {
     private var segments: TraceSegments
     private var lastNumber: Int64
     private var open = OpenDeliveries()
+    /// Steps that wait for the end of their push.
+    private var heldBack: [HeldBack] = []
+
+    /// A step of a push that has just been queued: it is written with the push's end, in one row, if that comes soon.
+    private struct HeldBack {
+        let number: Int64
+        let isOfCrowd: Bool
+        let entry: TraceEntry
+        let since: Timestamp
+    }
+
+    /// How long a step waits for the end of its push.
+    static let patience: Duration = .milliseconds(300)
+
+    /// How many entries wait for the next ``write(_:_:pauses:isLast:at:)``.
+    var waiting: Int { heldBack.count }
 
     /// Opens or creates the file at `path`, readable by this user only. Throws a ``TraceError`` for another program's
     /// database, and SQLite's errors.
@@ -49,25 +65,50 @@ struct TraceFile {
     }
 
     /// Writes what happened up to `now` in one transaction, and `pauses` unless they are
-    /// as before. Returns how many entries were too many of their sort and are left out.
+    /// as before; all of it if this `isLast`. Returns how many entries were too many of their sort and are left out.
+    /// When it throws, those that waited are lost as well.
     mutating func write(
-        _ entries: [TraceEntry],
+        _ new: [TraceEntry],
         _ devices: [DeviceID: DeviceStatus],
         pauses: [TracedPause]? = nil,
+        isLast: Bool = true,
         at now: Timestamp
     ) throws -> Int {
         var segments = segments
         // What is told of deliveries that are lost with this write goes to rows of their own.
-        var open = OpenDeliveries()
+        var (open, former): (OpenDeliveries, [HeldBack]) = (OpenDeliveries(), [])
         swap(&open, &self.open)
+        swap(&former, &heldBack)
         // By their places: entries are large, and there are several for each push.
-        let admitted = entries.indices.filter { !entries[$0].isStray || segments.admitsStray() }
-        var (usual, ofCrowd): ([TracePlace], [TracePlace]) = ([], [])
-        for (row, index) in zip((lastNumber + 1)..., admitted) {
-            let isOfCrowd = entries[index].owner.map { segments.belongsToCrowd($0) } ?? false
-            let place = TracePlace(row: row, index: index, event: open.event(of: entries[index]))
-            if isOfCrowd { ofCrowd.append(place) } else { usual.append(place) }
+        let entries = EntriesOfWrite(former: former.map(\.entry), new: new)
+        var places = former.enumerated().map { index, step in
+            TracePlace(row: step.number, index: index, event: step.entry.event, isOfCrowd: step.isOfCrowd)
         }
+        var number = lastNumber
+        var strays = 0
+        for index in former.count..<former.count + new.count {
+            let entry = entries[index]
+            guard !entry.isStray || segments.admitsStray() else {
+                strays += 1
+                continue
+            }
+            number += 1
+            let isOfCrowd = entry.owner.map { segments.belongsToCrowd($0) } ?? false
+            let event = open.event(of: entry)
+            places.append(TracePlace(row: number, index: index, event: event, isOfCrowd: isOfCrowd))
+        }
+        var waiting: [HeldBack] = []
+        if !isLast {
+            places.removeAll { place in
+                let since = place.index < former.count ? former[place.index].since : now
+                // A clock that was set back ends the wait.
+                let entry = entries[place.index]
+                guard since <= now, now - since < Self.patience, open.isUnderWay(entry) else { return false }
+                waiting.append(HeldBack(number: place.row, isOfCrowd: place.isOfCrowd, entry: entry, since: since))
+                return true
+            }
+        }
+        let (usual, ofCrowd) = (places.filter { !$0.isOfCrowd }, places.filter(\.isOfCrowd))
         try queue.write { db in
             let rows = TraceRows(db: db)
             for (kind, places) in [(false, usual), (true, ofCrowd)] {
@@ -91,8 +132,9 @@ struct TraceFile {
         }
         self.segments = segments
         self.open = open
-        lastNumber += Int64(admitted.count)
-        return entries.count - admitted.count
+        heldBack = waiting
+        lastNumber = number
+        return strays
     }
 
     /// Drops the entries that have had their time by `now`.

@@ -15,7 +15,7 @@ struct TraceRows {
     let db: Database
 
     /// Through a bare statement, and in few rows: several entries come of each push.
-    func insert(_ entries: [TraceEntry], at places: ArraySlice<TracePlace>, into segment: Int64) throws {
+    func insert(_ entries: EntriesOfWrite, at places: ArraySlice<TracePlace>, into segment: Int64) throws {
         let insert = try RawStatement(
             db,
             "INSERT INTO entries_\(segment) (row, event, delivery, count, entries) VALUES (?, ?, ?, ?, ?)"
@@ -242,30 +242,28 @@ enum DeliveryName {
         }
     }
 
-    /// False where it is no UUID in lower case.
+    /// False where it is no UUID in lower case. Digits and letters come in no order that could be foreseen, so nothing
+    /// depends on which it is.
     private static func read(_ text: UnsafeBufferPointer<UInt8>, into words: inout (UInt64, UInt64)) -> Bool {
-        for (place, byte) in text.enumerated() {
-            switch place {
-            case 8, 13, 18, 23:
-                guard byte == UInt8(ascii: "-") else { return false }
-            default:
-                guard let digit = digit(byte) else { return false }
-                if place < 18 {
-                    words.0 = words.0 << 4 | UInt64(digit)
-                } else {
-                    words.1 = words.1 << 4 | UInt64(digit)
-                }
-            }
-        }
-        return true
+        let hyphen = UInt8(ascii: "-")
+        guard text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen else { return false }
+        var isHex = true
+        words.0 = digits(text, 0..<8, &isHex) << 32 | digits(text, 9..<13, &isHex) << 16 | digits(text, 14..<18, &isHex)
+        words.1 = digits(text, 19..<23, &isHex) << 48 | digits(text, 24..<36, &isHex)
+        return isHex
     }
 
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x61...0x66: byte - 0x57
-        default: nil
+    private static func digits(_ text: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ isHex: inout Bool) -> UInt64 {
+        var value: UInt64 = 0
+        var flaws: UInt8 = 0
+        for place in range {
+            let byte = text[place]
+            let (digit, letter) = (byte &- 0x30, byte &- 0x61)
+            flaws |= (digit < 10 ? 0 : 1) & (letter < 6 ? 0 : 1)
+            value = value << 4 | UInt64(digit < 10 ? digit : letter &+ 10)
         }
+        isHex = isHex && flaws == 0
+        return value
     }
 
     static func text(_ data: Data) -> String {

@@ -76,8 +76,14 @@ struct TraceSegments: Equatable {
 
     /// Whether one more entry of `owner` goes to the crowd's.
     mutating func belongsToCrowd(_ owner: TraceEntry.Owner) -> Bool {
-        guard entries[owner, default: 0] < max(1, segmentRows / Self.ownerShare) else { return true }
-        entries[owner, default: 0] += 1
+        let most = max(1, segmentRows / Self.ownerShare)
+        return Self.isAtLimit(&entries[owner, default: 0], most)
+    }
+
+    /// Counts one more unless there are `most` already.
+    private static func isAtLimit(_ count: inout Int, _ most: Int) -> Bool {
+        guard count < most else { return true }
+        count += 1
         return false
     }
 

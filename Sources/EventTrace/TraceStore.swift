@@ -141,14 +141,14 @@ package final class TraceStore: Sendable {
 
     /// Returns when everything that came so far is written, or lost.
     package func flush() {
-        queue.sync { writePending() }
+        queue.sync { writePending(isLast: true) }
     }
 
     /// Writes what there is and closes the file. What comes after that is lost.
     package func close() {
         pending.withLock { $0.isClosed = true }
         queue.sync {
-            writePending()
+            writePending(isLast: true)
             writer.withLock { $0.close() }
         }
     }
@@ -168,19 +168,30 @@ package final class TraceStore: Sendable {
             return (shed, !pending.isScheduled)
         }
         if shed > 0 { lost.add(shed, ordering: .relaxed) }
-        if mustSchedule {
-            queue.asyncAfter(deadline: .now() + .milliseconds(Int(Self.delay.milliseconds))) { [weak self] in
-                self?.writePending()
-            }
+        if mustSchedule { schedule() }
+    }
+
+    private func schedule() {
+        queue.asyncAfter(deadline: .now() + .milliseconds(Int(Self.delay.milliseconds))) { [weak self] in
+            self?.writePending(isLast: false)
         }
     }
 
-    private func writePending() {
+    private func writePending(isLast: Bool) {
         var taken = pending.withLock { $0.takeAll() }
-        guard !taken.entries.isEmpty || taken.hasOtherPauses else { return }
-        let shed = writer.withLock { $0.write(taken.entries, taken.devices, taken.pauses, at: now()) }
+        let (shed, mustSchedule) = writer.withLock { writer -> (Int, Bool) in
+            guard !taken.entries.isEmpty || taken.hasOtherPauses || writer.waiting > 0 else { return (0, false) }
+            let shed = writer.write(taken.entries, taken.devices, taken.pauses, isLast: isLast, at: now())
+            return (shed, writer.waiting > 0)
+        }
         lost.add(shed, ordering: .relaxed)
-        pending.withLock { $0.reuse(&taken.entries) }
+        let isFirst = pending.withLock { pending in
+            pending.reuse(&taken.entries)
+            defer { pending.isScheduled = pending.isScheduled || mustSchedule }
+            return !pending.isScheduled
+        }
+        // What waits is written soon, also if nothing more comes.
+        if mustSchedule, isFirst { schedule() }
     }
 }
 

@@ -28,23 +28,30 @@ struct TraceWriter {
         self.logger = logger
     }
 
-    /// How many entries were not written.
+    /// How many entries wait to be written.
+    var waiting: Int { file?.waiting ?? 0 }
+
+    /// How many entries were not written and never will be. All are written if this `isLast`; else some wait for the
+    /// next time.
     mutating func write(
         _ entries: [TraceEntry],
         _ devices: [DeviceID: DeviceStatus],
         _ pauses: [QueueName: TracedPause],
+        isLast: Bool,
         at now: Timestamp
     ) -> Int {
+        let waited = waiting
         let lost = attempt(at: now) { writer in
             let isNews = pauses != writer.writtenPauses
             let lost = try writer.withFile { file in
-                try file.write(entries, devices, pauses: isNews ? Array(pauses.values) : nil, at: now)
+                let pauses = isNews ? Array(pauses.values) : nil
+                return try file.write(entries, devices, pauses: pauses, isLast: isLast, at: now)
             }
             writer.writtenPauses = pauses
             try writer.prune(at: now)
             return lost
         }
-        return lost ?? entries.count
+        return lost ?? entries.count + waited
     }
 
     /// Drops entries that have expired by `now`. Makes no file where there is none.

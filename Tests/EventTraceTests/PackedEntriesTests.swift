@@ -188,6 +188,36 @@ import Units
         #expect(words.count == 1_200 && next.shed == 0)
     }
 
+    /// What is queued in one write and ends in the next is one row as well, but nobody waits long for an end.
+    @Test func aStepWaitsForTheEndOfItsPushForAMoment() throws {
+        var file = try TraceFile(path: path, limits: TraceLimits())
+        func entry(_ number: Int) -> TraceEntry { TraceEntry(step(.queued, of: number, name(number)), at: Self.noon) }
+        func end(_ number: Int) -> TraceEntry { TraceEntry(report(.delivered, name(number)), at: Self.noon) }
+        let other = TraceEntry(step(.unwanted, of: 1, name(9)), at: Self.noon)
+        _ = try file.write([entry(1), other, entry(2)], [:], isLast: false, at: Self.noon)
+        #expect(file.waiting == 2)
+        #expect(try words(1) == ["unwanted"] && words(2) == [])
+        _ = try file.write([end(1)], [:], isLast: false, at: Self.noon + .milliseconds(100))
+        #expect(file.waiting == 1)
+        // In the order in which it happened.
+        #expect(try words(1) == ["queued", "unwanted", "delivered"] && words(2) == [])
+        _ = try file.write([], [:], isLast: false, at: Self.noon + TraceFile.patience)
+        #expect(file.waiting == 0)
+        #expect(try words(2) == ["queued"])
+        _ = try file.write([end(2), entry(3)], [:], isLast: false, at: Self.noon + .seconds(1))
+        #expect(file.waiting == 1)
+        #expect(try words(2) == ["queued", "delivered"])
+        // A clock that was set back ends the wait, and so does the end of all.
+        _ = try file.write([entry(4)], [:], isLast: false, at: Self.noon)
+        #expect(try words(3) == ["queued"] && words(4) == [])
+        _ = try file.write([], [:], isLast: true, at: Self.noon)
+        #expect(try words(4) == ["queued"])
+        // By rows: the other step, the first push, the second and its end, the third, the fourth.
+        #expect(try rows == 6)
+        file.close()
+        #expect(try TraceFile(path: path, limits: TraceLimits()).waiting == 0)
+    }
+
     @Test func theMemoryOfOpenDeliveriesIsBounded() {
         var open = OpenDeliveries()
         let first = TraceEntry(step(.queued, of: 1, name(0)), at: Self.noon)

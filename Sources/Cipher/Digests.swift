@@ -140,13 +140,20 @@ package final class HMACSHA256Authenticator: Sendable {
 
     deinit { EVP_MAC_CTX_free(self.context) }
 
-    /// Returns the 32 bytes that authenticate `message`.
-    package func authenticationCode(for message: [UInt8]) -> [UInt8] {
-        self.lock.withLock { _ in
+    /// Writes the 32 bytes that authenticate `message` to the start of `code`, which must have room for them.
+    package func authenticate(_ message: UnsafeRawBufferPointer, into code: UnsafeMutableRawBufferPointer) {
+        precondition(code.count >= HMACSHA256.byteCount, "a code needs 32 bytes")
+        let (start, bytes) = (
+            code.assumingMemoryBound(to: UInt8.self).baseAddress, message.assumingMemoryBound(to: UInt8.self)
+        )
+        let status = self.lock.withLock { _ in
+            var length = 0
             // Begins anew with the same key.
-            Library.require(EVP_MAC_init(self.context, nil, 0, nil) == 1, "EVP_MAC_init")
-            return HMACSHA256.authenticationCode(for: message, self.context)
+            return EVP_MAC_init(self.context, nil, 0, nil)
+                & EVP_MAC_update(self.context, bytes.baseAddress, bytes.count)
+                & EVP_MAC_final(self.context, start, &length, HMACSHA256.byteCount)
         }
+        Library.require(status == 1, "EVP_MAC_final")
     }
 }
 

@@ -12,6 +12,13 @@ import Testing
         ),
     ]
 
+    private func authenticated(by authenticator: HMACSHA256Authenticator, _ message: [UInt8]) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: HMACSHA256.byteCount) { room, count in
+            message.withUnsafeBytes { authenticator.authenticate($0, into: UnsafeMutableRawBufferPointer(room)) }
+            count = HMACSHA256.byteCount
+        }
+    }
+
     @Test(arguments: digests)
     func hashesAsFIPS180Does(message: String, digest: String) {
         #expect(Hex.encode(SHA256.hash(Array(message.utf8))) == digest)
@@ -69,10 +76,10 @@ import Testing
         let authenticator = HMACSHA256Authenticator(key: Array("Jefe".utf8))
         let empty = HMACSHA256Authenticator(key: [])
         for _ in 0..<3 {
-            let code = authenticator.authenticationCode(for: Array("what do ya want for nothing?".utf8))
+            let code = authenticated(by: authenticator, Array("what do ya want for nothing?".utf8))
             #expect(Hex.encode(code) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
-            #expect(authenticator.authenticationCode(for: []) != code)
-            let nothing = Hex.encode(empty.authenticationCode(for: []))
+            #expect(authenticated(by: authenticator, []) != code)
+            let nothing = Hex.encode(authenticated(by: empty, []))
             #expect(nothing == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
         }
     }

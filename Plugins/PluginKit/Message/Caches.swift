@@ -4,13 +4,10 @@ import Synchronization
 /// Remembers what was read out of texts that come again and again, such as a rule's block without variables, so that
 /// each is read once. A text is remembered when it comes the second time: those that never come again push nothing out.
 public final class ReadTexts<Value: Sendable>: Sendable {
-    private struct Entry {
-        let text: [UInt8]
-        let value: Value
-    }
-
     private struct State {
-        var entries: [Entry] = []
+        /// Apart from the values: a search through them costs little in code that does not know what the values are.
+        var texts = KnownTexts()
+        var values: [Value] = []
         /// Where the next one goes once there is no room.
         var oldest = 0
         /// Hashes of texts that came once.
@@ -33,7 +30,9 @@ public final class ReadTexts<Value: Sendable>: Sendable {
         _ read: (BorrowedText) throws(Failure) -> Value
     ) throws(Failure) -> Value {
         guard text.count <= longest else { return try read(text) }
-        if let known = state.withLock({ $0.entries.first { text.isSame(as: $0.text) }?.value }) { return known }
+        if let known = state.withLock({ state in state.texts.place(of: text).map { state.values[$0] } }) {
+            return known
+        }
         let value = try read(text)
         var hasher = Hasher()
         hasher.combine(bytes: text.bytes)
@@ -45,16 +44,32 @@ public final class ReadTexts<Value: Sendable>: Sendable {
                 return
             }
             // Another thread may have been as fast.
-            guard !state.entries.contains(where: { text.isSame(as: $0.text) }) else { return }
-            let entry = Entry(text: [UInt8](text.bytes), value: value)
-            if state.entries.count < capacity {
-                state.entries.append(entry)
+            guard state.texts.place(of: text) == nil else { return }
+            if state.values.count < capacity {
+                state.texts.put(text, at: state.values.count)
+                state.values.append(value)
             } else if capacity > 0 {
-                state.entries[state.oldest] = entry
+                state.texts.put(text, at: state.oldest)
+                state.values[state.oldest] = value
                 state.oldest = (state.oldest + 1) % capacity
             }
         }
         return value
+    }
+}
+
+/// Texts that are known, by their places.
+private struct KnownTexts {
+    private var texts: [[UInt8]] = []
+
+    func place(of text: BorrowedText) -> Int? {
+        for place in texts.indices where text.isSame(as: texts[place]) { return place }
+        return nil
+    }
+
+    /// `place` is that of another, or the next.
+    mutating func put(_ text: BorrowedText, at place: Int) {
+        if place < texts.count { texts[place] = [UInt8](text.bytes) } else { texts.append([UInt8](text.bytes)) }
     }
 }
 

@@ -134,15 +134,16 @@ public enum MessageID {
     /// Whether it is 32 lower-case hex digits in groups of 8-4-4-4-12.
     public static func isCanonical(_ text: BorrowedText) -> Bool {
         guard text.count == 36 else { return false }
-        for (index, byte) in text.bytes.enumerated() {
-            let isHyphen = index == 8 || index == 13 || index == 18 || index == 23
-            switch byte {
-            case UInt8(ascii: "-"): guard isHyphen else { return false }
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"):
-                guard !isHyphen else { return false }
-            default: return false
-            }
+        let hyphen = UInt8(ascii: "-")
+        let bytes = text.bytes
+        guard bytes[8] == hyphen, bytes[13] == hyphen, bytes[18] == hyphen, bytes[23] == hyphen else { return false }
+        // Digits and letters come in no order that could be foreseen, so nothing depends on which it is.
+        var flaws: UInt8 = 0
+        var hyphens = 0
+        for byte in bytes {
+            hyphens += byte == hyphen ? 1 : 0
+            flaws |= (byte &- 0x30 < 10 ? 0 : 1) & (byte &- 0x61 < 6 ? 0 : 1) & (byte == hyphen ? 0 : 1)
         }
-        return true
+        return flaws == 0 && hyphens == 4
     }
 }

@@ -10,20 +10,33 @@ extension Notification {
 
     /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
     package var blob: [UInt8] {
-        let texts = [signal.rawValue, title, subtitle, body, category, thread, collapseKey, url, data]
-        // A number and a length take a few bytes; actions and blocks are seldom there.
-        var writer = BlobWriter(capacity: texts.reduce(64 + sealed.utf8.count) { $0 + $1.utf8.count + 2 })
+        // Without an array of them, since each push has one. A number and a length take a few bytes.
+        let lengths =
+            signal.rawValue.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
+            + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count + sealed.utf8.count
+            + native.reduce(0) { $0 + $1.value.utf8.count + 16 }
+        var writer = BlobWriter(capacity: 96 + lengths)
         let version = requiredBlobVersion
         writer.write(byte: version)
         writer.write(byte: UInt8(truncatingIfNeeded: mode.rawValue))
         writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
         writer.write(UInt64(count))
         writer.write(UInt64(bitPattern: expiresAt.milliseconds))
-        for text in texts { writer.write(text) }
+        writer.write(signal.rawValue)
+        writer.write(title)
+        writer.write(subtitle)
+        writer.write(body)
+        writer.write(category)
+        writer.write(thread)
+        writer.write(collapseKey)
+        writer.write(url)
+        writer.write(data)
         writer.write(actions)
         writer.write(native)
         if version >= Notification.versionOfNeutralTexts {
-            for text in [neutral.title, neutral.body, sealed] { writer.write(text) }
+            writer.write(neutral.title)
+            writer.write(neutral.body)
+            writer.write(sealed)
         }
         if version == Notification.blobVersion {
             let presentation = neutralPresentation
@@ -104,6 +117,13 @@ extension BlobWriter {
 
     fileprivate mutating func write(_ blocks: [String: String]) {
         write(UInt64(blocks.count))
+        guard blocks.count > 1 else {
+            for (platform, block) in blocks {
+                write(platform)
+                write(block)
+            }
+            return
+        }
         for (platform, block) in blocks.sorted(by: { $0.key < $1.key }) {
             write(platform)
             write(block)

@@ -6,6 +6,9 @@ import Registry
 /// Names deliveries: the same for the same event and device, so that a repeat after a crash carries the same `apns-id`.
 /// Keyed, so that a push service cannot tell from it which event it was.
 package struct DeliveryIDs: Sendable {
+    /// An event's id and a device's number.
+    private static let messageLength = 40
+
     private let code: HMACSHA256Authenticator
 
     package init(_ seeds: KeySeeds) throws {
@@ -16,20 +19,23 @@ package struct DeliveryIDs: Sendable {
 
     /// A UUID in canonical lower case (RFC 9562 version 8).
     @Sendable package func id(_ event: EventID, _ device: DeviceID) -> String {
-        var message: [UInt8] = []
-        message.reserveCapacity(40)
-        event.bytes.withUnsafeBytes { message.append(contentsOf: $0) }
-        withUnsafeBytes(of: device.rawValue.bigEndian) { message.append(contentsOf: $0) }
-        return Self.uuid(code.authenticationCode(for: message)[..<16], version: 8)
+        // On the stack, since each push has one: the message and, behind it, the code.
+        withUnsafeTemporaryAllocation(byteCount: Self.messageLength + HMACSHA256.byteCount, alignment: 8) { room in
+            event.bytes.withUnsafeBytes { room.copyMemory(from: $0) }
+            room.storeBytes(of: device.rawValue.bigEndian, toByteOffset: 32, as: Int64.self)
+            let result = UnsafeMutableRawBufferPointer(rebasing: room[Self.messageLength...])
+            code.authenticate(UnsafeRawBufferPointer(rebasing: room[..<Self.messageLength]), into: result)
+            return Self.uuid(UnsafeRawBufferPointer(rebasing: result[..<16]), version: 8)
+        }
     }
 
     /// A UUID that nothing else has (RFC 9562 version 4), for what is no event.
     package static func fresh(random: RandomBytes = SecureRandom.bytes) -> String {
-        uuid(random(16)[...], version: 4)
+        random(16).withUnsafeBytes { uuid($0, version: 4) }
     }
 
     /// `bytes` are 16.
-    private static func uuid(_ bytes: ArraySlice<UInt8>, version: UInt8) -> String {
+    private static func uuid(_ bytes: UnsafeRawBufferPointer, version: UInt8) -> String {
         // Byte by byte, since each push has one.
         String(unsafeUninitializedCapacity: 36) { text in
             var place = 0

@@ -8,8 +8,13 @@ enum DeviceToken {
     static let description = "an even number of hex digits from \(lengths.lowerBound) to \(lengths.upperBound)"
 
     static func isValid(_ text: BorrowedText) -> Bool {
-        lengths.contains(text.count) && text.count.isMultiple(of: 2)
-            && text.bytes.allSatisfy(\.isASCIIHexDigit)
+        guard lengths.contains(text.count), text.count.isMultiple(of: 2) else { return false }
+        // Without branches or an early exit, so that the compiler can vectorize it.
+        var flaws: UInt8 = 0
+        for byte in text.bytes {
+            flaws |= (byte &- 0x30 < 10 ? 0 : 1) & ((byte | 0x20) &- 0x61 < 6 ? 0 : 1)
+        }
+        return flaws == 0
     }
 }
 

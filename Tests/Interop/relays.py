@@ -220,6 +220,9 @@ class CountingProxy:
         self.most_open = max(self.most_open, len(self.open))
         try:
             self._forward(client)
+        except ConnectionClosed:
+            # Whoever is killed says no word.
+            pass
         finally:
             self.open.remove(client)
 

@@ -27,6 +27,16 @@ def cluster(tmp_path, lab, relay):
     cluster.stop()
 
 
+@pytest.fixture
+def alone(tmp_path, lab, relay):
+    """A router that serves without a cluster."""
+    router = Router(tmp_path / "alone", lab)
+    router.watch([relay])
+    yield router
+    if router.is_running:
+        router.kill()
+
+
 def arrived(lab) -> Counter:
     return Counter((push.payload.get("event_id"), push.target) for push in lab.received() if push.status == 200)
 
@@ -59,9 +69,7 @@ def refused(router: Router) -> str:
     return router.log_text[before:]
 
 
-def test_there_and_back_with_pushes_that_wait(tmp_path, lab, relay, cluster):
-    alone = Router(tmp_path / "alone", lab)
-    alone.watch([relay])
+def test_there_and_back_with_pushes_that_wait(lab, relay, cluster, alone):
     alone.start()
     people = {person: device_token() for person in (Person() for _ in range(6))}
     with Socket(alone) as socket:

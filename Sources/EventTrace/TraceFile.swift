@@ -25,6 +25,8 @@ struct TraceFile {
 
     /// How long a step waits for the end of its push.
     static let patience: Duration = .milliseconds(300)
+    /// How many wait at most: the steps of a crowd share rows in any case, and would take megabytes.
+    private static let mostWaiting = 4_096
 
     /// How many entries wait for the next ``write(_:_:pauses:isLast:at:)``.
     var waiting: Int { heldBack.count }
@@ -103,7 +105,9 @@ struct TraceFile {
                 let since = place.index < former.count ? former[place.index].since : now
                 // A clock that was set back ends the wait.
                 let entry = entries[place.index]
-                guard since <= now, now - since < Self.patience, open.isUnderWay(entry) else { return false }
+                guard waiting.count < Self.mostWaiting, since <= now, now - since < Self.patience,
+                    open.isUnderWay(entry)
+                else { return false }
                 waiting.append(HeldBack(number: place.row, isOfCrowd: place.isOfCrowd, entry: entry, since: since))
                 return true
             }

@@ -4,7 +4,8 @@ import WakeUps
 
 /// Takes messages from any thread and hands them out in order, in batches, one batch at a time, on a queue of its own.
 ///
-/// Posting takes one short lock and wakes the queue when that is idle, by ``WakeUps``. Never calls out on the poster's thread.
+/// Posting takes one short lock and wakes the queue when that is idle, by ``WakeUps``. Never calls out on the poster's
+/// thread.
 final class SerialMailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []

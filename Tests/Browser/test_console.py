@@ -241,6 +241,8 @@ def test_the_last_days_events_beside_other_rules(operator, console, phone, bob, 
     links = page.js(f"return [...{card}.querySelectorAll('a')].map(n => n.hash)")
     assert f"#follow/{note['id']}" in links
     assert "the-cat-is-in-the-bag" not in page.js(f"return {card}.textContent")
+    # What is tried meanwhile is pale.
+    page.wait_for("!document.querySelector('#screen [aria-busy]') && document.querySelector('.iphone .title')?.textContent === 'Heard'")
     check_and_picture(page, axe, "console-yesterday")
 
 

@@ -20,7 +20,10 @@ class Row:
     @property
     def reached(self) -> float:
         """1 and more: the aim is reached."""
-        return self.ratio / self.aim if self.more_is_better else self.aim / self.ratio
+        if self.more_is_better:
+            return self.ratio / self.aim
+        # What costs nothing, or less than nothing, is far beyond its aim.
+        return self.aim / self.ratio if self.ratio > 0 else 10
 
     @property
     def aim_words(self) -> str:

@@ -17,6 +17,8 @@ package final class KeptEvents: Sendable {
         var events: [KeptEvent] = []
         var bytes = 0
         var withdrawn: [Deletion] = []
+        /// More deletions came than may wait: nothing that is kept may stay.
+        var isOverrun = false
         var isScheduled = false
         var isClosed = false
     }
@@ -27,12 +29,15 @@ package final class KeptEvents: Sendable {
     private static let longest = 32 << 10
     /// What may wait for the disk.
     private static let mostPending = 4 << 20
+    /// So many deletions may wait for the disk; one names at most 256 events.
+    package static let mostWithdrawn = 1_024
     /// How long events wait for others to be written with.
     private static let delay: Duration = .seconds(1)
 
     private let path: String
     private let age: Duration
     private let limit: Int
+    private let mostWithdrawn: Int
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
     private let pending = Mutex(Pending())
@@ -45,12 +50,14 @@ package final class KeptEvents: Sendable {
         path: String,
         age: Duration,
         limit: Int = KeptEvents.mostBytes,
+        mostWithdrawn: Int = KeptEvents.mostWithdrawn,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) {
         self.path = path
         self.age = age
         self.limit = limit
+        self.mostWithdrawn = mostWithdrawn
         self.now = now
         self.logger = logger
     }
@@ -98,7 +105,16 @@ package final class KeptEvents: Sendable {
             defer { pending = Pending(isClosed: pending.isClosed) }
             return pending
         }
+        if taken.isOverrun { forgetAll() }
         if !taken.events.isEmpty || !taken.withdrawn.isEmpty { write(taken.events, taken.withdrawn) }
+    }
+
+    private func forgetAll() {
+        file.withLock { file in
+            file?.close()
+            file = nil
+            KeptEventsFile.renewable(path).remove()
+        }
     }
 
     private func write(_ events: [KeptEvent], _ withdrawn: [Deletion]) {
@@ -138,7 +154,17 @@ extension KeptEvents: RuledEventObserver {
     }
 
     package func withdrawn(_ deletion: Deletion) {
-        add { $0.withdrawn.append(deletion) }
+        add { [mostWithdrawn] pending in
+            guard pending.withdrawn.count < mostWithdrawn, !pending.isOverrun else {
+                // What the deletions are about is among what is kept, or waits.
+                pending.isOverrun = true
+                pending.events = []
+                pending.withdrawn = []
+                pending.bytes = 0
+                return
+            }
+            pending.withdrawn.append(deletion)
+        }
     }
 }
 

@@ -61,6 +61,26 @@ import Units
         try kept(limit: limit).map { $0.event.id.bytes.words.0 }
     }
 
+    /// A disk that is too slow for deletions: what is kept goes as a whole, so that nothing stays that was deleted.
+    @Test func moreDeletionsThanMayWaitEndAllThatIsKept() throws {
+        let store = KeptEvents(
+            path: path,
+            age: .hours(24),
+            mostWithdrawn: 2,
+            now: clock.now,
+            logger: Logger(label: "test")
+        )
+        store.decided(event(1), for: [account])
+        store.decided(event(2), for: [account])
+        store.flush()
+        store.decided(event(3), for: [account])
+        for number in 4...6 { store.withdrawn(try deletion([["e", event(number).id.hex]])) }
+        store.decided(event(7), for: [account])
+        store.flush()
+        #expect(try numbers() == [7])
+        store.close()
+    }
+
     @Test func keepsEventsWithWhomTheyConcernTheNewestFirst() throws {
         let store = store()
         let note = event(1, tags: [["p", account.hex]], content: "héllo \"you\"\n")

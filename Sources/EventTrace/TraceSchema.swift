@@ -76,8 +76,8 @@ enum TraceSchema {
         }
     }
 
-    /// A number that no entry is above. The last row may have entries from all over the last write, and that had no more
-    /// than there are.
+    /// A number that no entry is above. The last row may have entries from all over the last write, and that had no
+    /// more than there are.
     static func lastNumber(in db: Database, _ segments: [TraceSegments.Segment]) throws -> Int64 {
         let last = try segments.reduce(0) { last, segment in
             max(last, try Int64.fetchOne(db, sql: "SELECT max(row) FROM entries_\(segment.number)") ?? 0)

@@ -83,8 +83,8 @@ extension Registry {
         }
     }
 
-    /// Puts an account into a group at its own wish. False where there is no such group, it has no device of the app, or
-    /// is in as many groups as one may be.
+    /// Puts an account into a group at its own wish. False where there is no such group, it has no device of the app,
+    /// or is in as many groups as one may be.
     package func enter(_ name: GroupName, _ account: PublicKey) throws -> Bool {
         let now = now()
         return try writer.change { rows, _ in

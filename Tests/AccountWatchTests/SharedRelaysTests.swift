@@ -7,7 +7,7 @@ import Units
 
 @testable import AccountWatch
 
-/// Relays of which this process reads some, and others the rest.
+/// Relays that are shared with other processes: this one reads some, the others the rest.
 struct SharedRelaysTests {
     /// What was told of marks, by part.
     private final class Told: Sendable {

@@ -128,7 +128,7 @@ extension ClusterRelays: RelayFetching {
         var milliseconds: Int64
     }
 
-    /// What others hold is taken for reachable: whoever asks is told soon if it is not.
+    /// What others hold is taken for reachable: whoever asks learns soon if it is not.
     func isConnected(besidesOperators: Bool) -> Bool {
         guard let relays = state.withLock(\.relays) else { return false }
         return relays.pool.isConnected(besidesOperators: besidesOperators) || !relays.operators.allSatisfy(isHere)

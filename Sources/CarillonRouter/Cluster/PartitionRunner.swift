@@ -158,8 +158,8 @@ private struct LeasedDevices: DeviceDirectory {
 
 /// An event on its way to the owner of a partition: where it came in (1 byte), up to where the sender had the registry
 /// (8 bytes, big-endian), the keys that its client proved to have (1 byte for their number, and 32 for each), and its
-/// JSON. Where it stands for a notification that somebody asked for, the request comes before the JSON, behind its length
-/// (4 bytes, big-endian).
+/// JSON. Where it stands for a notification that somebody asked for, the request comes before the JSON, behind its
+/// length (4 bytes, big-endian).
 struct HandedOverEvent {
     /// Where it came in, as far as the owner's stages treat that differently.
     struct Origin: Hashable {

@@ -7,8 +7,9 @@ import NATS
 import Operations
 import Units
 
-/// Requests for notifications in a bucket of JetStream, so that an Idempotency-Key counts at all members: under a digest
-/// of sender and key as soon as somebody asks, and under the request's id once its events are kept. Both go after a day.
+/// Requests for notifications in a bucket of JetStream, so that an Idempotency-Key counts at all members: under a
+/// digest of sender and key as soon as somebody asks, and under the request's id once its events are kept. Both go
+/// after a day.
 struct SharedRequestBucket: SharedRequests {
     /// A ``RequestRecord``. Bytes are hexadecimal digits.
     private struct Record: Codable {

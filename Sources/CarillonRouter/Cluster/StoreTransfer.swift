@@ -321,8 +321,8 @@ package struct StoreTransfer: Sendable {
     }
 }
 
-/// The outbox that an export fills, which takes the place of the present one when it is whole. Until the end the present
-/// one is kept, so that an export that was killed begins with it again.
+/// The outbox that an export fills, which takes the place of the present one when it is whole. Until the end the
+/// present one is kept, so that an export that was killed begins with it again.
 private struct ExportedOutbox {
     let present: String
     private var former: String { present + "-before-export" }

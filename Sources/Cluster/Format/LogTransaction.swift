@@ -2,8 +2,8 @@ import Delivery
 import Notifications
 import Units
 
-/// What happens to a partition as a whole or not at all: an insertion into its outbox, dead letters that go, or outcomes,
-/// or all of these, applied in this order.
+/// What happens to a partition as a whole or not at all: an insertion into its outbox, dead letters that go, or
+/// outcomes, or all of these, applied in this order.
 ///
 /// Deliveries are numbered in the order in which they come into the partition. Keys in ``changes`` are these numbers:
 /// their queue is 0.

@@ -174,7 +174,7 @@ package struct PartitionLog: Sendable {
         return (lastCommit, appendNext())
     }
 
-    /// Keeps how far relays were read. Nobody is told when that is done: an older mark costs reading again.
+    /// Keeps how far relays were read. Nobody learns when that is done: an older mark costs reading again.
     package mutating func note(_ marks: [RelayMark], now: Deadline) -> [Action] {
         guard isOpen, !isFinishing else { return [] }
         for mark in marks where state.relays[mark.relay] != mark.moment { self.marks[mark.relay] = mark }

@@ -71,7 +71,7 @@ struct SharedNotificationUse: Sendable {
     /// Whether nothing is shared.
     var isEmpty: Bool { groups.isEmpty }
 
-    /// Notes deliveries that were inserted behind all others, of which some share notifications.
+    /// Notes deliveries that were inserted behind all others. Some share notifications.
     mutating func add(_ sequences: ClosedRange<Int64>, count: Int) {
         if count > 0 { groups.append(Group(sequences: sequences, left: count)) }
     }

@@ -40,7 +40,8 @@ package final class AccountWatch: Sendable {
         /// Default: an hour.
         package var countInterval: Duration = .hours(1)
         /// How relays are shared with other processes. None is read before ``AccountWatch/take(_:marks:then:)``, and
-        /// ``HintPolicy/prefer`` is ``HintPolicy/also``, since hints come in elsewhere. Default: nil, all are read here.
+        /// ``HintPolicy/prefer`` is ``HintPolicy/also``, since hints come in elsewhere. Default: nil, all are read
+        /// here.
         package var sharing: RelaySharing?
 
         package init() {}
@@ -139,8 +140,8 @@ package final class AccountWatch: Sendable {
         report(within: coalescing) { $0.receive(hint) }
     }
 
-    /// Reads the relays of a part from now on. `marks` says up to when the last reader read them, in seconds since 1970,
-    /// as far as it told. Calls `completion` once ``mark(of:)`` says so and the relays are told.
+    /// Reads the relays of a part from now on. `marks` says up to when the last reader read them, in seconds since
+    /// 1970, as far as it told. Calls `completion` once ``mark(of:)`` says so and the relays are told.
     package func take(
         _ part: Int,
         marks: [RelayURL: Int64],

@@ -23,7 +23,7 @@ final class WatchInbox: Sendable {
         }
     }
 
-    /// Up to when the last reader of a part read its relays, in seconds since 1970, and whom to tell when reading goes on.
+    /// Up to when the last reader of a part read its relays, in seconds since 1970, and who waits for reading to go on.
     struct TakenPart {
         var marks: [RelayURL: Int64]
         var completion: @Sendable () -> Void

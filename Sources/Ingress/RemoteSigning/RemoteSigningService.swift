@@ -91,7 +91,8 @@ package final class RemoteSigningService: Sendable {
     }
 
     /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns, but for what an
-    /// account asks about itself, which takes its time. Ignores requests that are repeated, not from around now, too many, or not for us.
+    /// account asks about itself, which takes its time. Ignores requests that are repeated, not from around now, too
+    /// many, or not for us.
     ///
     /// `register` takes the registration that a request carries: it verifies and keeps it, or says why not.
     package func receive(_ event: Event, from source: RequestSource, register: (Event) -> RegistrationAnswer) {
@@ -322,7 +323,8 @@ package final class RemoteSigningService: Sendable {
     }
 }
 
-/// What a client may ask of this router (NIP-46; `register` and `me` are ours). It signs and encrypts nothing for anybody.
+/// What a client may ask of this router (NIP-46; `register` and `me` are ours). It signs and encrypts nothing for
+/// anybody.
 private enum RemoteMethod: String, CaseIterable {
     case connect
     case ping
@@ -379,7 +381,8 @@ package enum RequestSource: Hashable, Sendable {
     case relays
 }
 
-/// Answers what an account asks about itself: gets the signed event (NIP-98) as JSON, the body, and who has the session.
+/// Answers what an account asks about itself: gets the signed event (NIP-98) as JSON, the body, and who has the
+/// session.
 package typealias OwnQuestion =
     @Sendable (_ proof: String, _ body: String, _ client: PublicKey) async -> Result<String, any Error>
 

@@ -13,7 +13,8 @@ package final class ClusterView: Sendable {
     private let control: (any ClusterControl)?
     private let cluster: @Sendable () -> ClusterStatus?
 
-    /// `peers`, `control` and what `cluster` returns are nil where the router serves alone; `trace` where nothing is traced.
+    /// `peers`, `control` and what `cluster` returns are nil where the router serves alone; `trace` where nothing is
+    /// traced.
     package init(
         queue: QueueOperations,
         devices: DeviceOperations,

@@ -80,8 +80,8 @@ package final class DeviceOperations: Sendable {
         return RemovedDevice(removed: overview)
     }
 
-    /// Switches a device on that was switched off since pushes to it failed for long. Throws an ``OperationFailure`` when
-    /// there is no such device or the registry cannot be written.
+    /// Switches a device on that was switched off since pushes to it failed for long. Throws an ``OperationFailure``
+    /// when there is no such device or the registry cannot be written.
     package func enable(_ device: Int64) throws(OperationFailure) -> EnabledDevice {
         _ = try listing(of: device)
         let isNews = try attempt { try registry.enable(DeviceID(rawValue: device)) }

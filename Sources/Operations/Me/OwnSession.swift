@@ -41,8 +41,8 @@ package struct OwnSession: Sendable {
         var detail: String
     }
 
-    /// The answer as JSON to the request that an event describes, or why there is none: the status that HTTP would have,
-    /// and the reason. `client` is who has the session.
+    /// The answer as JSON to the request that an event describes, or why there is none: the status that HTTP would
+    /// have, and the reason. `client` is who has the session.
     package func answer(proof json: String, body: String, client: PublicKey) async -> Result<String, OwnRefusal> {
         guard let event = try? Event(json: Array(json.utf8)), let url = event.value(of: "u"),
             let method = event.value(of: "method"), let target = url.range(of: "/v1/me").map({ url[$0.lowerBound...] })

@@ -82,7 +82,7 @@ struct OperationalWatch {
         return suspensions
     }
 
-    /// What is told when that was done.
+    /// What is called when that is done.
     func disabled(_ suspension: Suspension, at now: Timestamp) -> OperationalEvent {
         let since = UTCTime(suspension.since)
         var event = OperationalEvent(

@@ -7,8 +7,8 @@ import Units
 
 /// Keeps what waits for operators' endpoints over a restart. Belongs to one thread at a time.
 ///
-/// Holds what the messages say, which is no secret, and of an endpoint a digest of its URL, which may hold one. Where the
-/// disk refuses, messages go out all the same, and a restart loses them.
+/// Holds what the messages say, which is no secret, and of an endpoint a digest of its URL, which may hold one. Where
+/// the disk refuses, messages go out all the same, and a restart loses them.
 struct WebhookFile {
     private let path: String
     private let logger: Logger

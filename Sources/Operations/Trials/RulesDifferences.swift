@@ -218,7 +218,8 @@ private struct RuledOutcome {
         }
     }
 
-    /// What is another, in words of rules; empty: nothing is. Where no push goes by either, nothing changes for anybody.
+    /// What is another, in words of rules; empty: nothing is. Where no push goes by either, nothing changes for
+    /// anybody.
     func changes(to other: RuledOutcome) -> [String] {
         guard case .push(let before, let push, let key) = result,
             case .push(let after, let otherPush, let otherKey) = other.result

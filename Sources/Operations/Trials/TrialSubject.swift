@@ -21,7 +21,7 @@ package struct TrialSubject: Sendable {
         referenced = fixture.referenced
     }
 
-    /// An event of which no more is known.
+    /// An event that nothing more is known about.
     init(_ event: Event, for recipient: PublicKey) {
         name = event.id.hex
         self.event = event

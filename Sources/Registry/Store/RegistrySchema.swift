@@ -354,8 +354,8 @@ enum RegistrySchema {
             BEGIN DELETE FROM group_members WHERE account = coalesce(old.root, old.author); END;
         """
 
-    /// Keys of which a relay was read by whichever member of a cluster reads it, and with which interest: the next reader
-    /// goes on from there. By the relay's URL, as each member numbers relays itself.
+    /// Keys for which a relay was read by whichever member of a cluster reads it, and with which interest: the next
+    /// reader goes on from there. By the relay's URL, as each member numbers relays itself.
     private static let readKeys = """
         CREATE TABLE watch_read (
             url TEXT NOT NULL,

@@ -47,6 +47,7 @@ CURLcode ccurl_set_roots(CURL *easy, struct ccurl_roots *roots) {
     if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, roots);
     /* Nothing is read from disk for a connection. */
     const CURLoption files[] = {CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH};
-    for (size_t i = 0; code == CURLE_OK && i < sizeof files / sizeof *files; i++) code = curl_easy_setopt(easy, files[i], NULL);
+    for (size_t i = 0; code == CURLE_OK && i < sizeof files / sizeof *files; i++)
+        code = curl_easy_setopt(easy, files[i], NULL);
     return code;
 }

@@ -85,10 +85,10 @@ int ccurl_keeps_connection(CURL *easy, struct ccurl_kept_connection *connection)
 /* Whether something lies on this socket to be read, or its peer has closed it; zero when the socket is not the one between
  * these two ports. */
 int ccurl_has_unread_input(curl_socket_t socket, int remote_port, int local_port);
-/* Root certificates that many connections share; libcurl reads them from disk for each connection, which takes a millisecond. */
+/* Root certificates that many connections share; libcurl reads them from disk for each, which takes a millisecond. */
 struct ccurl_roots;
-/* The system's, as libcurl knows them, and those of `file`, which may be NULL. NULL: libcurl does not use OpenSSL 3, or the
- * file cannot be read. */
+/* The system's, as libcurl knows them, and those of `file`, which may be NULL. NULL: libcurl does not use OpenSSL 3,
+ * or the file cannot be read. */
 struct ccurl_roots *ccurl_make_roots(const char *file);
 void ccurl_free_roots(struct ccurl_roots *roots);
 /* Has a transfer trust `roots` and nothing else; they must outlive its connection's beginning. */

@@ -190,11 +190,13 @@ def test_a_device_that_fails_for_days_is_told_and_switched_off(stopped_router, e
     )
     push_to(carol, sound)
     push_to(alice, broken)
+    [device] = [each["device"] for each in console.json(f"/v1/devices?account={alice.hex}")[1]["devices"]]
+    # The failure is of the first day: what is noted after the clock is set would be of the second.
+    wait_until(lambda: console.json(f"/v1/devices/{device}")[1].get("last_error"), "the failure is noted")
     clock.set(26 * hours)
     push_to(carol, sound)
     push_to(alice, broken)
     failing = told("device.failing")
-    [device] = [each["device"] for each in console.json(f"/v1/devices?account={alice.hex}")[1]["devices"]]
     assert failing["device"] == device and failing["platform"] == "ntfy" and failing["since"]
     assert "disabled_at" not in console.json(f"/v1/devices/{device}")[1]
 

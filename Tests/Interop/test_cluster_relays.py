@@ -125,7 +125,8 @@ def test_one_member_advertises_and_answers_at_each_relay(cluster, proxies):
         assert wait_until(answer, "the next holder answers")["result"] == "pong"
     for proxy in proxies:
         kinds = [event["kind"] for event in proxy.published]
-        assert kinds.count(ADVERTISEMENT) <= 2, "each holder advertises once"
+        # On a busy machine a holder may change more often than by the kill above; each connects anew.
+        assert kinds.count(ADVERTISEMENT) <= proxy.connections, "each holder advertises once"
         ids = {event["id"] for event in proxy.published if event["kind"] == ADVERTISEMENT}
         assert len(ids) == 1, "all say the same"
     answers = [event for event in proxies[0].published if event["kind"] == 24133]

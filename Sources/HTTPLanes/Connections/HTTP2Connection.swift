@@ -139,6 +139,8 @@ final class HTTP2Connection {
 
     func readCompleted() {
         guard let session else { return }
+        // What waited for the peer goes out first, so that the peer works while answers are taken.
+        handler?.send(session)
         deliver(session)
         owner?.connectionIsReady(self)
         flush()

@@ -1,15 +1,9 @@
 import AccountWatch
 import Cipher
-import Console
 import Delivery
-import EventTrace
-import Foundation
 import HTTPLanes
-import Listening
 import Logging
 import Logs
-import NIOCore
-import NIOPosix
 import Nostr
 import Operations
 import Pipeline
@@ -19,9 +13,7 @@ import RelayPool
 import RelayServer
 import RouterConfiguration
 import Rules
-import Sealing
 import ServiceLifecycle
-import Telemetry
 import Units
 import WebIngress
 import YAMLReading
@@ -102,7 +94,7 @@ package final class Router: Service {
         let transports = outgoing.transports
         let platforms = platforms ?? KnownPlatforms(outgoing.plugins)
         let rules = try configuration.loadRules(platforms)
-        let ingressPlatform = try Self.ingressPlatform(configuration, platforms, logger)
+        let ingressPlatform = try configuration.servedIngress(platforms, logger)
         logger.warn(of: ExposedFiles(configuration))
         let filters = Filters(configuration: configuration, plugins: outgoing.plugins, settings: outgoing.settings)
         for failure in filters.failures {
@@ -131,47 +123,17 @@ package final class Router: Service {
         if let link {
             try stores.registry.join(StreamedRegistryLog(link), name: DeliveryIDs.fresh())
         }
-        let dailyCounts = DailyCounts(
-            language: { [registry = stores.registry] in (try? registry.language(of: $0)) ?? "" },
-            now: now
-        )
-        let statistics = StatisticsOperations(
-            registry: stores.registry,
-            outbox: OutboxReader(path: configuration.outboxPath),
-            defaultMode: { settings.configuration.defaultMode },
-            pending: { dailyCounts.pending },
-            now: now
-        )
-        let trials = TokenTrials(now: now)
-        let spans = try Spans(
+        let watchers = try Watchers(
             configuration,
-            seeds: stores.registry.keys.seeds,
-            sender: outgoing.lanes,
+            settings: settings,
+            stores: stores,
+            outgoing: outgoing,
+            log: log,
+            counts: counts,
             now: now,
             logger: logger
         )
-        let stream = LiveStream(
-            readers: configuration.api?.streamReaders ?? Configuration.API.defaultStreamReaders,
-            device: { [registry = stores.registry] in try? registry.listing(of: $0) },
-            now: now
-        )
-        let operationalEvents = try configuration.inItsWords {
-            try OperationalEvents(
-                configuration.operationalEvents,
-                path: configuration.webhooksPath,
-                stream: stream,
-                sender: outgoing.lanes,
-                now: now,
-                logger: logger
-            )
-        }
-        let everybody = RouterObservers(
-            pipeline: [log, counts, dailyCounts, stream]
-                + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? []),
-            deliveries: [log, counts, dailyCounts, trials, stream, operationalEvents]
-                + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? [])
-        )
-        let observers = everybody.adding(PaceFeedback(intake: intake, now: now))
+        let observers = watchers.all.adding(PaceFeedback(intake: intake, now: now))
         let partitions = link.map { _ in PartitionIntakes() }
         let sharedRelays = link.map { ClusterRelays($0, partitions: partitions ?? PartitionIntakes()) }
         let deliveries = try Deliveries(
@@ -218,7 +180,7 @@ package final class Router: Service {
                     },
                     dependencies: dependencies,
                     transports: transports,
-                    observers: everybody,
+                    observers: watchers.all,
                     order: { [plugins = outgoing.plugins] request in
                         Notifier.order(of: request, settings.rules, KnownPlatforms(plugins))
                     },
@@ -234,11 +196,6 @@ package final class Router: Service {
             )
         }
         if let cluster { courier.count(with: { [weak cluster] in cluster?.couriers ?? [] }) }
-        let files = OperatorFiles(
-            configuration: configuration,
-            partitions: { [weak cluster] in cluster?.stores.map(\.reader) ?? [] },
-            isCause: { [weak cluster] in cluster?.isCause($0) ?? false }
-        )
         let listeners = ListenerCounts(configuration)
         let farewells = try stores.farewells
         let sockets = try Sockets(
@@ -258,7 +215,7 @@ package final class Router: Service {
                     limits: IngressDeviceLimits(devices: settings.devices),
                     registry: stores.registry,
                     courier: courier,
-                    trials: trials,
+                    trials: watchers.trials,
                     now: now,
                     logger: logger
                 )
@@ -303,18 +260,6 @@ package final class Router: Service {
             registry: stores.registry,
             logger: logger
         )
-        let health = RouterHealth(
-            isServing: { serving.isSet && cluster?.isServing ?? true },
-            pipeline: events.pipeline,
-            courier: courier,
-            outbox: stores.outbox,
-            counts: counts,
-            transports: transports,
-            pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
-            pool: relays.pool,
-            wantedRelays: { [isHere = relays.isHere] in Set(configuration.relays.always.filter(isHere)) },
-            group: outgoing.group
-        )
         let reloader = Reloader(
             configuration,
             reread: reread,
@@ -331,191 +276,27 @@ package final class Router: Service {
             logger: logger,
             runningLog: runningLog
         )
-        let deviceOperations = DeviceOperations(
-            registry: stores.registry,
-            sealer: Sealer(),
-            files: files,
-            sender: RunningTestPushes(
-                settings: settings,
-                encryptingPlatforms: { [plugins = outgoing.plugins] in plugins.encryptingPlatforms },
-                transport: { transports[$0] },
-                now: now
-            ),
-            configuration: { [plugins = outgoing.plugins] in
-                settings.configuration.limited(by: plugins.platformCatalog)
-            },
-            deliveryID: try DeliveryIDs(stores.registry.keys.seeds).id,
-            traceIDs: try configuration.traceIDs(stores.registry.keys.seeds),
-            now: now
-        )
-        let keyCensus = KeyCensus(registry: stores.registry, now: now)
-        let statusReader = StatusReader(
-            configuration: configuration,
-            health: health,
-            counts: counts,
-            courier: courier,
-            outbox: stores.outbox,
-            transports: transports,
-            plugins: outgoing.plugins,
-            pool: relays.pool,
-            registry: stores.registry,
-            keyCensus: keyCensus,
-            files: files,
-            partitions: { [weak cluster] in (cluster?.waiting ?? 0, cluster?.failed ?? 0) },
-            mark: relays.watch.mark,
-            now: now
-        )
-        let view = ClusterView(
-            queue: QueueOperations(
-                registry: stores.registry,
-                files: files,
-                handle: .running { [outbox = stores.outbox, reader = files.outbox.own, weak cluster] in
-                    let place = cluster.map { StorePlace.outbox(of: $0.name) } ?? .alone
-                    return (cluster?.stores ?? []) + [WorkingStore(place, courier, outbox, reader)]
-                },
-                deadLetters: configuration.deadLetters,
-                now: now
-            ),
-            devices: deviceOperations,
-            status: statusReader,
-            statistics: statistics,
-            trace: stores.trace,
-            peers: cluster?.peers,
-            control: cluster?.peers,
-            cluster: { [weak cluster] in cluster?.status }
-        )
-        cluster?.peers.answer(with: view.answer)
-        let notifier = Notifier(
-            outbox: stores.outbox,
-            registry: stores.registry,
-            intake: intake,
-            identity: claim.identity,
-            shared: link.map(SharedRequestBucket.init),
-            now: now
-        )
-        operationalEvents.begin(
-            OperationalEvents.Sources(
-                transports: transports,
-                plugins: outgoing.plugins,
-                pool: relays.pool,
-                registry: stores.registry,
-                files: files,
-                status: statusReader
-            ),
-            notifier: notifier
-        ) { settings.rules }
-        let apiPort = ListeningAPI(configuration.api)
-        let operatorTokens = OperatorTokens(
-            token: { apiToken.value },
-            named: CurrentTokens(TokenFile(configuration), now: now, logger: logger)
-        )
-        let sessions = BrowserSessions(
-            principal: operatorTokens.principal(ofDigest:),
-            url: configuration.api?.console.inbound?.publicURL,
-            now: now
-        )
-        let owners = OwnerAuthenticator(
-            urls: { [keys = stores.registry.keys] in
-                apiPort.urls + keys.answering.map { OwnSession.url(of: $0.publicKey) }
-            },
-            now: now
-        )
-        let console = RouterAPI(
-            configuration: configuration,
-            devices: deviceOperations,
-            own: OwnOperations(
-                devices: deviceOperations,
-                registry: stores.registry,
-                trace: stores.trace,
-                files: files,
-                status: statusReader,
-                handles: try DeviceHandles(stores.registry.keys.seeds),
-                configuration: { settings.configuration },
-                pausedUntil: { courier.pausedUntil($0, at: $1) }
-            ),
-            sessions: sessions,
-            listeners: listeners,
-            users: UserOperations(
-                registry: stores.registry,
-                devices: deviceOperations,
-                files: files,
+        let services = try OperatorServices(
+            RunningParts(
                 configuration: configuration,
-                now: now
-            ),
-            logs: LogOperations(levels: runningLog.levels),
-            health: health,
-            metrics: RouterMetrics(
-                counts: counts,
-                listeners: listeners,
-                filterNames: { settings.configuration.filters.map(\.name) },
-                pipeline: events.pipeline,
-                intake: intake,
+                settings: settings,
+                identity: claim.identity,
+                stores: stores,
+                outgoing: outgoing,
+                watchers: watchers,
                 courier: courier,
-                outbox: stores.outbox,
-                keyCensus: keyCensus,
-                transports: transports,
-                pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
-                pool: relays.pool,
-                lanes: outgoing.lanes,
-                trace: stores.trace,
-                tracer: spans.tracer,
-                cluster: { cluster?.status },
-                failedInPartitions: { cluster?.failed ?? 0 }
-            ),
-            plugins: outgoing.plugins,
-            doors: DoorReader(configuration, listeners: listeners, counts: counts, pool: relays.pool),
-            transports: transports,
-            view: view,
-            clusterOperations: cluster.map { cluster in
-                ClusterOperations(
-                    status: { [weak cluster] in cluster?.status },
-                    peers: cluster.peers,
-                    control: cluster.peers
-                )
-            },
-            stream: stream,
-            notifier: notifier,
-            rules: { (settings.configuration, settings.rules) },
-            differences: RulesDifferences(
-                kept: stores.keptEvents,
-                registry: stores.registry,
-                showingPlatforms: { [plugins = outgoing.plugins] in plugins.showingPlatforms },
+                cluster: cluster,
+                link: link,
+                events: events,
+                relays: relays,
+                listeners: listeners,
+                serving: serving,
+                runningLog: runningLog,
                 now: now
             ),
+            apiToken: apiToken,
+            own: ownQuestions,
             reload: reloader.reload,
-            now: now
-        )
-        ownQuestions.begin(OwnSession(console.operations, owners: owners, now: now))
-        operators = Operators(
-            configuration.api,
-            socket: configuration.adminSocketPath,
-            authenticator: RouterAuthenticator(
-                tokens: operatorTokens,
-                sessions: sessions,
-                signOn: configuration.api.flatMap { api in
-                    api.signOn.map {
-                        ProxySignOn(
-                            $0,
-                            isTrustedProxy: api.trustedProxies.contains,
-                            url: api.console.inbound?.publicURL
-                        )
-                    }
-                },
-                owners: owners
-            ),
-            port: apiPort,
-            console: console,
-            stream: stream,
-            group: outgoing.group,
-            counts: listeners,
-            now: now,
-            logger: logger
-        )
-        let statisticsKeeper = StatisticsKeeper(
-            counts: dailyCounts,
-            statistics: statistics,
-            outbox: stores.outbox,
-            now: now,
             logger: logger
         )
         upkeep = { started in
@@ -526,20 +307,24 @@ package final class Router: Service {
                 trace: stores.trace,
                 stores: stores,
                 cluster: cluster,
-                statistics: statisticsKeeper,
-                operationalEvents: operationalEvents,
+                statistics: watchers.statisticsKeeper,
+                operationalEvents: watchers.operationalEvents,
                 announcer: announcer,
-                health: health,
+                health: services.health,
                 serving: serving,
                 serviceManager: serviceManager,
                 started: started,
                 logger: logger
             )
         }
-        lastWords = LastWords(statistics: statisticsKeeper, operationalEvents: operationalEvents)
+        lastWords = LastWords(
+            statistics: watchers.statisticsKeeper,
+            operationalEvents: watchers.operationalEvents
+        )
+        operators = services.operators
         self.stores = stores
         self.outgoing = outgoing
-        self.spans = spans
+        spans = watchers.spans
         self.deliveries = deliveries
         self.cluster = cluster
         self.events = events
@@ -548,23 +333,6 @@ package final class Router: Service {
         self.reloader = reloader
         self.settings = settings
         self.stop = stop
-    }
-
-    /// Nil where there is no sealed ingress. Where no plugin can serve it the router goes without, unless there is
-    /// nothing else.
-    private static func ingressPlatform(
-        _ configuration: Configuration,
-        _ platforms: KnownPlatforms,
-        _ logger: Logger
-    ) throws -> IngressPlatform? {
-        do {
-            let platform = try configuration.ingressPlatform(platforms.catalog)
-            return platform.flatMap { IngressPlatform($0, in: platforms.catalog) }
-        } catch {
-            if configuration.isOfEnvironment { throw error }
-            logger.error("The sealed ingress cannot start", metadata: ["reason": "\(error)"])
-            return nil
-        }
     }
 
     /// Serves until graceful shutdown, then lets what is under way end and leaves the rest in the outbox.
@@ -606,49 +374,4 @@ package final class Router: Service {
     var courier: Courier { deliveries.courier }
     var intake: Intake { events.intake }
     var lanes: HTTPLanes { outgoing.lanes }
-}
-
-extension Logger {
-    fileprivate func warn(of exposed: ExposedFiles) {
-        for file in exposed.found {
-            warning(
-                "\(file.isFolder ? "The folder of files with secrets" : "A file with secrets") \(file.exposure)",
-                metadata: ["file": "\(file.path)", "key": "\(file.key)", "remedy": "\(file.remedy)"]
-            )
-        }
-    }
-}
-
-/// Why the router cannot begin.
-package struct RouterError: Error, CustomStringConvertible {
-    package let description: String
-    private init(description: String) {
-        self.description = description
-    }
-
-    /// `key` is where the configuration says it.
-    static func cannotListen(_ key: String, host: String, port: Int, _ error: any Error) -> RouterError {
-        RouterError(description: "\(key): cannot listen on \(host):\(port): \(error)")
-    }
-
-    static let apartFromItsCluster = RouterError(
-        description: "cluster: the configuration has a cluster, and this router was not joined to it"
-    )
-
-    static let partOfCluster = RouterError(
-        description:
-            "store.path: the store is a cluster member's, and the configuration has no block 'cluster': a router that served it "
-            + "alone would send what the others send. carillon cluster export makes it a store of its own"
-    )
-
-    /// Root would leave files behind that the service can no longer use, in places that the service can choose.
-    static func foreignFolder(of path: String, _ owner: FolderOwner) -> RouterError {
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
-        return RouterError(
-            description:
-                "store.path: root does not serve in another user's folder: \(folder) belongs to user \(owner.user). Run it as that "
-                + "one, with User= in systemd's unit or with \(owner.command("carillon serve …")); or give root the folder "
-                + "and all in it, with chown -R 0:0 \(ShellWord.quoted(folder))"
-        )
-    }
 }

@@ -1,6 +1,7 @@
 import Delivery
 import Logging
 import Notifications
+import Operations
 import Pipeline
 import Storage
 import Synchronization
@@ -176,5 +177,17 @@ struct ReportTally: Sendable {
             counts[sort] = count.untold > 0 ? Count(since: now, told: count.told) : nil
         }
         return due.mapValues(\.untold).filter { $0.value > 0 }
+    }
+}
+
+extension Logger {
+    /// Warns of files with secrets that others may read.
+    func warn(of exposed: ExposedFiles) {
+        for file in exposed.found {
+            warning(
+                "\(file.isFolder ? "The folder of files with secrets" : "A file with secrets") \(file.exposure)",
+                metadata: ["file": "\(file.path)", "key": "\(file.key)", "remedy": "\(file.remedy)"]
+            )
+        }
     }
 }

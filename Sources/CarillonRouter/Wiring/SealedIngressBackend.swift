@@ -5,6 +5,7 @@ import Notifications
 import Operations
 import RateLimits
 import Registry
+import RouterConfiguration
 import Synchronization
 import Units
 import WebIngress
@@ -100,6 +101,20 @@ extension IngressAdmission {
         case .gone: .gone
         case .invalid: .unknownDevice
         case .full: .busy
+        }
+    }
+}
+
+extension Configuration {
+    /// The platform of the sealed ingress; nil where there is none. Where no plugin can serve it the router goes
+    /// without, unless there is nothing else.
+    func servedIngress(_ platforms: KnownPlatforms, _ logger: Logger) throws -> IngressPlatform? {
+        do {
+            return try ingressPlatform(platforms.catalog).flatMap { IngressPlatform($0, in: platforms.catalog) }
+        } catch {
+            if isOfEnvironment { throw error }
+            logger.error("The sealed ingress cannot start", metadata: ["reason": "\(error)"])
+            return nil
         }
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Nostr
 import Units
 
@@ -156,5 +157,18 @@ struct MemberSurvey: Sendable {
             }
             return await group.reduce(into: []) { $0.append($1) }
         }
+    }
+}
+
+/// What members say to each other, as JSON.
+enum MemberJSON {
+    static func bytes(_ value: some Encodable) -> [UInt8] {
+        // Nothing in here is a number without a spelling in JSON, which is all that can fail.
+        (try? JSONEncoder().encode(value)).map(Array.init) ?? []
+    }
+
+    /// Nil: the bytes, which may be anything, are nothing of the kind.
+    static func read<Value: Decodable>(_ bytes: some Collection<UInt8>, as type: Value.Type) -> Value? {
+        try? JSONDecoder().decode(Value.self, from: Data(bytes))
     }
 }

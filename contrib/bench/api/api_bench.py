@@ -3,11 +3,11 @@
 import argparse
 import asyncio
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from statistics import median
@@ -16,25 +16,25 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(REPOSITORY / "Tests/Interop"), str(REPOSITORY / "contrib/bench/latency")]
 
 from lab import Lab  # noqa: E402
+from generator import PER_TOKEN  # noqa: E402
 from latency import percentile, register, send  # noqa: E402
 from nostr import Person  # noqa: E402
 from programs import built, carillon, wait_until  # noqa: E402
 from router import Router  # noqa: E402
 
-# A token may ask 200 times a second; a few to spare.
-PER_TOKEN = 150
-CONNECTIONS_PER_TOKEN = 6
-
 
 class APIRouter(Router):
     """One with an API that logs as in production."""
 
+    core: int | None = None
+
     def start(self) -> "APIRouter":
         port, api = self.folder / "port", self.folder / "api-port"
         with self.log.open("ab") as log:
+            place = [] if self.core is None else ["taskset", "-c", str(self.core)]
             self.process = subprocess.Popen(
                 [
-                    built("carillon"), "serve", "--config", self.configuration_file, "--port-file", port,
+                    *place, built("carillon"), "serve", "--config", self.configuration_file, "--port-file", port,
                     "--api-port-file", api,
                 ],
                 stdout=log, stderr=subprocess.STDOUT,
@@ -51,90 +51,64 @@ class APIRouter(Router):
         raise AssertionError(what)
 
 
-class Readers:
-    """Many who read the stream: most follow one account, some everything. They count."""
-
-    def __init__(self, port: int, token: str, count: int, people: list[Person]):
-        self.port, self.token, self.count, self.people = port, token, count, people
-        self.entries = self.lost = self.bytes = self.ended = 0
-
-    async def read(self, number: int):
-        query = "" if number % 20 == 0 else f"?account={self.people[number % len(self.people)].hex}"
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write(
-            f"GET /v1/stream{query} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {self.token}\r\n\r\n".encode()
-        )
-        status = await reader.readline()
-        assert b" 200 " in status, status
-        while data := await reader.read(65536):
-            self.bytes += len(data)
-            self.entries += data.count(b"\nid: ") + data.startswith(b"id: ")
-            self.lost += data.count(b"event: lost")
-        self.ended += 1
-
-
-class Senders:
-    def __init__(self, port: int, tokens: list[str], people: list[Person], rate: int):
-        self.port, self.tokens, self.people, self.rate = port, tokens, people, rate
-        self.times: list[float] = []
-        self.refused: dict[str, int] = {}
-        self.sent = 0
-
-    async def send(self, token: str, begin: float, end: float, gap: float, offset: int):
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        due, number = begin + offset * gap / CONNECTIONS_PER_TOKEN, offset
-        while due < end:
-            wait = due - time.monotonic()
-            if wait > 0:
-                await asyncio.sleep(wait)
-            body = json.dumps({"to": {"account": self.people[number % len(self.people)].hex}, "title": f"note {number}"})
-            started = time.monotonic()
-            writer.write(
-                f"POST /v1/notify HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n"
-                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
-            )
-            status = (await reader.readline()).split()[1].decode()
-            length = 0
-            while (line := await reader.readline()) != b"\r\n":
-                if line.lower().startswith(b"content-length:"):
-                    length = int(line.split(b":")[1])
-            await reader.readexactly(length)
-            self.sent += 1
-            if status == "202":
-                self.times.append((time.monotonic() - started) * 1000)
-            else:
-                self.refused[status] = self.refused.get(status, 0) + 1
-            due, number = due + gap, number + CONNECTIONS_PER_TOKEN
-
-    async def run(self, seconds: float):
-        begin = time.monotonic() + 0.5
-        gap = CONNECTIONS_PER_TOKEN * len(self.tokens) / self.rate
-        await asyncio.gather(
-            *(
-                self.send(token, begin, begin + seconds, gap, connection)
-                for token in self.tokens
-                for connection in range(CONNECTIONS_PER_TOKEN)
-            )
-        )
-
-
 class Load:
-    """Readers and senders in a thread of their own."""
+    """Readers and senders in a process of their own (generator.py), so that they do not share the interpreter of what measures."""
 
-    def __init__(self, readers: Readers, senders: Senders, seconds: float):
-        self.readers, self.senders, self.seconds = readers, senders, seconds
-        self.ready = threading.Event()
-        self.thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+    def __init__(self, router: APIRouter, options, reading: str, tokens: list[str], people: list[Person], seconds: float):
+        order = {
+            "port": router.api, "reading": reading, "tokens": tokens, "people": [person.hex for person in people],
+            "readers": options.readers, "rate": options.rate, "seconds": seconds,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("generator.py"))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "ready\n", "the readers could not begin"
 
-    async def _run(self):
-        reading = [asyncio.create_task(self.readers.read(number)) for number in range(self.readers.count)]
-        await asyncio.sleep(max(1, self.readers.count / 500))
-        failed = [task for task in reading if task.done()]
-        assert not failed, failed[0].exception()
-        self.ready.set()
-        await self.senders.run(self.seconds)
-        for task in reading:
-            task.cancel()
+    @property
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def counted(self) -> dict:
+        """What it counted, when it is through."""
+        text, _ = self.process.communicate(timeout=120)
+        return json.loads(text)
+
+
+class Usage:
+    """What the processes of a measurement take of the cores."""
+
+    TICKS = os.sysconf("SC_CLK_TCK")
+
+    def __init__(self, processes: dict[str, int]):
+        self.processes, self.begin, self.before = processes, time.monotonic(), self._read(processes)
+
+    @classmethod
+    def _read(cls, processes: dict[str, int]) -> dict[str, float]:
+        return {name: cls._of(process) for name, process in processes.items()}
+
+    @classmethod
+    def _of(cls, process: int) -> float:
+        """With all children: the router's are its plugins. Ours are measured by their own names."""
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            lists = [file.read_text() for file in Path(f"/proc/{process}/task").glob("*/children")]
+        except OSError:
+            return 0
+        children = [] if process == os.getpid() else [int(child) for text in lists for child in text.split()]
+        return (int(fields[11]) + int(fields[12])) / cls.TICKS + sum(cls._of(child) for child in children)
+
+    def __str__(self) -> str:
+        seconds = time.monotonic() - self.begin
+        after = self._read(self.processes)
+        shares = {name: 100 * (after[name] - self.before[name]) / seconds for name in self.processes}
+        return ", ".join(f"{name} {share:.0f} %" for name, share in shares.items())
 
 
 class Pushes:
@@ -192,13 +166,23 @@ def main():
     parser.add_argument("--rate", type=int, default=200, help="notifications a second")
     parser.add_argument("--events", type=int, default=50, help="events a second, whose pushes are measured")
     parser.add_argument("--burst", type=int, default=1000, help="events at once, for pushes a second; 0: none")
-    parser.add_argument("--seconds", type=int, default=5, help="of each measurement")
+    parser.add_argument("--seconds", type=int, default=5, help="of each measurement beside the load")
+    parser.add_argument("--alone", type=int, default=15, help="seconds of each without it, at most")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--at-most", type=float, help="exit with 1 where the p50 is slower by more per cent")
+    parser.add_argument(
+        "--pin", action="store_true",
+        help="the router and its plugins on one core, everything else on another, in all measurements",
+    )
     parser.add_argument("--folder", help="where the store lies")
     options = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
+    cores = sorted(os.sched_getaffinity(0))
+    if options.pin:
+        assert len(cores) > 1, "there is one core only"
+        os.sched_setaffinity(0, {cores[1]})
+        APIRouter.core = cores[0]
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         lab = Lab(Path(folder) / "lab")
         # A lab's record keeps the last 10,000 requests: those of the load would drive out what is measured.
@@ -227,7 +211,7 @@ def compare(options, router: APIRouter, lab: Lab, other: Lab):
     tokens = [token(router, f"sender {n}", "send") for n in range(-(-options.rate // PER_TOKEN))]
     reading = token(router, "reader", "read")
     # The senders go on during both measurements.
-    seconds = 2 * options.seconds + 4
+    seconds = options.seconds + 14
 
     def events(what: str, count: int) -> list[dict]:
         return [authors[n % 20].note(f"{what} {n}", others[n % 100]) for n in range(count)]
@@ -237,39 +221,42 @@ def compare(options, router: APIRouter, lab: Lab, other: Lab):
     burst = Comparison(f"pushes/s of {options.burst} at once", "pushes/s", more_is_better=True)
     sent, taken, refused, times, memory = 0, 0, {}, [], []
 
-    def measure(what: str, note) -> None:
+    def measure(what: str, note, seconds: int, load: int | None = None) -> None:
         """Events are made before, so that making them costs nothing that is measured."""
-        steady = events(f"{what} steady", options.events * options.seconds)
+        steady = events(f"{what} steady", options.events * seconds)
         many = events(f"{what} burst", options.burst)
+        processes = {
+            "router and plugins": router.process.pid, "lab of events": lab.process.pid, "lab of notifications": other.process.pid,
+            "what measures": os.getpid(),
+        }
+        usage = Usage(processes | ({"generator": load} if load else {}))
         found = Pushes(router, lab, steady, options.events)
         note(p50).append(percentile(found.times, 0.5))
         note(p99).append(percentile(found.times, 0.99))
+        print(f"cores, {what}, steady: {usage}", flush=True)
         if many:
             note(burst).append(Pushes(router, lab, many, 1_000_000).per_second)
 
-    measure("warm", lambda _: [])
+    measure("warm", lambda _: [], 3)
     memory.append(router.memory("VmRSS"))
     print(f"memory at the start {memory[0]:.0f} MiB", flush=True)
     for number in range(options.rounds):
-        measure(f"alone {number}", lambda each: each.alone)
-        load = Load(
-            Readers(router.api, reading, options.readers, people),
-            Senders(router.api, tokens, people, options.rate),
-            seconds,
-        )
-        load.thread.start()
-        assert load.ready.wait(60), "the readers could not begin"
-        measure(f"beside {number}", lambda each: each.beside)
-        load.thread.join(seconds + 120)
-        senders, readers = load.senders, load.readers
+        measure(f"alone {number}", lambda each: each.alone, min(options.alone, options.seconds))
+        load = Load(router, options, reading, tokens, people, seconds)
+        try:
+            measure(f"beside {number}", lambda each: each.beside, options.seconds, load.process.pid)
+            assert load.is_running, "the load ended before what it was to be measured beside"
+            counted = load.counted()
+        finally:
+            load.stop()
         memory.append(router.memory("VmRSS"))
-        sent, taken, times = sent + senders.sent, taken + len(senders.times), times + senders.times
-        for status, count in senders.refused.items():
+        sent, taken, times = sent + counted["sent"], taken + len(counted["times"]), times + counted["times"]
+        for status, count in counted["refused"].items():
             refused[status] = refused.get(status, 0) + count
-        print(f"round {number + 1}: readers {readers.count}, of them ended early {readers.ended}; entries read {readers.entries}, "
-              f"{readers.bytes / 1e6:.1f} MB, told of losses {readers.lost} times; notifications taken {len(senders.times)}; "
-              f"memory {memory[-1]:.0f} MiB", flush=True)
-        assert senders.times and readers.ended == 0 and router.is_running
+        print(f"round {number + 1}: readers {counted['readers']}, of them ended early {counted['ended']}; entries read "
+              f"{counted['entries']}, {counted['bytes'] / 1e6:.1f} MB, told of losses {counted['lost']} times; notifications taken "
+              f"{len(counted['times'])}; memory {memory[-1]:.0f} MiB", flush=True)
+        assert counted["times"] and counted["ended"] == 0 and router.is_running
     print(f"notifications {sent}, taken {taken} ({taken / (seconds * options.rounds):.0f}/s), refused {refused}")
     print(f"ms to the answer    p50 {percentile(times, 0.5):8.1f}   p99 {percentile(times, 0.99):8.1f}")
     for each in [p50, p99] + ([burst] if options.burst else []):

@@ -46,10 +46,6 @@ def whole(is_long: bool) -> list[Row]:
         Row("an event that concerns nobody, by feed: CPU, of scanning it", f"{nobody['cpu']:.2f} µs", nobody["cpu"] / nobody["scan"], 1.5),
         Row("the same by one of five relays", f"{relays['cpu']:.2f} µs", relays["cpu"] / relays["scan"], 1.5),
     ]
-    if is_long:
-        longer = figures("--rounds", 1, "--only", "reactions", events=200_000)["reactions"]
-        slope = max(0.0, (longer["growth"] - reactions["growth"]) * (1 << 20) / (longer["events"] - events))
-        rows.append(Row("memory that a push leaves behind, after the first 40,000: bytes, of 10", f"{slope:.0f} B", max(slope, 0.01) / 10, 1))
     return rows
 
 
@@ -62,6 +58,19 @@ def devices(is_long: bool) -> list[Row]:
         Row("a million devices that nothing happens to: memory, of 250 MiB", f"{figures['idle memory']:.0f} MiB", figures["idle memory"] / 250, 1),
         Row("start with a million devices, to the first push: of 2 s", f"{figures['first push']:.1f} s", figures["first push"] / 2, 1),
     ]
+
+
+def growth(is_long: bool) -> list[Row]:
+    """Half an hour: only in the long form."""
+    if not is_long:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "growth.json"
+        output(["contrib/bench/growth/run", "--json", file])
+        figures = json.loads(file.read_text())
+    what = f"memory that a push leaves behind when all caches are full, over {figures['pushes']:,} pushes: bytes, of 10"
+    each = max(0.0, figures["bytes"])
+    return [Row(what, f"{figures['bytes']:+.1f} B", max(each, 0.01) / 10, 1)]
 
 
 def kill(is_long: bool) -> list[Row]:
@@ -112,7 +121,7 @@ def latency(is_long: bool) -> list[Row]:
 
 
 BENCHES: dict[str, Callable[[bool], list[Row]]] = {
-    "whole": whole, "devices": devices, "kill": kill, "lanes": lanes, "delivery": delivery, "isolation": isolation, "latency": latency,
+    "whole": whole, "devices": devices, "growth": growth, "kill": kill, "lanes": lanes, "delivery": delivery, "isolation": isolation, "latency": latency,
 }
 
 

@@ -34,7 +34,10 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
     /// A text that shows nothing counts as missing, so that `{{#event.content}}…{{/event.content}}` tests for one.
     var isNull: Bool {
         if case .untrusted("") = content { return true }
-        return neutral.text.allSatisfy(\.isWhitespace)
+        let text = neutral.text
+        // Nearly all show something with their first byte. No white space is beyond U+3000.
+        if let first = text.utf8.first, (0x21...0x7E).contains(first) || first > 0xE3 { return false }
+        return text.allSatisfy(\.isWhitespace)
     }
 
     /// Only a tag has parts. Otherwise Mustache would look for properties of this type, and print text that is not

@@ -29,6 +29,41 @@ import Units
         #expect(intake.next()?.submissions.map(\.events.count) == [1, 2])
     }
 
+    @Test func aPortionComesOutAtATime() {
+        let intake = Intake(portion: 3)
+        for count in [2, 2, 9, 1] { intake.submit(submission(count)) }
+        #expect(intake.next()?.submissions.map(\.events.count) == [2, 2])
+        #expect(intake.backlog == IntakeBacklog(events: 10, bytes: 10, limit: 100_000))
+        #expect(intake.next()?.submissions.map(\.events.count) == [9])
+        intake.close()
+        #expect(intake.next()?.submissions.map(\.events.count) == [1])
+        #expect(intake.backlog.events == 0)
+        #expect(intake.next()?.isEmpty == nil)
+    }
+
+    @Test func aWholePortionIsToBeHadBeforeItsTurn() {
+        let intake = Intake(portion: 3)
+        intake.submit(submission(2))
+        #expect(intake.nextPortion()?.submissions.count == nil)
+        intake.submit(submission(2))
+        intake.submit(submission(2))
+        #expect(intake.nextPortion()?.submissions.count == 2)
+        #expect(intake.nextPortion()?.submissions.count == nil)
+        intake.submit(submission(2))
+        intake.abandon()
+        #expect(intake.nextPortion()?.submissions.count == nil)
+    }
+
+    @Test func anAbandonedIntakeRefusesAllPortions() {
+        let intake = Intake(portion: 1)
+        let refusals = Mutex(0)
+        for _ in 0..<3 { intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } }) }
+        #expect(intake.next()?.submissions.count == 1)
+        intake.abandon()
+        #expect(intake.next()?.isEmpty == nil)
+        #expect(refusals.withLock(\.self) == 2)
+    }
+
     @Test func endsOfDeliveriesComeOutToo() {
         let intake = Intake()
         let end = PushEnd(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
@@ -122,6 +157,19 @@ import Units
         let arrivals = intake.next()
         #expect(arrivals?.submissions.map(\.events.count) == [3])
         #expect(arrivals?.endedFetches == [7])
+    }
+
+    @Test func anEndedFetchWaitsForThePortionWithWhatItFound() {
+        let intake = Intake(portion: 1)
+        intake.fetchEnded(6)
+        intake.submit(submission(1))
+        intake.submit(submission(1))
+        intake.fetchEnded(7, isAnswered: false)
+        intake.submit(submission(1))
+        let portions = (0..<3).map { _ in intake.next() }
+        #expect(portions.map { $0?.submissions.count } == [1, 1, 1])
+        #expect(portions.map { $0?.endedFetches } == [[6], [7], []])
+        #expect(portions[1]?.unansweredFetches == [7])
     }
 
     @Test func patienceEndsWithNothing() {

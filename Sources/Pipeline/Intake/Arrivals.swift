@@ -43,6 +43,9 @@ package struct Submission: Sendable {
     /// Called once, on the pipeline's thread or, when refused, the submitter's, with a verdict for each event in order.
     package let completion: @Sendable ([EventVerdict]) -> Void
 
+    /// Bytes of all events.
+    var size: Int { events.reduce(0) { $0 + $1.count } }
+
     package init(events: [[UInt8]], source: EventSource, completion: @escaping @Sendable ([EventVerdict]) -> Void) {
         self.events = events
         self.source = source

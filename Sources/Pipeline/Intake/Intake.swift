@@ -1,4 +1,5 @@
 import Delivery
+import DequeModule
 import Dispatch
 import Nostr
 import Synchronization
@@ -8,6 +9,12 @@ import Units
 /// an answer that says so, instead of being kept in memory.
 package final class Intake: Sendable {
     private struct State {
+        var submissions = Deque<Submission>()
+        /// How many submissions the owner has taken so far.
+        var taken = 0
+        /// Fetches that ended, and how many submissions come before each end.
+        var endedFetches: [(number: Int, isAnswered: Bool, after: Int)] = []
+        /// What else there is, in no order with the submissions.
         var arrivals = Arrivals()
         var events = 0
         var bytes = 0
@@ -17,6 +24,32 @@ package final class Intake: Sendable {
         var ownerSleeps = false
         /// Whether anything waits that an end may set free.
         var awaitsEnds = true
+
+        /// Takes out the oldest submissions until they have `limit` events, the ends of fetches that are not behind
+        /// others, and everything else.
+        mutating func take(_ limit: Int) -> Arrivals {
+            defer {
+                arrivals = Arrivals()
+                isNudged = false
+            }
+            var (count, events, bytes) = (0, 0, 0)
+            for submission in submissions {
+                guard events < limit else { break }
+                count += 1
+                events += submission.events.count
+                bytes += submission.size
+            }
+            arrivals.submissions = Array(submissions.prefix(count))
+            submissions.removeFirst(count)
+            taken += count
+            self.events -= events
+            self.bytes -= bytes
+            let ended = endedFetches.prefix { $0.after <= taken }
+            arrivals.endedFetches = ended.map(\.number)
+            arrivals.unansweredFetches = Set(ended.lazy.filter { !$0.isAnswered }.map(\.number))
+            endedFetches.removeFirst(ended.count)
+            return arrivals
+        }
 
         /// Whether the owner has to be woken, which is then seen to.
         mutating func mustWake() -> Bool {
@@ -32,30 +65,34 @@ package final class Intake: Sendable {
     private let wake = MonotonicSemaphore()
     private let limit: Int
     private let byteLimit: ByteCount
+    private let portion: Int
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
 
-    /// No more events are taken when `limit` events or `byteLimit` of them wait. `answered` receives how long the
-    /// answer to each submission took, on the pipeline's thread.
+    /// No more events are taken when `limit` events or `byteLimit` of them wait. The owner gets `portion` of them at a
+    /// time, or more where the last submission has more: what comes of a portion can be sent while the next one is
+    /// worked on. `answered` receives how long the answer to each submission took, on the pipeline's thread.
     package init(
         limit: Int = 100_000,
         byteLimit: ByteCount = .mebibytes(128),
+        portion: Int = 512,
         answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)? = nil
     ) {
         self.limit = limit
         self.byteLimit = byteLimit
+        self.portion = portion
         self.answered = answered
     }
 
     /// Hands `submission` over to the pipeline. Any thread; never blocks.
     package func submit(_ submission: Submission) {
         let submission = timed(submission)
-        let bytes = submission.events.reduce(0) { $0 + $1.count }
+        let bytes = submission.size
         let (refusal, mustWake) = state.withLock { state -> (String?, Bool) in
             if state.isClosed { return (Self.shuttingDown, false) }
             guard state.events < limit, ByteCount(state.bytes) < byteLimit else {
                 return ("error: too busy, try again later", false)
             }
-            state.arrivals.submissions.append(submission)
+            state.submissions.append(submission)
             state.events += submission.events.count
             state.bytes += bytes
             return (nil, state.mustWake())
@@ -107,8 +144,7 @@ package final class Intake: Sendable {
     /// The pipeline reads this after the events that the fetch found.
     func fetchEnded(_ number: Int, isAnswered: Bool = true) {
         change { state in
-            state.arrivals.endedFetches.append(number)
-            if !isAnswered { state.arrivals.unansweredFetches.insert(number) }
+            state.endedFetches.append((number, isAnswered, after: state.taken + state.submissions.count))
             return true
         }
     }
@@ -138,20 +174,16 @@ package final class Intake: Sendable {
     /// Says whether any end may set something free that waits. For the owner, before it looks for what has come.
     func awaitEnds(_ isAwaited: Bool) { state.withLock { $0.awaitsEnds = isAwaited } }
 
-    /// Everything that waits; blocks until there is something, or until `patience` is over. Nil once closed and
-    /// empty. For the pipeline's thread alone.
+    /// A portion of what waits; blocks until there is something, or until `patience` is over. Nil once closed and empty.
+    /// For the pipeline's thread alone.
     func next(within patience: Duration? = nil) -> Arrivals? {
         let deadline = patience.map { Deadline.now() + $0 }
         while true {
             let (arrivals, isClosed, isAbandoned, isNudged) = state.withLock { state in
-                defer {
-                    state.arrivals = Arrivals()
-                    state.events = 0
-                    state.bytes = 0
-                    state.isNudged = false
-                }
-                state.ownerSleeps = state.arrivals.isEmpty && !state.isClosed && !state.isNudged
-                return (state.arrivals, state.isClosed, state.isAbandoned, state.isNudged)
+                let isNudged = state.isNudged
+                let arrivals = state.take(state.isAbandoned ? .max : portion)
+                state.ownerSleeps = arrivals.isEmpty && !state.isClosed && !isNudged
+                return (arrivals, state.isClosed, state.isAbandoned, isNudged)
             }
             if isAbandoned {
                 refuse(arrivals)
@@ -160,6 +192,13 @@ package final class Intake: Sendable {
             if !arrivals.isEmpty || (isNudged && !isClosed) { return arrivals }
             if isClosed { return nil }
             guard wake.wait(until: deadline) else { return Arrivals() }
+        }
+    }
+
+    /// A whole portion, if so much waits at this moment. For the pipeline's thread alone.
+    func nextPortion() -> Arrivals? {
+        state.withLock { state in
+            state.events >= portion && !state.isAbandoned ? state.take(portion) : nil
         }
     }
 

@@ -1,9 +1,7 @@
 import Delivery
-import Logging
 import Nostr
 import Notifications
 import Registry
-import Storage
 import Units
 
 /// What a batch of events leads to: what goes to disk in one transaction, and the steps that led to it.
@@ -107,48 +105,5 @@ struct EventOutcome {
 
     static func notKept(_ event: EventID, account: PublicKey? = nil) -> EventOutcome {
         EventOutcome(event: event, end: .stopped(.notKept), step: .notKept, account: account)
-    }
-}
-
-/// Begins batches, puts what they lead to on disk, and reports their steps.
-struct BatchRecorder {
-    private let put: ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void
-    private let observer: any PipelineObserver
-    private let logger: Logger
-    private let trouble: FailureLog
-
-    init(
-        keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
-        observer: any PipelineObserver,
-        logger: Logger
-    ) {
-        put = keep
-        self.observer = observer
-        self.logger = logger
-        trouble = FailureLog("Deliveries cannot be kept; their events are not accepted", logger: logger)
-    }
-
-    func begin(at now: Timestamp) -> Effects { Effects(at: now, log: StepLog(logger: logger)) }
-
-    /// Puts everything on disk in one transaction; false when it refused.
-    func keep(_ effects: Effects) -> Bool {
-        guard let pace = effects.pace else { return true }
-        do {
-            if let failure = effects.failure { throw failure }
-            try put(effects.deliveries, effects.causes, pace)
-            trouble.passed(at: effects.time)
-            return true
-        } catch {
-            trouble.occurred(error, at: effects.time)
-            return false
-        }
-    }
-
-    func report(_ effects: Effects) {
-        let log = effects.log
-        observer.record(log.counts)
-        if !log.filtered.isEmpty { observer.filtered(log.filtered) }
-        if !log.leftOut.isEmpty { observer.leftOut(log.leftOut) }
-        if !log.trace.isEmpty { observer.trace(log.trace, at: effects.time) }
     }
 }

@@ -14,22 +14,57 @@ package protocol PartitionOwners: Sendable {
     )
 }
 
-/// Events that owners of partitions were asked to keep, and that are not answered yet.
+/// Hands events over to the owners of their accounts' partitions, and knows those that are not answered yet.
 struct HandedOverEvents {
+    private let owners: (any PartitionOwners)?
+    private let intake: Intake
     private var events: [EventID: WaitingEvent] = [:]
+
+    /// Without `owners` all accounts are this pipeline's. `intake` receives the answers.
+    init(to owners: (any PartitionOwners)?, intake: Intake) {
+        self.owners = owners
+        self.intake = intake
+    }
 
     var isEmpty: Bool { events.isEmpty }
     var count: Int { events.count }
 
-    mutating func add(_ event: WaitingEvent) { events[event.event.id] = event }
+    /// Asks the owners to keep an event; nil: all accounts are this pipeline's.
+    mutating func handOver(
+        _ addressed: AddressedEvent,
+        at place: AnswerPlace,
+        in index: borrowing MatchIndex
+    ) -> EventOutcome? {
+        guard let owners else { return nil }
+        let event = addressed.event
+        events[event.id] = WaitingEvent(event: event, source: addressed.source, places: [place])
+        var accounts: [PublicKey] = []
+        for account in addressed.accounts {
+            if let key = index.key(of: account) { accounts.append(key) }
+        }
+        owners.handOver(event, from: addressed.source, concerning: accounts) { [intake] isKept in
+            intake.handOverEnded(event.id, isKept: isKept)
+        }
+        return EventOutcome(event: event.id, end: .waits)
+    }
 
     /// Lets a further copy of such an event share its end; false when it is none.
     mutating func join(_ id: EventID, at place: AnswerPlace) -> Bool { events[id]?.places.append(place) != nil }
 
-    mutating func take(_ id: EventID) -> WaitingEvent? { events.removeValue(forKey: id) }
+    /// Takes out an event that the owners kept or refused.
+    mutating func end(_ id: EventID, isKept: Bool, _ batch: inout OpenBatch) {
+        if let event = events.removeValue(forKey: id) { Self.end(event, isKept: isKept, &batch) }
+    }
 
-    mutating func takeAll() -> [WaitingEvent] {
-        defer { events = [:] }
-        return Array(events.values)
+    /// Takes out all events, none of which counts as kept.
+    mutating func endAll(_ batch: inout OpenBatch) {
+        for event in events.values { Self.end(event, isKept: false, &batch) }
+        events = [:]
+    }
+
+    private static func end(_ waiting: WaitingEvent, isKept: Bool, _ batch: inout OpenBatch) {
+        let id = waiting.event.id
+        batch.verdicts.resume(waiting)
+        batch.note(isKept ? EventOutcome(event: id, end: .finished(.accepted)) : .notKept(id))
     }
 }

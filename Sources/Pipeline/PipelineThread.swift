@@ -27,7 +27,8 @@ package final class PipelineThread: Sendable {
         heartbeat = pipeline.heartbeat
         gauges = pipeline.gauges
         let thread = Thread {
-            while let arrivals = intake.next(within: pipeline.patience) {
+            var following: Arrivals?
+            while let arrivals = following ?? intake.next(within: pipeline.patience) {
                 pipeline.adopt(arrivals.settings)
                 while isFull(), !intake.isClosed {
                     pipeline.heartbeat.beat()
@@ -35,7 +36,8 @@ package final class PipelineThread: Sendable {
                     // They may be what is to help.
                     pipeline.adopt(intake.takeSettings())
                 }
-                pipeline.process(arrivals)
+                following = intake.nextPortion()
+                pipeline.process(arrivals, before: following)
             }
             // What is on its way to other owners mostly ends within milliseconds.
             let deadline = Deadline.now() + Self.patienceForOwners

@@ -2,30 +2,31 @@ import Dispatch
 import Nostr
 import Synchronization
 
-/// Verifies the next events of a batch on all cores, before the pipeline's thread comes to them.
+/// Verifies the next events on all cores, before the pipeline's thread comes to them.
 ///
 /// A verdict is about an event's bytes and nothing else, so it holds whatever the events before it change. Everything
 /// else keeps its thread and its order. What was not verified ahead is verified when its turn comes.
 final class SignatureLookahead {
     /// An event that a signature check is probably due for.
     struct Candidate: Sendable {
-        /// Its place among the events that are looked at.
-        let place: Int
         let event: ScannedEvent
         let json: [UInt8]
     }
 
-    /// How many events are read ahead: enough for all cores, and done in some milliseconds.
-    static let window = 256
     /// Among so many events at least one must need a check, or reading all of them twice costs more than it saves.
     private static let worthwhileShare = 16
-    /// Candidates that a thread takes at a time.
-    private static let portion = 4
+    /// So many of the last events decide about that.
+    static let window = 256
 
-    /// One for each thread: of those that run at a time, each has another.
+    /// One for each thread: of those that run at a time, each has another. The first is the pipeline's.
     private let verifiers: [EventVerifier]
     /// Of the events whose turn has come, how many needed a check, as far as it is known.
     private var recent = (events: 0, checks: 0)
+    /// What was begun and not asked for yet.
+    private var begun: (checks: SignatureChecks, places: [Int], events: Int)?
+    /// The events of the last submissions that were looked at: a copy of one shares the verdict of the first if that is
+    /// right.
+    private var lookedAt: Set<EventID> = []
 
     /// `threads` is how many verify at a time; with one nothing is done ahead.
     init(threads: Int) {
@@ -44,27 +45,96 @@ final class SignatureLookahead {
         if isChecked { recent.checks += 1 }
     }
 
-    /// Verifies `candidates` and puts the verdicts in their places; returns when all are there.
-    func verify(_ candidates: [Candidate], into verdicts: inout [Verification?]) {
-        guard candidates.count > 1 else { return }
-        verdicts.withUnsafeMutableBufferPointer { verdicts in
-            // Unsafe in name only: each place is written by the one thread that took its candidate, and each thread has
-            // a verifier of its own.
-            nonisolated(unsafe) let verdicts = verdicts
-            nonisolated(unsafe) let verifiers = verifiers
-            let next = Atomic<Int>(0)
-            let threads = min(verifiers.count, (candidates.count + Self.portion - 1) / Self.portion)
-            DispatchQueue.concurrentPerform(iterations: threads) { thread in
-                while true {
-                    let first = next.add(Self.portion, ordering: .relaxed).oldValue
-                    guard first < candidates.count else { return }
-                    for candidate in candidates[first..<min(first + Self.portion, candidates.count)] {
-                        verdicts[candidate.place] = candidate.json.withUnsafeBytes {
-                            verifiers[thread].verify(candidate.event, in: $0)
-                        }
-                    }
-                }
+    /// Begins to verify the events of submissions whose turn is next, on other threads. `expected` reads an event, and
+    /// returns it if a check is probably due for it.
+    func begin(_ submissions: [Submission], expected: ([UInt8], EventSource) -> ScannedEvent?) {
+        guard isWorthwhile else { return }
+        let before = lookedAt
+        lookedAt = []
+        var (candidates, places, count): ([Candidate], [Int], Int) = ([], [], 0)
+        for submission in submissions {
+            for json in submission.events {
+                defer { count += 1 }
+                guard let event = expected(json, submission.source), !before.contains(event.id),
+                    lookedAt.insert(event.id).inserted
+                else { continue }
+                candidates.append(Candidate(event: event, json: json))
+                places.append(count)
             }
+        }
+        let checks = SignatureChecks(candidates)
+        checks.begin(on: verifiers.dropFirst())
+        begun = (checks, places, count)
+    }
+
+    /// Whether checks were begun whose verdicts were not taken yet.
+    var hasBegun: Bool { begun != nil }
+
+    /// The verdicts for the events that ``begin(_:expected:)`` was called for last, in their order, as far as they are
+    /// known; waits for those that are missing, and helps. Empty when nothing was begun.
+    func take() -> [Verification?] {
+        guard let (checks, places, count) = begun else { return [] }
+        begun = nil
+        var verdicts = [Verification?](repeating: nil, count: count)
+        for (place, verdict) in zip(places, checks.finish(with: verifiers[0])) { verdicts[place] = verdict }
+        return verdicts
+    }
+}
+
+/// Signature checks that several threads share.
+final class SignatureChecks: Sendable {
+    /// Candidates that a thread takes at a time.
+    private static let portion = 4
+
+    private let candidates: [SignatureLookahead.Candidate]
+    /// The first candidate that no thread has taken.
+    private let next = Atomic<Int>(0)
+    /// How many are not verified yet.
+    private let left: Atomic<Int>
+    private let finished = DispatchSemaphore(value: 0)
+    // Unsafe in name only: each place is written by the one thread that took its candidate, and read when all are
+    // written.
+    private nonisolated(unsafe) let verdicts: UnsafeMutableBufferPointer<Verification>
+
+    init(_ candidates: [SignatureLookahead.Candidate]) {
+        self.candidates = candidates
+        left = Atomic(candidates.count)
+        verdicts = .allocate(capacity: candidates.count)
+        verdicts.initialize(repeating: .wrongSignature)
+        if candidates.isEmpty { finished.signal() }
+    }
+
+    deinit { verdicts.deallocate() }
+
+    /// Verifies on as many other threads as there are verifiers, which must be used by nobody else until all is
+    /// finished.
+    func begin(on verifiers: ArraySlice<EventVerifier>) {
+        let threads = (candidates.count + Self.portion - 1) / Self.portion
+        for verifier in verifiers.prefix(threads) {
+            // A verifier belongs to the one thread that took candidates with it, until ``finish(with:)`` returns.
+            nonisolated(unsafe) let verifier = verifier
+            DispatchQueue.global().async { [self] in work(with: verifier) }
+        }
+    }
+
+    /// Helps, and returns the verdicts in the candidates' order when all are there. Once.
+    func finish(with verifier: EventVerifier) -> [Verification] {
+        work(with: verifier)
+        finished.wait()
+        return Array(verdicts)
+    }
+
+    private func work(with verifier: EventVerifier) {
+        while true {
+            let first = next.add(Self.portion, ordering: .relaxed).oldValue
+            guard first < candidates.count else { return }
+            let last = min(first + Self.portion, candidates.count)
+            for place in first..<last {
+                let candidate = candidates[place]
+                verdicts[place] = candidate.json.withUnsafeBytes { verifier.verify(candidate.event, in: $0) }
+            }
+            let done = last - first
+            if left.subtract(done, ordering: .acquiringAndReleasing).newValue == 0 { finished.signal() }
         }
     }
 }

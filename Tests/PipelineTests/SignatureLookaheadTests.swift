@@ -19,7 +19,12 @@ import TimeTestSupport
         return forged
     }
 
-    private func verdicts(threads: Int, from source: EventSource) throws -> [EventVerdict.Result] {
+    /// What becomes of events of all sorts that come in portions of that size.
+    private func verdicts(
+        threads: Int,
+        from source: EventSource,
+        inPortionsOf size: Int
+    ) throws -> [EventVerdict.Result] {
         let bench = try Workbench(threads: threads)
         let owner = try bench.account()
         let late = try KeyPair(random: SecureRandom.bytes)
@@ -46,7 +51,15 @@ import TimeTestSupport
         let content = "{\"token\":\"\(token)\",\"platform\":\"ios\",\"filters\":{\"mention\":true}}"
         events.insert(try bench.registration(of: late, content), at: 40)
         events.insert(try note("to the late one", to: late), at: 45)
-        let results = bench.submit(events, from: source).map(\.result)
+        let answer = Answer()
+        let portions = stride(from: 0, to: events.count, by: size).map { first in
+            let events = events[first..<min(first + size, events.count)].map(\.json)
+            return Arrivals(submissions: [Submission(events: events, source: source, completion: answer.take)])
+        }
+        for (number, portion) in portions.enumerated() {
+            bench.pipeline?.process(portion, before: number + 1 < portions.count ? portions[number + 1] : nil)
+        }
+        let results = answer.allResults
         // Half of them, and the late one's.
         #expect(bench.kept.count == SignatureLookahead.window + 1)
         return results
@@ -54,9 +67,15 @@ import TimeTestSupport
 
     @Test(arguments: [EventSource.socket(authenticated: []), .feed])
     func severalThreadsComeToTheSame(_ source: EventSource) throws {
-        let alone = try verdicts(threads: 1, from: source)
-        #expect(try verdicts(threads: 4, from: source) == alone)
+        let alone = try verdicts(threads: 1, from: source, inPortionsOf: .max / 2)
+        #expect(try verdicts(threads: 4, from: source, inPortionsOf: .max / 2) == alone)
         #expect(Set(alone.map { "\($0)" }).count > 3)
+    }
+
+    @Test(arguments: [7, 64])
+    func portionsThatAreLookedAtBeforeTheirTurnComeToTheSame(_ size: Int) throws {
+        let alone = try verdicts(threads: 1, from: .feed, inPortionsOf: .max / 2)
+        #expect(try verdicts(threads: 4, from: .feed, inPortionsOf: size) == alone)
     }
 
     @Test func looksAheadOnlyWhereItSavesWork() {
@@ -73,22 +92,25 @@ import TimeTestSupport
     @Test func everyVerdictStandsInItsPlace() throws {
         let bench = try Workbench()
         var scanner = EventScanner()
-        var expected: [Verification?] = []
+        var expected: [Verification] = []
         var candidates: [SignatureLookahead.Candidate] = []
         for number in 0..<50 {
             let real = try bench.event(.textNote, "\(number)", by: alice)
             let isForged = number % 3 == 0
             let json = (isForged ? forged(real) : real).json
             let event = try json.withUnsafeBytes { try scanner.scan($0) }
-            guard number % 5 > 0 else {
-                expected.append(nil)
-                continue
-            }
             expected.append(isForged ? .wrongSignature : .valid)
-            candidates.append(SignatureLookahead.Candidate(place: number, event: event, json: json))
+            candidates.append(SignatureLookahead.Candidate(event: event, json: json))
         }
-        var verdicts = [Verification?](repeating: nil, count: 50)
-        SignatureLookahead(threads: 3).verify(candidates, into: &verdicts)
-        #expect(verdicts == expected)
+        let checks = SignatureChecks(candidates)
+        let verifiers = (0..<3).map { _ in EventVerifier() }
+        checks.begin(on: verifiers.dropFirst())
+        #expect(checks.finish(with: verifiers[0]) == expected)
+    }
+
+    @Test func nothingToCheckIsFinishedAtOnce() {
+        let checks = SignatureChecks([])
+        checks.begin(on: [EventVerifier()])
+        #expect(checks.finish(with: EventVerifier()).isEmpty)
     }
 }

@@ -152,4 +152,6 @@ final class Answer: Sendable {
     /// How often it was told something.
     var count: Int { told.withLock { $0.count } }
     var results: [EventVerdict.Result] { told.withLock { $0.last ?? [] }.map(\.result) }
+    /// The verdicts of all submissions that it was told about, one after the other.
+    var allResults: [EventVerdict.Result] { told.withLock { $0.flatMap { $0 } }.map(\.result) }
 }

@@ -156,6 +156,7 @@ package final class Router: Service {
             partitions: partitions,
             shared: sharedRelays,
             outgoing: outgoing,
+            stop: stop,
             now: now,
             logger: logger
         )

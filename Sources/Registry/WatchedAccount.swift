@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Storage
 import Units
 
 /// What account watch needs to know of an account to look for its events. All lists are bounded, free of repetitions,
@@ -59,26 +60,25 @@ extension RegistryRows {
     ) throws {
         let keys = try account.map { [$0: try messageKeys(of: $0)] } ?? allMessageKeys(now: now)
         let condition = account == nil ? "? IS NULL" : "devices.account = ?"
-        let rows = try Row.fetchCursor(
-            db.cachedStatement(
-                sql: """
-                    SELECT devices.account, first_registered_at, id, wished_relays.relays, read_list.relays, message_list.relays,
-                        EXISTS (SELECT 1 FROM partners WHERE device = id), devices.author
-                    FROM devices
-                    LEFT JOIN wished_relays ON wished_relays.device = id
-                    LEFT JOIN lists AS read_list ON read_list.author = devices.account AND read_list.kind = 10002
-                    LEFT JOIN lists AS message_list
-                        ON message_list.author = devices.account AND message_list.kind = 10050
-                    WHERE \(condition)
-                    ORDER BY devices.account
-                    """
-            ),
-            arguments: [account?.bytes.data]
+        let rows = try RawStatement(
+            db,
+            """
+            SELECT devices.account, first_registered_at, id, wished_relays.relays, read_list.relays, message_list.relays,
+                EXISTS (SELECT 1 FROM partners WHERE device = id), devices.author
+            FROM devices
+            LEFT JOIN wished_relays ON wished_relays.device = id
+            LEFT JOIN lists AS read_list ON read_list.author = devices.account AND read_list.kind = 10002
+            LEFT JOIN lists AS message_list ON message_list.author = devices.account AND message_list.kind = 10050
+            WHERE \(condition)
+            ORDER BY devices.account
+            """
         )
+        defer { rows.reset() }
+        try rows.bind(blob: account?.bytes.array, at: 1)
         var current: WatchedAccount?
-        while let row = try rows.next() {
-            let key = PublicKey(try bytes(row, at: 0))
-            if isBlocked(PublicKey(try bytes(row, at: 7)), key) { continue }
+        while try rows.step() {
+            let key = PublicKey(try Self.bytes(rows.bytes(at: 0)))
+            if isBlocked(PublicKey(try Self.bytes(rows.bytes(at: 7))), key) { continue }
             if let done = current, done.key != key {
                 try body(done)
                 current = nil
@@ -89,19 +89,19 @@ extension RegistryRows {
                     key: key,
                     registeredAt: .max,
                     relays: [],
-                    readRelays: Self.relays(row[4]),
-                    messageRelays: Self.relays(row[5]),
+                    readRelays: Self.relays(rows, at: 4),
+                    messageRelays: Self.relays(rows, at: 5),
                     messageKeys: (keys[key] ?? []).filter { $0.until ?? .distantFuture > now }.map(\.key),
                     partners: [],
                     isPartnered: true
                 )
-            account.registeredAt = min(account.registeredAt, (row[1] as Timestamp).seconds)
-            for relay in Self.relays(row[3])
+            account.registeredAt = min(account.registeredAt, rows.timestamp(at: 1).seconds)
+            for relay in Self.relays(rows, at: 3)
             where account.relays.count < Self.relaysPerAccount && !account.relays.contains(relay) {
                 account.relays.append(relay)
             }
-            if row[6] {
-                account.partners.formUnion(try partners(of: DeviceID(rawValue: row[2])))
+            if rows.integer(at: 6) != 0 {
+                account.partners.formUnion(try partners(of: DeviceID(rawValue: rows.integer(at: 2))))
             } else {
                 account.isPartnered = false
             }
@@ -110,8 +110,8 @@ extension RegistryRows {
         if let current { try body(current) }
     }
 
-    private static func relays(_ column: String?) -> [String] {
-        guard let column else { return [] }
-        return column.utf8.split(separator: UInt8(ascii: "\n")).map { String(Substring($0)) }
+    private static func relays(_ rows: RawStatement, at column: Int32) -> [String] {
+        guard !rows.isNull(at: column) else { return [] }
+        return rows.bytes(at: column).split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
     }
 }

@@ -1,6 +1,5 @@
 import AccountWatch
 import Delivery
-import Dispatch
 import Glibc
 import HTTPLanes
 import Logging
@@ -24,7 +23,9 @@ struct Relays: RouterPart {
     /// Nil: this router reads all relays.
     private let shared: ClusterRelays?
     private let known = KnownBlocks()
+    private let survey: FirstSurvey
 
+    /// `stop` is sent where nobody can be watched.
     init(
         _ configuration: Configuration,
         settings: ActiveSettings,
@@ -35,9 +36,11 @@ struct Relays: RouterPart {
         partitions: PartitionIntakes?,
         shared: ClusterRelays?,
         outgoing: Outgoing,
+        stop: StopSignal,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
+        survey = FirstSurvey(failed: stop.fail)
         var watching = configuration.accountWatch
         watching.sharing = shared?.sharing
         watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))
@@ -109,23 +112,45 @@ struct Relays: RouterPart {
         watch.block(blocked)
     }
 
-    /// Connects to the operator's relays and to those of everybody registered.
-    func start() async throws {
+    /// Connects to the operator's relays, and begins to connect to those of everybody registered.
+    func start() {
         if shared == nil { pool.keep(operators) }
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            // Everybody is read from the disk, which the threads that tasks share must not wait for.
-            DispatchQueue.global().async { [watch, pool] in
-                continuation.resume(with: Result { try watch.start(at: pool) })
-            }
-        }
+        survey.begin { [watch, pool] in try watch.start(at: pool) }
     }
 
     func stop(_ time: StopBudget) async {
+        await survey.end()
         for advertising in advertising { advertising.stop() }
         await pool.shutdown()
         watch.shutdown()
         shared?.serve(nil)
     }
+}
+
+/// The first look at who is registered. It takes seconds with a million accounts, and what comes in elsewhere does not wait
+/// for it.
+final class FirstSurvey: Sendable {
+    private let failed: @Sendable (any Error) -> Void
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(failed: @escaping @Sendable (any Error) -> Void) { self.failed = failed }
+
+    /// Runs `body`, which may block.
+    func begin(_ body: @escaping @Sendable () throws -> Void) {
+        let look = Task { [failed] in
+            await onDisk {
+                do {
+                    try body()
+                } catch {
+                    failed(error)
+                }
+            }
+        }
+        task.withLock { $0 = look }
+    }
+
+    /// Returns when nothing of it is under way.
+    func end() async { await task.withLock(\.self)?.value }
 }
 
 /// The blocked relays as they were told last: most changes of access are about users.

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Nostr
 import Notifications
+import Storage
 
 extension RegistryRows {
     func deviceCount() throws -> Int {
@@ -16,33 +17,36 @@ extension RegistryRows {
     ) throws {
         for (id, route) in try routes() { index.name(route, id) }
         let outOfUse = try devicesOutOfUse()
-        let rows = try Row.fetchCursor(
+        // Without GRDB's rows and values: there may be a million.
+        let rows = try RawStatement(
             db,
-            sql: """
-                SELECT id, account, first_registered_at, route, mode, signals, further_signals, has_sealing_key, locale,
-                    wishes, author
-                FROM devices ORDER BY id
-                """
+            """
+            SELECT id, account, first_registered_at, route, mode, signals, further_signals, has_sealing_key, locale, wishes,
+                author
+            FROM devices ORDER BY id
+            """
         )
+        defer { rows.reset() }
         var languages: [String: LanguageID] = [:]
-        while let row = try rows.next() {
-            if !outOfUse.isEmpty, outOfUse.contains(DeviceID(rawValue: row[0])) { continue }
-            let account = try bytes(row, at: 1)
-            if isBlocked(PublicKey(try bytes(row, at: 10)), PublicKey(account)) { continue }
-            let mode: Int32? = row[4]
-            var signals = SignalSet(rawValue: UInt64(bitPattern: row[5] as Int64))
-            if let further: String = row[6] { signals.formUnion(index.signals.set(of: Self.signals(further))) }
+        while try rows.step() {
+            let device = DeviceID(rawValue: rows.integer(at: 0))
+            if !outOfUse.isEmpty, outOfUse.contains(device) { continue }
+            let account = try Self.bytes(rows.bytes(at: 1))
+            if isBlocked(PublicKey(try Self.bytes(rows.bytes(at: 10))), PublicKey(account)) { continue }
+            var signals = SignalSet(rawValue: UInt64(bitPattern: rows.integer(at: 5)))
+            if !rows.isNull(at: 6) { signals.formUnion(index.signals.set(of: Self.signals(rows.text(at: 6)))) }
             let entry = DeviceEntry(
-                device: DeviceID(rawValue: row[0]),
-                firstRegisteredAt: row[2],
+                device: device,
+                firstRegisteredAt: rows.timestamp(at: 2),
                 signals: signals,
-                route: RouteID(rawValue: UInt16(truncatingIfNeeded: row[3] as Int64)),
-                mode: mode.flatMap(Mode.init(rawValue:)),
-                language: index.languages.isEmpty ? .none : Self.language(row[8], index.languages, &languages),
-                hasSealingKey: row[7]
+                route: RouteID(rawValue: UInt16(truncatingIfNeeded: rows.integer(at: 3))),
+                mode: rows.isNull(at: 4) ? nil : Mode(rawValue: Int32(truncatingIfNeeded: rows.integer(at: 4))),
+                language: index.languages.isEmpty || rows.isNull(at: 8)
+                    ? .none : Self.language(rows.text(at: 8), index.languages, &languages),
+                hasSealingKey: rows.integer(at: 7) != 0
             )
             index.add(entry, to: account)
-            if let sealed: Data = row[9] { index.note(try preferences(entry.device, sealed), of: entry.device) }
+            if !rows.isNull(at: 9) { index.note(try preferences(device, Data(rows.bytes(at: 9))), of: device) }
         }
     }
 
@@ -63,11 +67,10 @@ extension RegistryRows {
 
     /// Most devices read one of a few languages.
     private static func language(
-        _ column: String?,
+        _ column: String,
         _ names: LanguageNames,
         _ known: inout [String: LanguageID]
     ) -> LanguageID {
-        guard let column else { return .none }
         if let language = known[column] { return language }
         let language = names.best(for: LanguageTag(column))
         known[column] = language

@@ -51,17 +51,22 @@ package struct RegistryRows {
     }
 
     private func bytes(_ row: Row, _ column: String) throws -> Bytes32 {
-        try row.withUnsafeData(named: column, Self.bytes)
+        try row.withUnsafeData(named: column, Self.key)
     }
 
     /// The key or id in the column of that position, which is found faster than one by its name.
     func bytes(_ row: Row, at column: Int) throws -> Bytes32 {
-        try row.withUnsafeData(atIndex: column, Self.bytes)
+        try row.withUnsafeData(atIndex: column, Self.key)
     }
 
-    private static func bytes(_ data: Data?) throws -> Bytes32 {
-        guard let data, data.count == 32 else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
-        return data.withUnsafeBytes { Bytes32(loading: $0) }
+    private static func key(_ data: Data?) throws -> Bytes32 {
+        try (data ?? Data()).withUnsafeBytes { try bytes($0) }
+    }
+
+    /// The key or id of these bytes.
+    static func bytes(_ column: UnsafeRawBufferPointer) throws -> Bytes32 {
+        guard column.count == 32 else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+        return Bytes32(loading: column)
     }
 }
 

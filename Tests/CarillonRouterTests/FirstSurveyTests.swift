@@ -1,0 +1,36 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import CarillonRouter
+
+/// The look at who is registered, beside everything else.
+struct FirstSurveyTests {
+    private struct Unreadable: Error {}
+
+    @Test func nothingWaitsForItButItsEnd() async {
+        let isAllowed = DispatchSemaphore(value: 0)
+        let hasRead = Atomic(false)
+        let survey = FirstSurvey { Issue.record("failed: \($0)") }
+        survey.begin {
+            isAllowed.wait()
+            hasRead.store(true, ordering: .relaxed)
+        }
+        #expect(!hasRead.load(ordering: .relaxed))
+        isAllowed.signal()
+        await survey.end()
+        #expect(hasRead.load(ordering: .relaxed))
+    }
+
+    @Test func itsFailureIsTold() async {
+        let failures = Mutex<[any Error]>([])
+        let survey = FirstSurvey { error in failures.withLock { $0.append(error) } }
+        survey.begin { throw Unreadable() }
+        await survey.end()
+        #expect(failures.withLock { $0.first is Unreadable && $0.count == 1 })
+    }
+
+    @Test func whatNeverBeganIsOver() async {
+        await FirstSurvey { Issue.record("failed: \($0)") }.end()
+    }
+}

@@ -68,6 +68,12 @@ package struct HTTPFields: Sendable {
         guard fields > room else { return }
         var larger: [UInt8] = []
         larger.reserveCapacity(fields * 8 + Swift.max(bytes, byteCount))
+        if used == 0 {
+            larger.append(contentsOf: repeatElement(0, count: fields * 8))
+            memory = larger
+            room = UInt32(truncatingIfNeeded: fields)
+            return
+        }
         larger.append(contentsOf: memory[..<(count * 8)])
         larger.append(contentsOf: repeatElement(0, count: (fields - count) * 8))
         larger.append(contentsOf: memory[tableSize...])
@@ -173,6 +179,10 @@ enum FieldForm {
     /// A name is a token in lower case.
     static func flaws(ofName name: UnsafeBufferPointer<UInt8>) -> Flaws {
         guard !name.isEmpty else { return .malformed }
+        // Most are letters and hyphens. Without branches, as below.
+        var isOther: UInt8 = 0
+        for byte in name { isOther |= (byte &- 0x61 < 26 ? 0 : 1) & (byte == 0x2d ? 0 : 1) }
+        guard isOther != 0 else { return [] }
         var flaws: Flaws = []
         for byte in name where byte &- 0x61 >= 26 && byte != UInt8(ascii: "-") {
             if byte >= 0x80 {

@@ -69,7 +69,7 @@ package final class HTTPLanes: HTTPSender {
     }
 
     package func send(
-        _ request: HTTPRequest,
+        _ request: consuming HTTPRequest,
         completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
     ) {
         // Users' URLs lead to too many origins to know.
@@ -146,10 +146,9 @@ struct AccountSender: HTTPSender {
     let number: UInt32
 
     func send(
-        _ request: HTTPRequest,
+        _ request: consuming HTTPRequest,
         completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
     ) {
-        var request = request
         request.share = number
         http.send(request, completion: completion)
     }

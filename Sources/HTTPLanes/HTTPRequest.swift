@@ -103,7 +103,10 @@ package struct HTTPFailure: Error, Sendable, Hashable {
 package protocol HTTPSender: Sendable {
     /// Sends `request` and calls `completion` exactly once, on a thread of the sender and never from inside this call.
     /// Returns at once and never blocks.
-    func send(_ request: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void)
+    func send(
+        _ request: consuming HTTPRequest,
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    )
 
     /// Announces that no further requests of `scope` will come: its connections close when they have nothing left to
     /// do.

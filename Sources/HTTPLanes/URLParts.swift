@@ -63,10 +63,21 @@ package struct URLParts: Sendable, Hashable {
     }
 
     private static func target(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
-        let sent = bytes.prefix { $0 != hash }
-        guard PercentEncoding.isTarget(sent) else { return nil }
+        let isPlain = isPlain(bytes)
+        let sent = isPlain ? bytes : bytes.prefix { $0 != hash }
+        guard isPlain || PercentEncoding.isTarget(sent) else { return nil }
         let text = String(decoding: sent, as: UTF8.self)
         return sent.first == slash ? text : "/" + text
+    }
+
+    /// Whether there are only letters, digits, slashes, hyphens and full stops, as in most targets. Without branches or an
+    /// early exit, so that the compiler can vectorize it.
+    private static func isPlain(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        var isOther: UInt8 = 0
+        for byte in UnsafeBufferPointer(rebasing: bytes) {
+            isOther |= ((byte | 0x20) &- 0x61 < 26 ? 0 : 1) & (byte &- 0x2d < 13 ? 0 : 1)
+        }
+        return isOther == 0
     }
 
     static let maximumLength = 8_192

@@ -139,7 +139,7 @@ public enum MessageID {
         guard bytes[8] == hyphen, bytes[13] == hyphen, bytes[18] == hyphen, bytes[23] == hyphen else { return false }
         // Digits and letters come in no order that could be foreseen, so nothing depends on which it is.
         var flaws: UInt8 = 0
-        var hyphens = 0
+        var hyphens: UInt8 = 0
         for byte in bytes {
             hyphens += byte == hyphen ? 1 : 0
             flaws |= (byte &- 0x30 < 10 ? 0 : 1) & (byte &- 0x61 < 6 ? 0 : 1) & (byte == hyphen ? 0 : 1)

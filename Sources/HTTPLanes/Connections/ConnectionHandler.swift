@@ -76,8 +76,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     private static let firstSize = 1_024
-    /// The size of a TLS record.
-    private static let pieceSize = 16_384
+    /// A piece and the request that goes beyond it fit in a TLS record, mostly.
+    private static let pieceSize = 15_872
 }
 
 /// What an error in a channel means for TLS.

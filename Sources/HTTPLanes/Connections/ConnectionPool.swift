@@ -48,9 +48,8 @@ final class ConnectionPool: Sendable {
 
     /// Sends a request. Returns false, with nothing done, after a shutdown.
     func send(_ exchange: Exchange) -> Bool {
-        let route = ConnectionRoute(exchange)
         while true {
-            switch place(of: route) {
+            switch place(of: exchange) {
             case .found(let origin):
                 if origin.post(exchange) { return true }
                 // It has ended in the meantime.
@@ -104,10 +103,12 @@ final class ConnectionPool: Sendable {
         return origins.map { $0.shutDown() }
     }
 
-    private func place(of route: ConnectionRoute) -> Place {
+    private func place(of exchange: Exchange) -> Place {
         state.withLockedValue { state in
             guard !state.isShutDown else { return .shutDown }
-            if let known = state.table[route] { return .found(known) }
+            if let latest = state.table.latest, latest.route.carries(exchange) { return .found(latest) }
+            let route = ConnectionRoute(exchange)
+            if let known = state.table.find(route) { return .found(known) }
             let (hasRoom, leaves) = state.table.makeSpace(for: route, now: now())
             guard hasRoom else { return .noRoom(leaves: leaves) }
             let new = OriginConnections(route: route, loop: group.next(), surroundings: surroundings)
@@ -123,6 +124,8 @@ struct OriginTable {
     private(set) var origins: [ConnectionRoute: OriginConnections] = [:]
     /// Origins that finish their last requests.
     private(set) var leaving: [ObjectIdentifier: OriginConnections] = [:]
+    /// The one that was found last: most requests go where the one before went.
+    private(set) var latest: OriginConnections?
     private var guarded = 0
     private let limit: Int
     private let idleTimeout: Duration
@@ -135,7 +138,11 @@ struct OriginTable {
         self.idleTimeout = idleTimeout
     }
 
-    subscript(route: ConnectionRoute) -> OriginConnections? { origins[route] }
+    mutating func find(_ route: ConnectionRoute) -> OriginConnections? {
+        guard let found = origins[route] else { return nil }
+        latest = found
+        return found
+    }
 
     /// Makes space for an origin. `leaves` are those that have to leave; the caller must tell them.
     mutating func makeSpace(for route: ConnectionRoute, now: Deadline) -> (hasRoom: Bool, leaves: [OriginConnections]) {
@@ -177,6 +184,7 @@ struct OriginTable {
     }
 
     private mutating func remove(_ origin: OriginConnections) {
+        if latest === origin { latest = nil }
         origins[origin.route] = nil
         if origin.route.isGuarded { guarded -= 1 }
     }

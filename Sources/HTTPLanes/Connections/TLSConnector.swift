@@ -126,4 +126,9 @@ extension ConnectionRoute {
         isGuarded = exchange.request.untrustedURL
         scope = exchange.request.scope
     }
+
+    /// Whether it is the route of this request.
+    func carries(_ exchange: Exchange) -> Bool {
+        scope === exchange.request.scope && isGuarded == exchange.request.untrustedURL && origin == exchange.url.origin
+    }
 }

@@ -1,4 +1,5 @@
 import CarillonABI
+import Glibc
 import HTTPLanes
 
 /// The connections that the words of an instance's requests stand for. Pure: the caller retires the scopes that it
@@ -17,6 +18,14 @@ struct ConnectionWords: Sendable {
     private struct Entry: Sendable {
         let word: [UInt8]
         let scope: ConnectionScope
+
+        func isOf(_ word: UnsafeBufferPointer<UInt8>) -> Bool {
+            guard word.count == self.word.count else { return false }
+            return self.word.withUnsafeBytes { mine in
+                guard let mine = mine.baseAddress, let other = word.baseAddress else { return true }
+                return memcmp(mine, other, word.count) == 0
+            }
+        }
     }
 
     private var entries: [Entry] = []
@@ -31,8 +40,8 @@ struct ConnectionWords: Sendable {
 
     /// The scope of `word`, and the one that had to give way to it.
     mutating func scope(of word: UnsafeBufferPointer<UInt8>) -> (scope: ConnectionScope, retired: ConnectionScope?) {
-        if let first = entries.first, word.elementsEqual(first.word) { return (first.scope, nil) }
-        if let index = entries.firstIndex(where: { word.elementsEqual($0.word) }) {
+        if let index = entries.firstIndex(where: { $0.isOf(word) }) {
+            guard index > 0 else { return (entries[0].scope, nil) }
             entries.insert(entries.remove(at: index), at: 0)
             return (entries[0].scope, nil)
         }
@@ -46,7 +55,7 @@ struct ConnectionWords: Sendable {
         _ certificate: ClientCertificate,
         on word: UnsafeBufferPointer<UInt8>
     ) -> [ConnectionScope]? {
-        let old = entries.firstIndex { word.elementsEqual($0.word) }
+        let old = entries.firstIndex { $0.isOf(word) }
         let others = entries.indices.count { $0 != old && entries[$0].scope.clientCertificate != nil }
         guard others < Self.certificatesLimit else { return nil }
         var retired = old.map { [entries.remove(at: $0).scope] } ?? []

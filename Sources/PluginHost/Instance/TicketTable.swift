@@ -72,8 +72,10 @@ struct TicketTable<Payload: Sendable>: Sendable {
     /// Ends `ticket` as the plugin asked.
     mutating func end(_ ticket: UInt64) -> End {
         guard let index = slot(of: ticket) else { return .unknown }
-        let content = slots[index].content
-        switch content {
+        // Taken out, as a copy would count references up and down.
+        var content = Content.free
+        swap(&content, &slots[index].content)
+        switch consume content {
         case .free: return .unknown
         case .expired:
             release(index)
@@ -117,7 +119,6 @@ struct TicketTable<Payload: Sendable>: Sendable {
     }
 
     private mutating func release(_ index: Int) {
-        slots[index].content = .free
         outstanding -= 1
         if slots[index].use < lastUse { freeSlots.append(index) }
     }

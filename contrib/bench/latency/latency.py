@@ -105,6 +105,19 @@ def flushes(folder: Path) -> list[float]:
     return times
 
 
+def standstills(seconds: float = 3) -> list[float]:
+    """For how long this machine did not run a thread that never waits, each time for more than a millisecond. What happens meanwhile is
+    late, whoever it belongs to: where that is a hundredth of the time, the 99th percentile says little of the router."""
+    gaps = []
+    end = (last := time.monotonic()) + seconds
+    while last < end:
+        now = time.monotonic()
+        if now - last > 0.001:
+            gaps.append((now - last) * 1000)
+        last = now
+    return gaps
+
+
 def measure(service: str, rate: int, seconds: int, folder: Path) -> str:
     lab = Lab(folder / f"lab-{service}")
     router = QuietRouter(folder / f"router-{service}", lab).start()
@@ -144,6 +157,8 @@ def main():
         for service in ["apns", "unifiedpush"]:
             print(measure(service, options.rate, options.seconds, Path(folder)), flush=True)
         times = flushes(Path(folder))
+        gaps = standstills()
+        print(f"this machine stood still {len(gaps)} times in 3 s, {sum(gaps):.0f} ms in all, at most {max(gaps, default=0):.1f} ms")
         print(f"one fsync of this disk, ms: p50 {percentile(times, 0.5):.2f}, p99 {percentile(times, 0.99):.2f}")
 
 

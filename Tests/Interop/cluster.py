@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -172,8 +173,10 @@ class Cluster:
         relays: list[OutsideRelay] | None = None,
         configuration: dict | None = None,
         can_be_cut: bool = False,
+        labs: list[Lab] | None = None,
     ):
-        """With `can_be_cut`, :meth:`cut` parts a machine from the others: a server and the member of its number."""
+        """With `can_be_cut`, :meth:`cut` parts a machine from the others: a server and the member of its number. With `labs` each
+        member sends to one of its own, so that one sees who sent."""
         self.partitions = partitions
         routes = [free_port() for _ in range(3)]
         self._links: dict[tuple[int, int], list[Link]] = {}
@@ -183,10 +186,18 @@ class Cluster:
         ]
         self.servers = [Server(folder / f"nats{number}", routes, number, ways[number]).start() for number in range(3)]
         self.can_be_cut = can_be_cut
-        self.folder, self.lab = folder, lab
+        self.folder, self.labs = folder, labs or [lab]
         self.relays = relays or ([relay] if relay else [])
         self.configuration = configuration or {}
         self.members: list[Member] = []
+        try:
+            self._start(members)
+        except BaseException:
+            # Nobody has it who could stop it.
+            self.stop()
+            raise
+
+    def _start(self, members: int):
         for number in range(members):
             key = self.members[0].folder / "carillon.key" if self.members else None
             member = self.add(key)
@@ -202,7 +213,8 @@ class Cluster:
     def add(self, key: Path | None) -> Member:
         """A further member, which is not started yet."""
         folder = self.folder / f"member{len(self.members)}"
-        member = Member(folder, self.lab, self.servers, self.partitions, key, self.relays)
+        lab = self.labs[len(self.members) % len(self.labs)]
+        member = Member(folder, lab, self.servers, self.partitions, key, self.relays)
         if self.can_be_cut:
             number = len(self.members)
             ports = [self._link(number, other, server.port) for other, server in enumerate(self.servers)]
@@ -216,6 +228,19 @@ class Cluster:
         link = Link(port)
         self._links.setdefault((one, other), []).append(link)
         return link.port
+
+    def revive(self):
+        """Starts what does not run, wakes up what sleeps, and mends what is cut."""
+        self.mend()
+        for server in self.servers:
+            if server.process.poll() is not None:
+                server.start()
+        for member in self.members:
+            if member.is_running:
+                member.process.send_signal(signal.SIGCONT)
+            else:
+                member.start()
+        self.wait_until_shared()
 
     def cut(self, number: int):
         for (one, other), links in self._links.items():
@@ -255,14 +280,26 @@ class Cluster:
 
     def stream(self, name: str) -> dict | None:
         """What the servers say of a stream's state."""
+        found = self._from_leader(name)
+        return found and found["state"]
+
+    def _from_leader(self, name: str) -> dict | None:
         for server in self.servers:
-            with urllib.request.urlopen(f"{server.monitoring}/jsz?streams=true", timeout=5) as answer:
-                details = json.load(answer).get("account_details", [])
+            try:
+                with urllib.request.urlopen(f"{server.monitoring}/jsz?streams=true", timeout=5) as answer:
+                    details = json.load(answer).get("account_details", [])
+            except OSError:
+                continue
             for account in details:
                 for stream in account.get("stream_detail", []):
                     if stream["name"] == name and stream.get("cluster", {}).get("leader") == server.folder.name:
-                        return stream["state"]
+                        return stream
         return None
+
+    def replicas(self, stream: str) -> set[bool]:
+        """Whether each other server has all of a stream, as its leader says; nothing where there is none."""
+        found = self._from_leader(stream)
+        return {replica.get("current", False) for replica in found["cluster"]["replicas"]} if found else set()
 
     def register(self, count: int) -> dict[str, tuple[Person, str]]:
         """People with a device each, each registered with another member, by their keys; with the token of the device."""
@@ -275,8 +312,7 @@ class Cluster:
         time.sleep(1.5)
         return people
 
-
-    def warm_up(self, relay: OutsideRelay, people: dict[str, tuple[Person, str]], lab: Lab):
+    def warm_up(self, relay: OutsideRelay, people: dict[str, tuple[Person, str]]):
         """Until everybody hears of what is published at a relay: what it has before it is read for somebody is no news."""
         author, deaf = Person(), {token: person for person, token in people.values()}
         deadline = time.monotonic() + PATIENCE
@@ -285,10 +321,11 @@ class Cluster:
                 assert time.monotonic() < deadline, f"{len(deaf)} of {len(people)} hear nothing from the relay"
                 client.publish(*(author.note("anybody there?", person) for person in deaf.values()))
                 time.sleep(0.5)
-                for push in lab.received():
+                for push in (push for lab in self.labs for push in lab.received()):
                     deaf.pop(push.target, None)
         time.sleep(1)
-        lab.forget()
+        for lab in self.labs:
+            lab.forget()
 
 
 def connection_owner(members: list[Member], proxy: CountingProxy) -> Member:
@@ -301,9 +338,17 @@ def connection_owner(members: list[Member], proxy: CountingProxy) -> Member:
             wanted = f"socket:[{fields[9]}]"
             for member in members:
                 files = Path(f"/proc/{member.process.pid}/fd").iterdir()
-                if any(os.readlink(file) == wanted for file in files):
+                if any(_target(file) == wanted for file in files):
                     return member
     raise AssertionError("the connection is nobody's")
+
+
+def _target(link: Path) -> str | None:
+    try:
+        return os.readlink(link)
+    except FileNotFoundError:
+        # It was closed meanwhile.
+        return None
 
 
 def offer(member: Member, events: list[dict]) -> set[str]:
@@ -327,12 +372,23 @@ class Load:
     """Notes to everybody by turns, through all members, until it is told to end. What is not answered with OK is offered to another
     member. With a relay, some notes are published there and nowhere else."""
 
-    def __init__(self, cluster: Cluster, people: dict[str, tuple[Person, str]], relay: OutsideRelay | None = None, pause: float = 0):
+    def __init__(
+        self,
+        cluster: Cluster,
+        people: dict[str, tuple[Person, str]],
+        relay: OutsideRelay | None = None,
+        pause: float = 0,
+        rate: float = 0,
+    ):
+        """Each of three senders pauses after four notes. With `rate` all of them offer so many a second, as far as these are taken."""
         self.cluster, self.people, self.relay, self.pause = cluster, people, relay, pause
+        self._share = max(4, round(rate / 30)) if rate else 4
+        """The notes that a sender offers at once: with a rate, ten times a second."""
+        self._interval = 3 * self._share / rate if rate else None
         self.accepted: dict[str, str] = {}
         """The device that each accepted event is for."""
-        self.slowest = 0.0
-        """The longest time between two OKs."""
+        self.pauses: list[tuple[float, float]] = []
+        """Times of a second and more between two OKs: from and until when, by the monotonic clock."""
         self.is_stuck = False
         """Whether nobody took an event for a minute."""
         self._last = time.monotonic()
@@ -361,8 +417,9 @@ class Load:
 
     def _offer(self, number: int):
         author, turn = Person(), number
+        due = time.monotonic()
         while not self._ends.is_set():
-            notes = self._notes(author, turn, 4)
+            notes = self._notes(author, turn, self._share)
             deadline = time.monotonic() + PATIENCE
             while notes:
                 if time.monotonic() > deadline:
@@ -375,11 +432,18 @@ class Load:
                     self.accepted[id] = notes.pop(id)[1]
                 if taken:
                     now = time.monotonic()
-                    self.slowest, self._last = max(self.slowest, now - self._last), now
+                    if now - self._last >= 1:
+                        self.pauses.append((self._last, now))
+                    self._last = now
                 if notes:
                     time.sleep(0.05)
-            turn += 4
-            time.sleep(self.pause)
+            turn += self._share
+            if self._interval is None:
+                time.sleep(self.pause)
+                continue
+            # What a trouble held up is not made up for.
+            due = max(due + self._interval, time.monotonic() - 1)
+            self._ends.wait(max(0, due - time.monotonic()))
 
     def _publish(self):
         author, turn = Person(), 0
@@ -393,29 +457,62 @@ class Load:
                 self._ends.wait(2)
 
 
+class Pushes:
+    """What labs accepted, by event and device. They keep their last ten thousand requests, so whoever counts more looks at it often,
+    as it does by itself between `with` and the end of that."""
+
+    def __init__(self, labs: list[Lab]):
+        self._labs, self._seen = labs, [0] * len(labs)
+        self.copies: dict[tuple[str, str], list[str]] = {}
+        """The `apns-id` of each copy."""
+        self.times: list[list[int]] = [[] for _ in labs]
+        """When each push came to each lab, in milliseconds since 1970."""
+        self._lock = threading.Lock()
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> "Pushes":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ends.set()
+        self._thread.join()
+
+    def _look(self):
+        while not self._ends.wait(1):
+            self.look()
+
+    def look(self) -> "Pushes":
+        with self._lock:
+            for number, lab in enumerate(self._labs):
+                for push in lab.received(after=self._seen[number]):
+                    sequence, seen = push.line["sequence"], self._seen[number]
+                    assert sequence == seen + 1 or not seen, "a lab has forgotten requests that nobody looked at"
+                    self._seen[number] = sequence
+                    if push.status == 200:
+                        key = (push.payload["event_id"], push.target)
+                        self.copies.setdefault(key, []).append(push.apns_id)
+                        self.times[number].append(push.line["received_at"])
+        return self
+
+
 class Verdict:
     """What became of the events of a load."""
 
-    def __init__(self, load: Load, lab: Lab, timeout: float = 30):
-        def found() -> dict[tuple[str, str], list]:
-            pushes: dict[tuple[str, str], list] = {}
-            for push in lab.received():
-                if push.status == 200:
-                    pushes.setdefault((push.payload["event_id"], push.target), []).append(push)
-            return pushes
-
-        try:
-            wait_until(lambda: not load.accepted.items() - found().keys(), "all pushes arrive", timeout=timeout)
-        except AssertionError:
-            pass
-        pushes = found()
+    def __init__(self, load: Load, pushes: Lab | Pushes, timeout: float = 30):
+        pushes = pushes if isinstance(pushes, Pushes) else Pushes([pushes])
+        deadline = time.monotonic() + timeout
+        while load.accepted.items() - pushes.look().copies.keys() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        copies = pushes.copies
         self.is_stuck = load.is_stuck
         self.pushes = len(load.accepted)
-        self.lost = load.accepted.items() - pushes.keys()
+        self.lost = load.accepted.items() - copies.keys()
         # A load that is ended has offered nothing that was not accepted in the end.
-        self.unasked = pushes.keys() - load.accepted.items()
-        self.repeats = sum(len(copies) - 1 for copies in pushes.values())
-        self.renamed = [pair for pair, copies in pushes.items() if len({push.apns_id for push in copies}) > 1]
+        self.unasked = copies.keys() - load.accepted.items()
+        self.repeats = sum(len(ids) - 1 for ids in copies.values())
+        self.renamed = [key for key, ids in copies.items() if len(set(ids)) > 1]
 
     def check(self):
         assert not self.is_stuck, "nobody took an event"

@@ -138,9 +138,9 @@ class Lab:
         """A UnifiedPush endpoint."""
         return f"{self.addresses['unifiedpush_url']}/{topic}"
 
-    def received(self, service: str | None = None) -> list[Received]:
-        """What came so far."""
-        return self._received(service, wait=0, milliseconds=0)
+    def received(self, service: str | None = None, after: int = 0) -> list[Received]:
+        """What came so far, after the request that the lab numbers so."""
+        return self._received(service, wait=0, milliseconds=0, after=after)
 
     def accepted(self, count: int, service: str | None = None, timeout: float = PATIENCE) -> list[Received]:
         """Waits until so many requests were answered with success. Returns these and any beyond."""
@@ -183,8 +183,8 @@ class Lab:
         """Empties the record."""
         self._control("DELETE", "/received")
 
-    def _received(self, service: str | None, wait: int, milliseconds: int) -> list[Received]:
-        query = f"/received?wait={wait}&timeout_ms={milliseconds}" + (f"&service={service}" if service else "")
+    def _received(self, service: str | None, wait: int, milliseconds: int, after: int = 0) -> list[Received]:
+        query = f"/received?wait={wait}&timeout_ms={milliseconds}&after={after}" + (f"&service={service}" if service else "")
         return [Received(json.loads(line)) for line in self._control("GET", query).split("\n") if line]
 
     def reset(self):

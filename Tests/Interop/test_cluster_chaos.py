@@ -61,7 +61,7 @@ def test_two_holders_of_one_relay_push_once(make_cluster, lab, proxy):
     cluster = make_cluster(relays=[proxy])
     people = cluster.register(6)
     wait_until(lambda: len(proxy.open) == 1, "the relay is held")
-    cluster.warm_up(proxy.relay, people, lab)
+    cluster.warm_up(proxy.relay, people)
     with Load(cluster, people, proxy.relay, pause=0.2) as load:
         goes_on(load, 10)
         holder = connection_owner(cluster.living, proxy)
@@ -87,10 +87,10 @@ def wires(cluster: Cluster) -> list[int]:
 def test_members_of_two_versions_work_together(make_cluster, lab, proxy):
     cluster = make_cluster(relays=[proxy])
     people = cluster.register(6)
-    cluster.warm_up(proxy.relay, people, lab)
+    cluster.warm_up(proxy.relay, people)
     with Load(cluster, people, proxy.relay, pause=0.1) as load:
         # One after the other to the older version, as where an upgrade is taken back, and then to the newer again.
-        for version in [1, 2]:
+        for version in [1, 3]:
             for member in cluster.members:
                 member.configuration["cluster"]["wire_version"] = version
                 member.stop()

@@ -47,7 +47,7 @@ def test_relays_are_held_once_and_move_with_what_was_read(cluster, lab, proxies)
     people = cluster.register(6)
     wait_until_held(*proxies)
     for proxy in proxies:
-        cluster.warm_up(proxy.relay, people, lab)
+        cluster.warm_up(proxy.relay, people)
     author = Person()
     expected: dict[tuple[str, str], str] = {}
 

@@ -31,7 +31,7 @@ def goes_on(load: Load, count: int):
 
 def test_killed_members_and_servers_lose_no_push(cluster, lab, relay):
     people = cluster.register(12)
-    cluster.warm_up(relay, people, lab)
+    cluster.warm_up(relay, people)
     with Load(cluster, people, relay) as load:
         goes_on(load, 60)
         first, second, third = cluster.members

@@ -38,7 +38,7 @@ def main() -> int:
         try:
             say("registering 24 phones, each with some router")
             people = cluster.register(24)
-            cluster.warm_up(relay, people, lab)
+            cluster.warm_up(relay, people)
             with Load(cluster, people, relay, pause=0.1) as load:
                 watcher = threading.Thread(target=watch, args=[cluster, load, lab, ends])
                 watcher.start()

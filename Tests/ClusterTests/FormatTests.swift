@@ -49,7 +49,7 @@ struct FormatTests {
             "02ac02010203040506070805" + "01" + "02" + "29" + empty + empty + "00" + "02" + "026437" + "03643130"
         #expect(Hex.encode(record.bytes) == expected)
         #expect(try LogRecord(record.bytes) == record)
-        #expect(throws: BlobError.unknownVersion(3)) { try LogRecord([3] + record.bytes.dropFirst()) }
+        #expect(throws: BlobError.unknownVersion(4)) { try LogRecord([4] + record.bytes.dropFirst()) }
     }
 
     @Test func everyFieldComesBack() throws {
@@ -90,6 +90,40 @@ struct FormatTests {
         #expect(Array(new[old.count...]) == [1, 15] + Array("wss://a.example".utf8) + [1, 7])
         #expect(try PartitionState(snapshot: new) == state)
         #expect(try PartitionState(snapshot: old).relays.isEmpty)
+    }
+
+    /// Version 3 has a notification once that several deliveries have.
+    @Test func aCrowdsNotificationIsThereOnce() throws {
+        let crowd = LogTransaction.crowd(1...40)
+        var mixed = crowd
+        mixed.letters = ["d3"]
+        let others: [LogTransaction] = [.sample(50), mixed, .full]
+        let record = LogRecord(identity, .transactions(others, firstDelivery: 1))
+        #expect(record.bytes.first == 3)
+        #expect(try LogRecord(record.bytes) == record)
+        let text = Array(LogTransaction.crowdText.utf8)
+        #expect(record.bytes.count(of: text) == 1)
+        // What is read shares as well: snapshots, and whatever is written of it again.
+        var state = PartitionState()
+        try state.apply(beginningOfAll())
+        guard case .transactions(let read, _) = try LogRecord(record.bytes).body else { return }
+        let next = LogRecord.Identity(epoch: 1, author: 9, index: 1)
+        try state.apply(LogRecord(next, .transactions(Array(read.prefix(2)), firstDelivery: 1)))
+        let (new, old) = (state.snapshot(), state.snapshot(wire: 2))
+        #expect(new.first == 3 && new.count(of: text) == 1 && old.first == 2 && old.count(of: text) == 40)
+        #expect(try PartitionState(snapshot: new) == state)
+        #expect(try PartitionState(snapshot: old) == state)
+    }
+
+    /// A number that names no notification is refused.
+    @Test func aSharedNotificationHasToBeThere() throws {
+        let bytes = LogRecord(identity, .transactions([.crowd(1...2)], firstDelivery: 1)).bytes
+        // The last delivery ends with an empty notification and its number; no cause and six empty lists follow.
+        let place = bytes.count - 1 - 6 - 1 - 1
+        #expect(bytes[place] == 0 && bytes[place - 1] == 0)
+        var changed = bytes
+        changed[place] = 1
+        #expect(throws: BlobError.self) { try LogRecord(changed) }
     }
 
     private func beginningOfAll() throws -> LogRecord {

@@ -43,8 +43,8 @@ private final class InstantLog: Sendable {
     private func commit(_ transaction: LogTransaction) throws(PartitionLogError) -> UInt64 {
         let (store, commit) = try log.withLock { log throws(PartitionLogError) -> (LoggedStore?, PartitionLog.Commit) in
             if let refusal = log.refusal { throw refusal }
-            let bytes = transaction.bytes
-            guard bytes.count + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(bytes.count) }
+            let size = EncodedTransaction(transaction, sharing: false).size
+            guard size + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(size) }
             let number = UInt64(log.records.count + 1)
             let first = log.state.nextDelivery
             let record = LogRecord(

@@ -97,6 +97,47 @@ struct PartitionLogTests {
         #expect(run(&log, newer) == [] && log.state.relays == ["wss://a.example": 6])
     }
 
+    /// A crowd's notification is there once as soon as everybody reads that, and no longer where somebody does not.
+    @Test func whatIsSharedGoesByTheOldestMember() throws {
+        var log = opened(1)
+        _ = try commit(.crowd(1...20), to: &log)
+        func records() -> [[UInt8]] {
+            guard case .records(let records, _) = storage.answer(.records(after: 0), 0) else { return [] }
+            return records.map(\.bytes)
+        }
+        let text = Array(LogTransaction.crowdText.utf8)
+        #expect(records().last?.first == 3 && records().last?.count(of: text) == 1)
+        // One is on its way when the older member comes, and one waits for that.
+        var actions = try log.commit(.crowd(21...22), now: 0).actions
+        actions += try log.commit(.crowd(23...24), now: 0).actions
+        actions += log.speak(2, now: 0)
+        #expect(run(&log, actions).count == 2)
+        guard case .head(let head?, _) = storage.answer(.head, 0),
+            case .part(let part?) = storage.answer(.part(name: head.name, index: 0), 0)
+        else {
+            Issue.record("no snapshot")
+            return
+        }
+        // The snapshot has everything, so that the older one can take over.
+        #expect(part.first == 2 && head.sequence == log.position && part.count(of: text) == 24)
+        let count = storage.snapshots
+        _ = try commit(.crowd(25...26), to: &log)
+        #expect(records().last?.first == 1 && storage.snapshots == count)
+        #expect(opened(2).state.waiting.count == 26)
+    }
+
+    /// Whoever takes over writes anew what an older member does not read.
+    @Test func whatWasWrittenBeforeTheOlderMemberCameIsWrittenAnew() throws {
+        var first = opened(1)
+        _ = try commit(.crowd(1...20), to: &first)
+        var second = log(2)
+        let actions = second.speak(1, now: 0) + second.open(now: 0)
+        #expect(run(&second, actions) == [.opened] && storage.snapshots == 1)
+        guard case .head(let head?, _) = storage.answer(.head, 0) else { return }
+        #expect(storage.answer(.records(after: head.sequence), 0) == .records([], isLast: true))
+        #expect(second.state.waiting.count == 20)
+    }
+
     @Test func aFormerOwnerIsFenced() throws {
         var first = opened(1)
         _ = opened(2)

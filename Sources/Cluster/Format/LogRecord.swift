@@ -2,7 +2,7 @@ import Delivery
 
 /// One message of a partition's log, and its binary form.
 ///
-///     version   1 byte: 1, and 2 for what members before version 2 do not know
+///     version   1 byte: 1; 2 and 3 for what older members do not know
 ///     epoch     LEB128, from 1
 ///     author    8 bytes, big-endian: the incarnation of the member that wrote it
 ///     index     LEB128, from 0 within its epoch
@@ -10,18 +10,21 @@ import Delivery
 ///
 /// A beginning continues with the epoch and the index of the record before it (0 and 0 if there is none), the name of
 /// the member, and how many epochs began before it without a transaction in between. Transactions continue with their
-/// count, the number of their first delivery, and each as ``LogTransaction`` has it. In version 2 the dead letters that
-/// go follow: for each transaction a list of ids. Marks continue with their count, and each as ``RelayMark`` has it.
-/// Integers are LEB128; counts are never more than the bytes that follow.
+/// count, the number of their first delivery, and each as ``LogTransaction`` has it. Since version 3 a list of the
+/// notifications that several of its deliveries have stands before each; these have an empty one, and the number in the
+/// list behind it. Since version 2 the dead letters that go follow all of them: for each transaction a list of ids.
+/// Marks continue with their count, and each as ``RelayMark`` has it. Integers are LEB128; counts are never more than the bytes that follow.
 package struct LogRecord: Equatable, Sendable {
     /// The newest that this program reads. A record is written in the oldest that can hold it.
-    package static let formatVersion = 2
+    package static let formatVersion = 3
     /// The oldest that is read, and that a member may be held to.
     package static let oldestVersion = 1
     /// The first one in which dead letters can go.
     package static let versionOfLetters = 2
     /// The first one in which records hold marks of relays.
     package static let versionOfMarks = 2
+    /// The first one in which deliveries share a notification.
+    package static let versionOfShared = 3
     /// What the longest record takes.
     package static let longest = 512 << 10
 
@@ -92,12 +95,8 @@ package struct LogRecord: Equatable, Sendable {
             writer.write(beginning.idleEpochs)
             return writer.bytes
         case .transactions(let transactions, let firstDelivery):
-            return Self.bytes(
-                identity,
-                transactions.map(\.bytes),
-                letters: transactions.map(\.letters),
-                firstDelivery: firstDelivery
-            )
+            let encoded = transactions.map { EncodedTransaction($0, sharing: true) }
+            return Self.bytes(identity, encoded, firstDelivery: firstDelivery)
         case .marks(let marks):
             var writer = BlobWriter(capacity: Self.headSize + 64 * marks.count)
             writer.write(byte: UInt8(Self.versionOfMarks))
@@ -111,19 +110,31 @@ package struct LogRecord: Equatable, Sendable {
     /// A record of transactions that are written already.
     static func bytes(
         _ identity: Identity,
-        _ transactions: [[UInt8]],
-        letters: [[String]],
+        _ transactions: [EncodedTransaction],
         firstDelivery: Int64
     ) -> [UInt8] {
-        let hasLetters = !letters.allSatisfy(\.isEmpty)
-        var writer = BlobWriter(capacity: headSize + transactions.reduce(0) { $0 + $1.count })
-        writer.write(byte: UInt8(hasLetters ? versionOfLetters : oldestVersion))
+        let version =
+            if transactions.contains(where: { $0.shared != nil }) {
+                versionOfShared
+            } else if transactions.contains(where: { !$0.letters.isEmpty }) {
+                versionOfLetters
+            } else {
+                oldestVersion
+            }
+        var writer = BlobWriter(capacity: headSize + transactions.reduce(0) { $0 + $1.size })
+        writer.write(byte: UInt8(version))
         writer.write(identity)
         writer.write(byte: 1)
         writer.write(UInt64(transactions.count))
         writer.write(signed: firstDelivery)
-        for transaction in transactions { writer.write(fixed: transaction) }
-        if hasLetters { for ids in letters { writer.write(ids) { $0.write($1) } } }
+        for transaction in transactions {
+            // None is a list of none.
+            if version >= versionOfShared { writer.write(fixed: transaction.shared ?? [0]) }
+            writer.write(fixed: transaction.body)
+        }
+        if version >= versionOfLetters {
+            for transaction in transactions { writer.write(transaction.letters) { $0.write($1) } }
+        }
         return writer.bytes
     }
 
@@ -138,7 +149,7 @@ package struct LogRecord: Equatable, Sendable {
                 throw .unknownVersion(version)
             }
             let identity = try reader.identity()
-            let record = LogRecord(identity, try reader.body(hasLetters: version >= UInt8(Self.versionOfLetters)))
+            let record = LogRecord(identity, try reader.body(of: Int(version)))
             try reader.end()
             return record
         }
@@ -162,7 +173,7 @@ extension BlobReader {
         )
     }
 
-    fileprivate mutating func body(hasLetters: Bool) throws(BlobError) -> LogRecord.Body {
+    fileprivate mutating func body(of version: Int) throws(BlobError) -> LogRecord.Body {
         let start = offset
         switch try byte() {
         case 0:
@@ -181,8 +192,13 @@ extension BlobReader {
             let count = try count()
             let firstDelivery = try number()
             var transactions: [LogTransaction] = []
-            for _ in 0..<count { transactions.append(try transaction()) }
-            guard hasLetters else { return .transactions(transactions, firstDelivery: firstDelivery) }
+            for _ in 0..<count {
+                let shared = version >= LogRecord.versionOfShared ? try sharedNotifications() : []
+                transactions.append(try transaction(sharing: shared))
+            }
+            guard version >= LogRecord.versionOfLetters else {
+                return .transactions(transactions, firstDelivery: firstDelivery)
+            }
             for place in transactions.indices {
                 transactions[place].letters = try list { reader throws(BlobError) in try reader.text() }
             }

@@ -18,19 +18,74 @@ package struct LogTransaction: Equatable, Sendable {
 
     package init() {}
 
-    /// As a record has it, without ``letters``, which stand behind all transactions.
-    var bytes: [UInt8] {
-        var writer = BlobWriter(capacity: 64 + 256 * deliveries.count)
-        writer.write(self)
-        return writer.bytes
-    }
-
-    /// What ``letters`` take in a record, at most.
-    var lettersSize: Int { letters.reduce(4) { $0 + $1.utf8.count + 2 } }
-
     package var isEmpty: Bool {
         pace.isEmpty && deliveries.isEmpty && causes.isEmpty && letters.isEmpty && changes.isEmpty
     }
+}
+
+/// A transaction as a record has it.
+struct EncodedTransaction: Sendable {
+    /// Notifications that several deliveries have, in the form that stands before the transaction since version 3; nil
+    /// where none is shared.
+    let shared: [UInt8]?
+    /// The rest, but for dead letters, which stand behind all transactions.
+    let body: [UInt8]
+    let letters: [String]
+
+    /// `sharing`: a notification that several deliveries have is there once, which versions before 3 do not read.
+    init(_ transaction: LogTransaction, sharing: Bool) {
+        letters = transaction.letters
+        let table = SharedTable(sharing ? transaction.deliveries : [])
+        var writer = BlobWriter(capacity: 64 + (table.isEmpty ? 256 : 80) * transaction.deliveries.count)
+        writer.write(transaction, sharing: table)
+        body = writer.bytes
+        guard !table.isEmpty else {
+            shared = nil
+            return
+        }
+        var first = BlobWriter(capacity: 512)
+        first.write(table)
+        shared = first.bytes
+    }
+
+    /// What it takes in a record, at most.
+    var size: Int { body.count + (shared?.count ?? 1) + letters.reduce(4) { $0 + $1.utf8.count + 2 } }
+}
+
+/// Notifications that several deliveries have, as they stand before these.
+struct SharedTable {
+    private let inserted: InsertedNotifications
+    private let count: Int
+    private let blobs: [[UInt8]]
+    /// By the places of the first deliveries that have them.
+    private let numbers: [Int: Int]
+
+    init(_ deliveries: [Delivery]) {
+        inserted = InsertedNotifications(of: deliveries)
+        count = deliveries.count
+        let shared = inserted.shared
+        blobs = shared.map(\.blob)
+        numbers = Dictionary(uniqueKeysWithValues: shared.enumerated().map { ($1.place, $0) })
+    }
+
+    var isEmpty: Bool { blobs.isEmpty }
+
+    fileprivate enum Content {
+        case own([UInt8])
+        /// The number of a shared one.
+        case shared(Int)
+    }
+
+    /// What stands for the notification of the delivery at `place`, if it is one of these.
+    fileprivate func content(of delivery: Delivery, at place: Int) -> Content {
+        guard place < count else { return .own(delivery.notification.blob) }
+        guard !isEmpty, let number = inserted.sharedPlace(at: place).flatMap({ numbers[$0] }) else {
+            return .own(inserted.blob(at: place))
+        }
+        return .shared(number)
+    }
+
+    fileprivate func write(to writer: inout BlobWriter) { writer.write(blobs) { $0.write(blob: $1) } }
 }
 
 extension OutboxKey {
@@ -43,9 +98,13 @@ extension OutboxKey {
 // MARK: Writing
 
 extension BlobWriter {
-    mutating func write(_ transaction: LogTransaction) {
+    mutating func write(_ table: SharedTable) { table.write(to: &self) }
+
+    mutating func write(_ transaction: LogTransaction, sharing table: SharedTable) {
         write(transaction.pace)
-        write(transaction.deliveries) { $0.write($1) }
+        write(Array(transaction.deliveries.enumerated())) { writer, delivery in
+            writer.write(delivery.element, sharing: table, at: delivery.offset)
+        }
         write(transaction.causes) { $0.write(fixed: $1) }
         write(transaction.changes)
     }
@@ -63,12 +122,27 @@ extension BlobWriter {
     }
 
     mutating func write(_ delivery: Delivery) {
+        writeHead(of: delivery)
+        write(blob: delivery.notification.blob)
+    }
+
+    /// `place` is that in the table. A shared notification is an empty one, and its number in the table.
+    mutating func write(_ delivery: Delivery, sharing table: SharedTable, at place: Int) {
+        writeHead(of: delivery)
+        switch table.content(of: delivery, at: place) {
+        case .own(let blob): write(blob: blob)
+        case .shared(let number):
+            write(blob: [])
+            write(UInt64(number))
+        }
+    }
+
+    private mutating func writeHead(of delivery: Delivery) {
         write(delivery.id)
         write(signed: delivery.device.rawValue)
         write(delivery.platform)
         write(delivery.app)
         write(delivery.acceptedAt)
-        write(blob: delivery.notification.blob)
     }
 
     mutating func write(_ row: PaceRow) {
@@ -158,10 +232,11 @@ extension BlobWriter {
 // MARK: Reading
 
 extension BlobReader {
-    mutating func transaction() throws(BlobError) -> LogTransaction {
+    /// `shared`: the notifications that stand before it.
+    mutating func transaction(sharing shared: [Notification]) throws(BlobError) -> LogTransaction {
         var transaction = LogTransaction()
         transaction.pace = try paceChanges()
-        transaction.deliveries = try list { reader throws(BlobError) in try reader.delivery() }
+        transaction.deliveries = try list { reader throws(BlobError) in try reader.delivery(sharing: shared) }
         transaction.causes = try list { reader throws(BlobError) in try reader.fixed(32) }
         transaction.changes = try outboxChanges()
         return transaction
@@ -225,14 +300,19 @@ extension BlobReader {
         return value
     }
 
-    mutating func notification() throws(BlobError) -> Notification {
-        let bytes = try blob()
-        return try bytes.withUnsafeBytes { bytes in
+    mutating func sharedNotifications() throws(BlobError) -> [Notification] {
+        try list { reader throws(BlobError) in try reader.notification() }
+    }
+
+    mutating func notification() throws(BlobError) -> Notification { try Self.notification(try blob()) }
+
+    private static func notification(_ bytes: [UInt8]) throws(BlobError) -> Notification {
+        try bytes.withUnsafeBytes { bytes in
             Result { () throws(BlobError) in try Notification(blob: bytes) }
         }.get()
     }
 
-    mutating func delivery() throws(BlobError) -> Delivery {
+    mutating func delivery(sharing shared: [Notification] = []) throws(BlobError) -> Delivery {
         let (id, device, platform, app) = (try text(), try device(), try text(), try text())
         let acceptedAt = try moment()
         return Delivery(
@@ -240,9 +320,19 @@ extension BlobReader {
             device: device,
             platform: platform,
             app: app,
-            notification: try notification(),
+            notification: try notification(sharing: shared),
             acceptedAt: acceptedAt
         )
+    }
+
+    private mutating func notification(sharing shared: [Notification]) throws(BlobError) -> Notification {
+        let bytes = try blob()
+        guard bytes.isEmpty, !shared.isEmpty else { return try Self.notification(bytes) }
+        let start = offset
+        guard let number = Int(exactly: try integer()), shared.indices.contains(number) else {
+            throw .invalidValue(field: "notification", offset: start)
+        }
+        return shared[number]
     }
 
     mutating func paceRow() throws(BlobError) -> PaceRow {

@@ -57,15 +57,13 @@ package struct PartitionLog: Sendable {
     private struct Pending: Sendable {
         let number: UInt64
         let transaction: LogTransaction
-        let bytes: [UInt8]
-
-        var size: Int { bytes.count + transaction.lettersSize }
+        let encoded: EncodedTransaction
     }
 
     private struct Append: Sendable {
         let record: LogRecord
         let commits: [Commit]
-        let byteCount: Int
+        let bytes: [UInt8]
         let question: LogQuestion
     }
 
@@ -79,14 +77,6 @@ package struct PartitionLog: Sendable {
         /// Whether the append was stored is being found out.
         case checking(Append)
         case closed
-    }
-
-    private enum SnapshotPhase: Sendable {
-        case idle
-        case storing(SnapshotHead, [[UInt8]], next: Int, firstSequence: UInt64)
-        case storingHead(SnapshotHead, firstSequence: UInt64)
-        case checkingHead(SnapshotHead, firstSequence: UInt64)
-        case purging
     }
 
     /// Questions one after the other: the one that waits for its answer, or for its next try.
@@ -105,17 +95,16 @@ package struct PartitionLog: Sendable {
     private var phase = Phase.readingHead
     private var main = Line()
     private var side = Line()
-    private var snapshotPhase = SnapshotPhase.idle
+    private var snapshots = SnapshotWriter()
     private var lastTicket = 0
     /// The sequence of the last record in ``state``.
     package private(set) var position: UInt64 = 0
-    private var headRevision: UInt64 = 0
     private var contradictions = 0
     /// The last beginning that was appended, or may have been.
     private var claimed: LogRecord.Identity?
     private var queue: Deque<Pending> = []
-    /// Marks of relays that are not on their way; of each relay the last one.
-    private var marks: [String: RelayMark] = [:]
+    private var marks = PendingMarks()
+    private var stored = StoredVersions()
     /// The oldest version that a living member reads: newer ones are not written.
     private var wire = LogRecord.formatVersion
     private var lastCommit: UInt64 = 0
@@ -152,7 +141,7 @@ package struct PartitionLog: Sendable {
     private var hasMarks: Bool { !marks.isEmpty && wire >= LogRecord.versionOfMarks }
 
     /// Bytes of transactions that wait.
-    package var waitingBytes: Int { queue.reduce(0) { $0 + $1.bytes.count } }
+    package var waitingBytes: Int { queue.reduce(0) { $0 + $1.encoded.size } }
 
     package var nextDeadline: Deadline? { [main.retryAt, side.retryAt].compactMap(\.self).min() }
 
@@ -166,30 +155,25 @@ package struct PartitionLog: Sendable {
         now: Deadline
     ) throws(PartitionLogError) -> (number: UInt64, actions: [Action]) {
         guard isOpen, !isFinishing else { throw .notOpen }
-        let bytes = transaction.bytes
-        let size = bytes.count + transaction.lettersSize
-        guard size + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(size) }
+        let encoded = EncodedTransaction(transaction, sharing: wire >= LogRecord.versionOfShared)
+        guard encoded.size + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(encoded.size) }
         lastCommit += 1
-        queue.append(Pending(number: lastCommit, transaction: transaction, bytes: bytes))
+        queue.append(Pending(number: lastCommit, transaction: transaction, encoded: encoded))
         return (lastCommit, appendNext())
     }
 
     /// Keeps how far relays were read. Nobody learns when that is done: an older mark costs reading again.
     package mutating func note(_ marks: [RelayMark], now: Deadline) -> [Action] {
         guard isOpen, !isFinishing else { return [] }
-        for mark in marks where state.relays[mark.relay] != mark.moment { self.marks[mark.relay] = mark }
+        for mark in marks where state.relays[mark.relay] != mark.moment { self.marks.note(mark) }
         return appendNext()
     }
 
-    /// Writes what members of this version read. For an older one than before, everything is written anew, so that they
-    /// can take over.
+    /// Writes what members of this version read. What they do not read is written anew, so that they can take over.
     package mutating func speak(_ wire: Int, now: Deadline) -> [Action] {
         guard wire != self.wire else { return [] }
-        let isOlder = wire < self.wire
         self.wire = wire
-        guard isOpen else { return [] }
-        if isOlder { isSnapshotDue = true }
-        return appendNext() + snapshotIfDue()
+        return isOpen ? appendNext() + snapshotIfDue() : []
     }
 
     /// Takes nothing more. ``Action/finished`` comes when everything is kept and in a snapshot.
@@ -203,8 +187,8 @@ package struct PartitionLog: Sendable {
     package mutating func close(_ error: PartitionLogError) -> [Action] {
         if case .closed = phase { return [] }
         phase = .closed
-        snapshotPhase = .idle
-        (main, side, queue, marks) = (Line(), Line(), [], [:])
+        snapshots = SnapshotWriter()
+        (main, side, queue, marks) = (Line(), Line(), [], PendingMarks())
         return [.closed(error)]
     }
 
@@ -274,7 +258,7 @@ package struct PartitionLog: Sendable {
         case (.claiming, .conflict):
             phase = .readingRecords
             return [askMain(.records(after: position))]
-        case (.appending(let append), .stored(let sequence)): return stored(append, at: sequence, now)
+        case (.appending(let append), .stored(let sequence)): return appended(append, at: sequence, now)
         case (.appending(let append), .conflict):
             phase = .checking(append)
             return [askMain(.records(after: position))]
@@ -287,7 +271,7 @@ package struct PartitionLog: Sendable {
                 return []
             }
             let isStored = (try? LogRecord(first.bytes))?.identity == append.record.identity
-            return isStored ? stored(append, at: first.sequence, now) : close(.fenced)
+            return isStored ? appended(append, at: first.sequence, now) : close(.fenced)
         default: return contradiction("an answer that does not fit", now)
         }
     }
@@ -295,7 +279,8 @@ package struct PartitionLog: Sendable {
     // MARK: Opening
 
     private mutating func take(_ head: SnapshotHead?, _ revision: UInt64, _ now: Deadline) -> [Action] {
-        headRevision = revision
+        snapshots.headRevision = revision
+        stored = StoredVersions()
         guard let head else {
             state = PartitionState(limits: settings.limits)
             position = 0
@@ -333,17 +318,18 @@ package struct PartitionLog: Sendable {
         } catch {
             return refuse(error)
         }
+        if let version = bytes.first { stored.read(version) }
         position = head.sequence
         phase = .readingRecords
         return [askMain(.records(after: position))]
     }
 
     private mutating func take(_ records: [LogAnswer.Record], isLast: Bool, _ now: Deadline) -> [Action] {
-        for stored in records {
-            guard stored.sequence > position else { continue }
+        for found in records {
+            guard found.sequence > position else { continue }
             let record: LogRecord
             do throws(BlobError) {
-                record = try LogRecord(stored.bytes)
+                record = try LogRecord(found.bytes)
             } catch {
                 return refuse(error)
             }
@@ -352,9 +338,10 @@ package struct PartitionLog: Sendable {
             } catch {
                 return contradiction("records are missing", now)
             }
-            position = stored.sequence
+            if let version = found.bytes.first { stored.read(version) }
+            position = found.sequence
             recordsSinceSnapshot += 1
-            bytesSinceSnapshot += stored.bytes.count
+            bytesSinceSnapshot += found.bytes.count
         }
         guard isLast else { return [askMain(.records(after: position))] }
         let last = state.identity
@@ -391,8 +378,7 @@ package struct PartitionLog: Sendable {
         contradictions = 0
         main = Line()
         // What a newer version wrote may be there from before.
-        isSnapshotDue = wire < LogRecord.versionOfMarks && !state.relays.isEmpty
-        return [.opened] + (isFinishing || isSnapshotDue ? snapshotIfDue() : [])
+        return [.opened] + (isFinishing || stored.newest > wire ? snapshotIfDue() : [])
     }
 
     /// Reads everything anew, after a pause.
@@ -418,55 +404,46 @@ package struct PartitionLog: Sendable {
         guard case .ready = phase else { return [] }
         guard !queue.isEmpty else { return hasMarks ? appendMarks() : [] }
         var (size, commits): (Int, [Commit]) = (LogRecord.headSize, [])
-        var (transactions, encoded): ([LogTransaction], [[UInt8]]) = ([], [])
+        var (transactions, encoded): ([LogTransaction], [EncodedTransaction]) = ([], [])
         var firstDelivery = state.nextDelivery
-        while let next = queue.first, size + next.size <= LogRecord.longest {
+        while let next = queue.first, size + next.encoded.size <= LogRecord.longest {
             queue.removeFirst()
-            size += next.size
+            size += next.encoded.size
             let deliveries = next.transaction.deliveries
             commits.append(Commit(number: next.number, firstDelivery: firstDelivery, deliveries: deliveries))
             firstDelivery += Int64(deliveries.count)
             transactions.append(next.transaction)
-            encoded.append(next.bytes)
+            encoded.append(next.encoded)
         }
         var identity = state.identity
         identity.index += 1
-        let bytes = LogRecord.bytes(
-            identity,
-            encoded,
-            letters: transactions.map(\.letters),
-            firstDelivery: state.nextDelivery
-        )
-        let question = LogQuestion.append(bytes, messageID: identity.messageID(in: partition), expected: position)
+        let bytes = LogRecord.bytes(identity, encoded, firstDelivery: state.nextDelivery)
         let record = LogRecord(identity, .transactions(transactions, firstDelivery: state.nextDelivery))
-        phase = .appending(Append(record: record, commits: commits, byteCount: bytes.count, question: question))
+        return append(record, bytes, commits)
+    }
+
+    private mutating func append(_ record: LogRecord, _ bytes: [UInt8], _ commits: [Commit]) -> [Action] {
+        let messageID = record.identity.messageID(in: partition)
+        let question = LogQuestion.append(bytes, messageID: messageID, expected: position)
+        phase = .appending(Append(record: record, commits: commits, bytes: bytes, question: question))
         return [askMain(question)]
     }
 
     private mutating func appendMarks() -> [Action] {
-        var (size, taken): (Int, [RelayMark]) = (LogRecord.headSize, [])
-        for mark in marks.values.sorted(by: { $0.relay < $1.relay }) {
-            size += mark.relay.utf8.count + 16
-            guard size <= LogRecord.longest else { break }
-            taken.append(mark)
-        }
-        for mark in taken { marks[mark.relay] = nil }
         var identity = state.identity
         identity.index += 1
-        let record = LogRecord(identity, .marks(taken))
-        let bytes = record.bytes
-        let question = LogQuestion.append(bytes, messageID: identity.messageID(in: partition), expected: position)
-        phase = .appending(Append(record: record, commits: [], byteCount: bytes.count, question: question))
-        return [askMain(question)]
+        let record = LogRecord(identity, .marks(marks.takeRecord()))
+        return append(record, record.bytes, [])
     }
 
-    private mutating func stored(_ append: Append, at sequence: UInt64, _ now: Deadline) -> [Action] {
+    private mutating func appended(_ append: Append, at sequence: UInt64, _ now: Deadline) -> [Action] {
         guard sequence > position, (try? state.apply(append.record)) != nil else {
             return close(.damaged("a record was stored at the wrong place"))
         }
         position = sequence
         recordsSinceSnapshot += 1
-        bytesSinceSnapshot += append.byteCount
+        bytesSinceSnapshot += append.bytes.count
+        if let version = append.bytes.first { stored.appended(version) }
         phase = .ready
         main = Line()
         let committed: [Action] = append.commits.isEmpty ? [] : [.committed(append.commits)]
@@ -480,75 +457,96 @@ package struct PartitionLog: Sendable {
     private mutating func snapshotIfDue(isFull: Bool = false) -> [Action] {
         var isClaiming = false
         if case .claiming = phase { isClaiming = true }
-        guard case .idle = snapshotPhase, isOpen || (isFull && isClaiming) else { return [] }
+        guard snapshots.isIdle, isOpen || (isFull && isClaiming) else { return [] }
+        let mustBe = isSnapshotDue || stored.newest > wire
         if isFinishing {
             guard isIdle || (isFull && isSnapshotDue) else { return [] }
-            guard isSnapshotDue || recordsSinceSnapshot > 0 else { return [.finished] }
+            guard mustBe || recordsSinceSnapshot > 0 else { return [.finished] }
         } else {
             let isDue =
-                isSnapshotDue || recordsSinceSnapshot >= settings.snapshotRecords
+                mustBe || recordsSinceSnapshot >= settings.snapshotRecords
                 || bytesSinceSnapshot >= settings.snapshotBytes
             guard isDue else { return [] }
         }
+        // A former owner may be writing the same under its own name.
+        let name = "\(state.identity.epoch)-\(String(author, radix: 16))-\(state.identity.index)"
         let bytes = state.snapshot(wire: wire)
-        let parts = stride(from: 0, to: bytes.count, by: settings.partSize).map {
-            Array(bytes[$0..<min($0 + settings.partSize, bytes.count)])
-        }
-        guard parts.count <= SnapshotHead.mostParts else { return [] }
-        let identity = state.identity
-        let head = SnapshotHead(
-            // A former owner may be writing the same.
-            name: "\(identity.epoch)-\(String(author, radix: 16))-\(identity.index)",
-            parts: parts.count,
-            byteCount: bytes.count,
-            sha256: Hex.encode(SHA256.hash(bytes)),
-            sequence: position,
-            epoch: identity.epoch
-        )
+        guard
+            let question = snapshots.begin(
+                bytes,
+                named: name,
+                at: position,
+                epoch: state.identity.epoch,
+                partSize: settings.partSize
+            )
+        else { return [] }
+        if let version = bytes.first { stored.beginSnapshot(version) }
         isSnapshotDue = false
         recordsSinceSnapshot = 0
         bytesSinceSnapshot = 0
-        snapshotPhase = .storing(head, parts, next: 0, firstSequence: 0)
-        return [askSide(.storePart(name: head.name, index: 0, parts[0]))]
+        return [askSide(question)]
     }
 
     private mutating func sideAnswered(_ answer: LogAnswer, _ now: Deadline) -> [Action] {
-        switch (snapshotPhase, answer) {
-        case (.storing(let head, let parts, let index, let first), .stored(let sequence)):
-            let first = index == 0 ? sequence : first
-            guard index + 1 < parts.count else {
-                snapshotPhase = .storingHead(head, firstSequence: first)
-                return [askSide(.storeHead(head, over: headRevision))]
-            }
-            snapshotPhase = .storing(head, parts, next: index + 1, firstSequence: first)
-            return [askSide(.storePart(name: head.name, index: index + 1, parts[index + 1]))]
-        case (.storingHead(let head, let first), .stored(let revision)):
-            headRevision = revision
-            snapshotPhase = .purging
-            return [askSide(.purge(log: head.sequence, snapshots: first))]
-        case (.storingHead(let head, let first), .conflict):
-            snapshotPhase = .checkingHead(head, firstSequence: first)
-            return [askSide(.head)]
-        case (.checkingHead(let head, let first), .head(let stored, let revision)):
-            // A former owner's last snapshot may be late. A later owner's means that this one is none any more.
-            if let stored, stored.epoch > head.epoch { return close(.fenced) }
-            headRevision = revision
-            guard stored == head else {
-                // With its own, the former owner may drop parts that were stored before it, such as these.
-                (snapshotPhase, side, isSnapshotDue) = (.idle, Line(), true)
-                return snapshotIfDue()
-            }
-            snapshotPhase = .purging
-            return [askSide(.purge(log: head.sequence, snapshots: first))]
-        case (.purging, _):
-            snapshotPhase = .idle
+        switch snapshots.answered(answer) {
+        case .ask(let question): return [askSide(question)]
+        case .kept(let question):
+            stored.keptSnapshot()
+            return [askSide(question)]
+        case .fenced: return close(.fenced)
+        case .ended:
             side = Line()
             return snapshotIfDue()
-        default:
-            // It is not needed for the moment: the next one is due after as many records again.
-            snapshotPhase = .idle
+        case .lost:
+            side = Line()
+            isSnapshotDue = true
+            return snapshotIfDue()
+        case .givenUp:
             side = Line()
             return isFinishing && isIdle ? [.finished] : []
         }
     }
+}
+
+/// Marks of relays that are not on their way to the log; of each relay the last one.
+private struct PendingMarks: Sendable {
+    private var marks: [String: RelayMark] = [:]
+
+    var isEmpty: Bool { marks.isEmpty }
+
+    mutating func note(_ mark: RelayMark) { marks[mark.relay] = mark }
+
+    /// As many as a record takes.
+    mutating func takeRecord() -> [RelayMark] {
+        var (size, taken): (Int, [RelayMark]) = (LogRecord.headSize, [])
+        for mark in marks.values.sorted(by: { $0.relay < $1.relay }) {
+            size += mark.relay.utf8.count + 16
+            guard size <= LogRecord.longest else { break }
+            taken.append(mark)
+        }
+        for mark in taken { marks[mark.relay] = nil }
+        return taken
+    }
+}
+
+/// The versions of what is stored of a partition: its snapshot, and the records behind it.
+private struct StoredVersions: Sendable {
+    /// What somebody has to read who takes the partition over.
+    private(set) var newest = LogRecord.oldestVersion
+    private var ofSnapshot = LogRecord.oldestVersion
+    /// Of the records that came since a snapshot was begun.
+    private var sinceSnapshot = LogRecord.oldestVersion
+
+    mutating func read(_ version: UInt8) { newest = max(newest, Int(version)) }
+
+    mutating func appended(_ version: UInt8) {
+        newest = max(newest, Int(version))
+        sinceSnapshot = max(sinceSnapshot, Int(version))
+    }
+
+    mutating func beginSnapshot(_ version: UInt8) {
+        (ofSnapshot, sinceSnapshot) = (Int(version), LogRecord.oldestVersion)
+    }
+
+    mutating func keptSnapshot() { newest = max(ofSnapshot, sinceSnapshot) }
 }

@@ -182,19 +182,23 @@ package struct PartitionState: Equatable, Sendable {
 // MARK: Snapshots
 
 extension PartitionState {
-    /// The whole state as members of version `wire` read it, which starts with its format's version: 1, or 2 with the
-    /// marks of relays at its end.
+    /// The whole state as members of version `wire` read it, which starts with its format's version: 1, 2 with the
+    /// marks of relays at its end, or 3 with the notifications that several deliveries have before these.
     package func snapshot(wire: Int = LogRecord.formatVersion) -> [UInt8] {
-        let version = wire < LogRecord.versionOfMarks ? 1 : 2
+        let waiting = waiting.sorted { $0.key < $1.key }
+        let table = SharedTable(wire < LogRecord.versionOfShared ? [] : waiting.map(\.value.delivery))
+        let version = wire < LogRecord.versionOfMarks ? 1 : table.isEmpty ? 2 : 3
         var writer = BlobWriter(capacity: 256 + 320 * waiting.count + 33 * causeOrder.count)
         writer.write(byte: UInt8(version))
         writer.write(identity)
         writer.write(idleEpochs)
         writer.write(signed: nextDelivery)
         writer.write(signed: nextLetter)
-        writer.write(waiting.sorted { $0.key < $1.key }) { writer, entry in
+        if version >= LogRecord.versionOfShared { writer.write(table) }
+        writer.write(Array(waiting.enumerated())) { writer, item in
+            let entry = item.element
             writer.write(signed: entry.key)
-            writer.write(entry.value.delivery)
+            writer.write(entry.value.delivery, sharing: table, at: item.offset)
             writer.write(signed: Int64(entry.value.attempts))
             writer.write(entry.value.due) { $0.write($1) }
             writer.write(entry.value.failure) { $0.write($1) }
@@ -218,13 +222,16 @@ extension PartitionState {
     package init(snapshot: [UInt8], limits: Limits = Limits()) throws(BlobError) {
         self = try BlobReader.reading(snapshot) { reader throws(BlobError) in
             let version = try reader.byte()
-            guard (1...2).contains(version) else { throw .unknownVersion(version) }
+            guard (1...3).contains(version) else { throw .unknownVersion(version) }
             var state = PartitionState(limits: limits)
             state.identity = try reader.identity()
             state.idleEpochs = try reader.integer()
             state.nextDelivery = try reader.number()
             state.nextLetter = try reader.number()
-            for (number, entry) in try reader.list({ reader throws(BlobError) in try reader.waiting() }) {
+            let shared = version >= LogRecord.versionOfShared ? try reader.sharedNotifications() : []
+            for (number, entry) in try reader.list({ reader throws(BlobError) in
+                try reader.waiting(sharing: shared)
+            }) {
                 state.waiting[number] = entry
             }
             for row in try reader.list({ reader throws(BlobError) in try reader.paceRow() }) {
@@ -249,10 +256,12 @@ extension PartitionState {
 }
 
 extension BlobReader {
-    fileprivate mutating func waiting() throws(BlobError) -> (Int64, PartitionState.Waiting) {
+    fileprivate mutating func waiting(
+        sharing shared: [Notification]
+    ) throws(BlobError) -> (Int64, PartitionState.Waiting) {
         let number = try number()
         let entry = PartitionState.Waiting(
-            delivery: try delivery(),
+            delivery: try delivery(sharing: shared),
             attempts: try attempts(),
             due: try optional { reader throws(BlobError) in try reader.moment() },
             failure: try optional { reader throws(BlobError) in try reader.failure() }

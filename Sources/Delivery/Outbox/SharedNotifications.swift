@@ -4,7 +4,7 @@ import Storage
 
 /// The notifications of deliveries that are inserted together. An event for many devices is one notification, mostly:
 /// that is stored once, and the rows of its deliveries only name it.
-struct InsertedNotifications {
+package struct InsertedNotifications {
     /// A shorter one costs less in each row than a row of its own.
     private static let leastShared = 64
     /// How many of the last distinct ones a delivery is compared with: a few languages and modes.
@@ -22,7 +22,7 @@ struct InsertedNotifications {
     /// By the delivery's place.
     private var indices: [Int] = []
 
-    init(of deliveries: [Delivery]) {
+    package init(of deliveries: [Delivery]) {
         indices.reserveCapacity(deliveries.count)
         for place in deliveries.indices {
             let notification = deliveries[place].notification
@@ -39,16 +39,16 @@ struct InsertedNotifications {
     }
 
     /// The notification of the delivery at `place`, as its row has it.
-    func blob(at place: Int) -> [UInt8] { distinct[indices[place]].blob }
+    package func blob(at place: Int) -> [UInt8] { distinct[indices[place]].blob }
 
     /// The place of the first delivery with the notification of the one at `place`; nil where its row has the whole.
-    func sharedPlace(at place: Int) -> Int? {
+    package func sharedPlace(at place: Int) -> Int? {
         let one = distinct[indices[place]]
         return Self.isShared(one) ? one.place : nil
     }
 
     /// Those that get a row of their own, with the places of the first deliveries that have them.
-    var shared: [(place: Int, blob: [UInt8])] { distinct.filter(Self.isShared).map { ($0.place, $0.blob) } }
+    package var shared: [(place: Int, blob: [UInt8])] { distinct.filter(Self.isShared).map { ($0.place, $0.blob) } }
 
     private static func isShared(_ one: Distinct) -> Bool { one.uses > 1 && one.blob.count >= leastShared }
 }

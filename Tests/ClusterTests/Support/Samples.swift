@@ -55,6 +55,21 @@ extension LogTransaction {
         return transaction
     }
 
+    static let crowdText = String(repeating: "for everybody ", count: 8)
+
+    /// An event for many devices, which is one notification.
+    static func crowd(_ numbers: ClosedRange<Int>) -> LogTransaction {
+        var notification = Notification.wake(.mention, urgency: .high)
+        notification.title = crowdText
+        var transaction = LogTransaction()
+        transaction.deliveries = numbers.map { number in
+            var delivery = Delivery.sample(number, device: Int64(number))
+            delivery.notification = notification
+            return delivery
+        }
+        return transaction
+    }
+
     /// Every field has something in it.
     static var full: LogTransaction {
         var transaction = sample(1, 2)
@@ -96,5 +111,12 @@ extension LogTransaction {
             PushEnd(device: device, delivery: "d1", counts: true, standsAside: false, moment: 13)
         ]
         return transaction
+    }
+}
+
+extension [UInt8] {
+    /// How often `bytes` come in these.
+    func count(of bytes: [UInt8]) -> Int {
+        indices.count { $0 + bytes.count <= count && self[$0..<$0 + bytes.count].elementsEqual(bytes) }
     }
 }

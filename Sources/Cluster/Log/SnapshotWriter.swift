@@ -1,0 +1,95 @@
+import Cipher
+
+/// Writes a snapshot of a partition: its parts, then its head, and then drops what the head makes superfluous. Pure:
+/// its owner carries questions to the storage, one at a time, and the answers back.
+struct SnapshotWriter: Sendable {
+    enum Step: Sendable {
+        case ask(LogQuestion)
+        /// The head is stored; this question is what is left to do.
+        case kept(LogQuestion)
+        case ended
+        /// A former owner's head was stored, and perhaps took parts of this snapshot away: it has to be written again.
+        case lost
+        /// A later owner's head was stored.
+        case fenced
+        /// It is not needed for the moment: the next one is due after as many records again.
+        case givenUp
+    }
+
+    private enum Phase: Sendable {
+        case idle
+        case storing(SnapshotHead, [[UInt8]], next: Int, firstSequence: UInt64)
+        case storingHead(SnapshotHead, firstSequence: UInt64)
+        case checkingHead(SnapshotHead, firstSequence: UInt64)
+        case purging
+    }
+
+    private var phase = Phase.idle
+    /// Of the head that is stored.
+    var headRevision: UInt64 = 0
+
+    var isIdle: Bool { if case .idle = phase { true } else { false } }
+
+    /// `position`: where the last record lies that it includes. Nil: it is too big.
+    mutating func begin(
+        _ bytes: [UInt8],
+        named name: String,
+        at position: UInt64,
+        epoch: UInt64,
+        partSize: Int
+    ) -> LogQuestion? {
+        let parts = stride(from: 0, to: bytes.count, by: partSize).map {
+            Array(bytes[$0..<min($0 + partSize, bytes.count)])
+        }
+        guard let first = parts.first, parts.count <= SnapshotHead.mostParts else { return nil }
+        let head = SnapshotHead(
+            name: name,
+            parts: parts.count,
+            byteCount: bytes.count,
+            sha256: Hex.encode(SHA256.hash(bytes)),
+            sequence: position,
+            epoch: epoch
+        )
+        phase = .storing(head, parts, next: 0, firstSequence: 0)
+        return .storePart(name: name, index: 0, first)
+    }
+
+    mutating func answered(_ answer: LogAnswer) -> Step {
+        switch (phase, answer) {
+        case (.storing(let head, let parts, let index, let first), .stored(let sequence)):
+            let first = index == 0 ? sequence : first
+            guard index + 1 < parts.count else {
+                phase = .storingHead(head, firstSequence: first)
+                return .ask(.storeHead(head, over: headRevision))
+            }
+            phase = .storing(head, parts, next: index + 1, firstSequence: first)
+            return .ask(.storePart(name: head.name, index: index + 1, parts[index + 1]))
+        case (.storingHead(let head, let first), .stored(let revision)):
+            return kept(head, first, revision)
+        case (.storingHead(let head, let first), .conflict):
+            phase = .checkingHead(head, firstSequence: first)
+            return .ask(.head)
+        case (.checkingHead(let head, let first), .head(let stored, let revision)):
+            // A former owner's last snapshot may be late. A later owner's means that this one is none any more.
+            if let stored, stored.epoch > head.epoch { return .fenced }
+            guard stored == head else {
+                // With its own, the former owner may drop parts that were stored before it, such as these.
+                (phase, headRevision) = (.idle, revision)
+                return .lost
+            }
+            return kept(head, first, revision)
+        case (.purging, _):
+            phase = .idle
+            return .ended
+        default:
+            phase = .idle
+            return .givenUp
+        }
+    }
+
+    private mutating func kept(_ head: SnapshotHead, _ first: UInt64, _ revision: UInt64) -> Step {
+        headRevision = revision
+        phase = .purging
+        return .kept(.purge(log: head.sequence, snapshots: first))
+    }
+}

@@ -163,4 +163,48 @@ struct LeaseTableTests {
         #expect(draining.flatMap(\.self).count == 1 && draining.firstIndex { !$0.isEmpty } == 6)
         #expect(Placement.owner(of: draining[6][0], among: [a.name, b.name]) == b.name)
     }
+
+    /// Declines the partition, and returns what the table announces meanwhile. The lease is free then.
+    private mutating func decline(_ now: Deadline) -> [[Int]?] {
+        let actions = table.decline(0, now: now)
+        for (record, _) in Self.writes(actions) {
+            #expect(record.isFree)
+            revision += 1
+            let end = table.wrote(partition: 0, record, .stored(revision: revision), now: now)
+            #expect(end == [.lost(partition: 0)])
+        }
+        return actions.compactMap { if case .announce(let record) = $0 { record.declined } else { nil } }
+    }
+
+    /// What this member cannot read it leaves to others, for longer and longer.
+    @Test mutating func aDeclinedPartitionIsLeftToOthers() {
+        take()
+        #expect(decline(3_000) == [[0]])
+        #expect(!table.maySend(for: 0, at: 3_000))
+        #expect(Self.writes(tick(32_900)).isEmpty)
+        // It tries again, and waits for twice as long.
+        #expect(tick(33_000).contains(.acquired(partition: 0)))
+        #expect(decline(33_100) == [[0]])
+        #expect(Self.writes(tick(93_000)).isEmpty)
+        #expect(tick(93_100).contains(.acquired(partition: 0)))
+        // Once it could be read, it begins with the first pause again.
+        table.accept(0)
+        #expect(decline(94_000) == [[0]])
+        #expect(Self.writes(tick(123_900)).isEmpty)
+        #expect(tick(124_000).contains(.acquired(partition: 0)))
+    }
+
+    @Test mutating func whatAnotherDeclinesIsTaken() throws {
+        let other = try #require(
+            (0..<50).lazy.map { MemberName.known("b\($0)") }.first {
+                Placement.owner(of: 0, among: [$0, a.name]) == $0
+            }
+        )
+        var record = MemberRecord(name: other, incarnation: 2)
+        table.observed(member: other, record, revision: 1, now: 2_500)
+        #expect(Self.writes(tick(2_500)).isEmpty)
+        record.declined = [0]
+        table.observed(member: other, record, revision: 2, now: 2_600)
+        #expect(tick(2_600).contains(.acquired(partition: 0)))
+    }
 }

@@ -53,6 +53,8 @@ package struct MemberRecord: Hashable, Sendable, Codable {
     package var beat: UInt64
     /// An operator wants it to hand its partitions over and take none, without leaving; nil: no.
     package var isDrained: Bool?
+    /// Partitions that it leaves to others for a while, since a newer version wrote their logs; nil: none.
+    package var declined: [Int]?
     /// Of Carillon; nil: it does not say.
     package var version: String?
     /// When it started, in seconds since 1970; nil: it does not say.

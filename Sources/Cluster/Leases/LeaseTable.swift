@@ -21,6 +21,8 @@ package struct LeaseTable: Sendable {
         package var settling: Duration = .seconds(2)
         /// How long a member that went away without a word is missed.
         package var memory: Duration = .minutes(60)
+        /// How long a member leaves a partition whose log it cannot read to others; doubles up to the second.
+        package var declining: (first: Duration, longest: Duration) = (.seconds(30), .minutes(10))
 
         package init() {}
     }
@@ -89,9 +91,17 @@ package struct LeaseTable: Sendable {
         var isOurs: Bool { phase == .held || phase == .draining || phase == .freeing }
     }
 
+    /// A partition that is left to others.
+    private struct Declined {
+        var until: Deadline
+        var pause: Duration
+    }
+
     private let times: Times
     private let partitions: Int
     private var me: MemberRecord
+    /// Partitions whose logs this member could not read, until it could.
+    private var declined: [Int: Declined] = [:]
     private var beat: UInt64 = 0
     private var members: [MemberName: Member] = [:]
     /// Where operators want partitions.
@@ -276,6 +286,31 @@ package struct LeaseTable: Sendable {
     /// Gives up a partition at once, since its log belongs to somebody else.
     package mutating func abandon(_ partition: Int) -> [Action] { lose(partition) }
 
+    /// Gives up a partition whose log this member cannot read, and leaves it to others for a while. Whoever of them
+    /// takes it writes it anew for the oldest member, so that this one can have it again.
+    package mutating func decline(_ partition: Int, now: Deadline) -> [Action] {
+        let pause = declined[partition].map { min($0.pause * 2, times.declining.longest) } ?? times.declining.first
+        declined[partition] = Declined(until: now + pause, pause: pause)
+        // The others are to know it before the lease is free.
+        return announceDeclined(now) + release(partition, now: now)
+    }
+
+    /// The partition could be read.
+    package mutating func accept(_ partition: Int) { declined[partition] = nil }
+
+    private mutating func announceDeclined(_ now: Deadline) -> [Action] {
+        let active = declined.filter { now < $0.value.until }.keys.sorted()
+        guard active != me.declined ?? [] else { return [] }
+        me.declined = active.isEmpty ? nil : active
+        return announce(now)
+    }
+
+    private mutating func announce(_ now: Deadline) -> [Action] {
+        announceAt = now + times.renewal
+        me.beat += 1
+        return [.announce(me)]
+    }
+
     private var isDrained: Bool { me.isDrained ?? false }
 
     /// Hands everything over at once and takes nothing, as long as other members can, or takes its share again.
@@ -313,12 +348,8 @@ package struct LeaseTable: Sendable {
 
     /// What is due. To be called a few times a second.
     package mutating func tick(now: Deadline) -> [Action] {
-        var actions: [Action] = []
-        if now >= announceAt {
-            announceAt = now + times.renewal
-            me.beat += 1
-            actions.append(.announce(me))
-        }
+        var actions = announceDeclined(now)
+        if now >= announceAt { actions += announce(now) }
         for partition in leases.indices { actions += tick(partition, now) }
         guard let currentSince, !me.isLeaving else { return actions }
         let candidates = candidates(at: now)
@@ -346,7 +377,11 @@ package struct LeaseTable: Sendable {
         return Set((willing.isEmpty ? staying : willing).map(\.name))
     }
 
-    private func owner(of partition: Int, among candidates: Set<MemberName>) -> MemberName? {
+    private func owner(of partition: Int, among all: Set<MemberName>) -> MemberName? {
+        let candidates = all.filter { name in
+            let declined = name == me.name ? me.declined : members[name]?.record.declined
+            return !(declined?.contains(partition) ?? false)
+        }
         if let wanted = moves[partition], candidates.contains(wanted) { return wanted }
         return Placement.owner(of: partition, among: candidates)
     }

@@ -27,7 +27,7 @@ package struct MemberState: Sendable {
     private var leases: LeaseTable
     private var logs: [Int: (log: PartitionLog, opening: Int)] = [:]
     private var openings = 0
-    /// Partitions whose log cannot be used. Their leases are kept, so that one member says so instead of all in turn.
+    /// Partitions whose log is damaged. Their leases are kept, so that one member says so instead of all in turn.
     package private(set) var damaged: [Int: PartitionLogError] = [:]
     private var draining: Set<Int> = []
 
@@ -208,6 +208,7 @@ package struct MemberState: Sendable {
         let actions = body(&entry.log)
         logs[partition] = entry
         return actions.flatMap { action -> [Action] in
+            if case .opened = action { leases.accept(partition) }
             if let action = Self.direct(action, partition, entry.opening) { return [action] }
             switch action {
             case .finished:
@@ -219,8 +220,10 @@ package struct MemberState: Sendable {
                 case .fenced:
                     draining.remove(partition)
                     return [.closed(partition: partition, error)] + carry(leases.abandon(partition), now)
-                case .damaged, .newerFormat:
-                    damaged[partition] = error
+                case .newerFormat:
+                    draining.remove(partition)
+                    return [.closed(partition: partition, error)] + carry(leases.decline(partition, now: now), now)
+                case .damaged: damaged[partition] = error
                 default: break
                 }
                 return [.closed(partition: partition, error)]

@@ -106,12 +106,13 @@ extension ConfigurationReader {
     }
 
     private func capacity(_ value: YAMLValue) -> ClusterLayout.Capacity? {
-        guard let mapping = value.mapping(keys: ["log", "snapshots", "registry"]) else { return nil }
+        guard let mapping = value.mapping(keys: ["log", "snapshots", "registry", "requests"]) else { return nil }
         var capacity = ClusterLayout.Capacity()
         let range = Cluster.capacityRange
         capacity.log = mapping["log"]?.integer(in: range) ?? capacity.log
         capacity.snapshots = mapping["snapshots"]?.integer(in: range) ?? capacity.snapshots
         capacity.registry = mapping["registry"]?.integer(in: range) ?? capacity.registry
+        capacity.requests = mapping["requests"]?.integer(in: range) ?? capacity.requests
         return capacity
     }
 

@@ -1,12 +1,16 @@
 """What a cluster keeps in JetStream is bounded, and what no longer fits is not acknowledged."""
 
+import json
+import signal
 import time
 
 import pytest
 
 from cluster import Cluster, offer
+from console import Console
 from nostr import Person, Socket, device_token, ios
 from programs import carillon, wait_until
+from test_notify import Sender
 
 MEBIBYTE = 1 << 20
 
@@ -15,8 +19,9 @@ MEBIBYTE = 1 << 20
 def make_cluster(tmp_path, lab):
     clusters = []
 
-    def make(**block) -> Cluster:
-        clusters.append(Cluster(tmp_path / "cluster", lab, members=2, configuration={"cluster": block}))
+    def make(more: dict | None = None, **block) -> Cluster:
+        blocks = {"cluster": block} | (more or {})
+        clusters.append(Cluster(tmp_path / "cluster", lab, members=2, configuration=blocks))
         return clusters[-1]
 
     yield make
@@ -48,18 +53,78 @@ def test_a_new_member_begins_with_a_snapshot_of_the_registry(make_cluster, lab):
     new = cluster.add(cluster.members[0].folder / "carillon.key").start()
     cluster.wait_until_shared()
     assert new.owned and away.owned
+    reach(new, people, lab)
+    for member in cluster.members:
+        listed = carillon("devices", "list", "--config", member.configuration_file)
+        assert listed.returncode == 0 and listed.stdout.count("ios") >= 36, listed.stdout + listed.stderr
+
+
+def reach(member, people, lab):
     author = Person()
     notes = [(author.note("hello", person), token) for person, token in people.values()]
-    with Socket(new) as socket:
+    with Socket(member) as socket:
         socket.publish(*(note for note, _ in notes))
     wait_until(
         lambda: {(note["id"], token) for note, token in notes}
         <= {(push.payload["event_id"], push.target) for push in lab.received()},
         "everybody is reached",
     )
-    for member in cluster.members:
-        listed = carillon("devices", "list", "--config", member.configuration_file)
-        assert listed.returncode == 0 and listed.stdout.count("ios") >= 36, listed.stdout + listed.stderr
+
+
+def test_a_member_that_slept_through_two_snapshots_ends_and_begins_anew(make_cluster, lab):
+    cluster = make_cluster(snapshot_after=10)
+    first, sleeper = cluster.members
+    people = cluster.register(4)
+    shortened = "A snapshot of the registry takes the place of older changes"
+    sleeper.process.send_signal(signal.SIGSTOP)
+    cluster.wait_until_shared([first], fair=False)
+    cluster.members.remove(sleeper)
+    for count in [1, 2, 3]:
+        people |= cluster.register(12)
+        wait_until(lambda count=count: first.log_text.count(shortened) >= count, "snapshots")
+    assert cluster.stream("carillon_REG")["first_seq"] > 4
+    sleeper.process.send_signal(signal.SIGCONT)
+    # It ends, so that whoever looks after it starts it again.
+    assert sleeper.process.wait(timeout=30) == 1
+    assert "the cluster no longer has the changes of the registry behind 4" in sleeper.log_text
+    reach(first, people, lab)
+    cluster.members.append(sleeper.start())
+    cluster.wait_until_shared()
+    reach(sleeper, people, lab)
+
+
+def test_requests_that_do_not_fit_are_refused_until_others_are_a_day_old(make_cluster, lab):
+    api = {"api": {"listen": "127.0.0.1:0", "token_file": "api.token"}}
+    cluster = make_cluster(api, max_bytes={"requests": MEBIBYTE})
+    account, (_, token) = next(iter(cluster.register(2).items()))
+    senders = [Sender(Console(member)) for member in cluster.members]
+    taken: dict[str, str] = {}
+
+    def send(number: int, sender: Sender) -> int:
+        body = {"to": {"account": account}, "title": f"number {number}", "data": {"filler": "x" * 1_500}}
+        headers = {"idempotency-key": f"order {number}"}
+        status, text = sender.console.ask("/v1/notify", "POST", sender.token, body, headers)
+        if status == 202:
+            taken[f"number {number}"] = json.loads(text)["id"]
+        else:
+            assert status == 503 and "maximum bytes exceeded" in text, text
+        return status
+
+    number = 0
+    while send(number, senders[number % 2]) == 202:
+        number += 1
+        assert number < 1_000, "nothing is too much"
+    assert number > 100 and send(number, senders[0]) == 503
+    # What was taken goes out once, and counts at the other member.
+    body = {"to": {"account": account}, "title": "number 3", "data": {"filler": "x" * 1_500}}
+    assert senders[0].send(body, key="order 3")["id"] == taken["number 3"]
+    titles = wait_until(
+        lambda: (lambda found: found if len(set(found)) >= len(taken) else None)(
+            [push.payload["aps"]["alert"]["title"] for push in lab.received() if push.status == 200]
+        ),
+        "what was taken arrives",
+    )
+    assert sorted(titles) == sorted(taken)
 
 
 def test_what_does_not_fit_is_not_acknowledged(make_cluster, lab):

@@ -23,6 +23,8 @@ final class ClusterPart: RouterPart {
         var entries: [Int: Entry] = [:]
         /// Numbers the times that a partition was opened: what was made for an earlier one is of no use.
         var openings: [Int: Int] = [:]
+        /// Of partitions that could not be served since they were opened.
+        var failures: [Int: FailureLog] = [:]
         var news: NATSClient.Subscription?
         var follower: Task<Void, Never>?
         /// A look at the registry is ordered and has not begun.
@@ -306,12 +308,23 @@ extension ClusterPart: PartitionWork {
             guard isStillWanted else { return runner.abandon() }
             intakes.set(runner.intake, of: partition)
             runner.start()
+            state.withLock { $0.failures.removeValue(forKey: partition) }?.passed(at: parts.now())
         } catch {
-            trouble.error(
-                "A partition cannot be served; trying again",
-                metadata: ["partition": "\(partition)", "error": "\(error)"]
-            )
+            failureLog(of: partition).occurred(error, at: parts.now())
             making.asyncAfter(deadline: .now() + Self.pause) { self.make(partition, waiting, opening) }
+        }
+    }
+
+    private func failureLog(of partition: Int) -> FailureLog {
+        state.withLock { state in
+            if let known = state.failures[partition] { return known }
+            let made = FailureLog(
+                "A partition cannot be served; trying again",
+                metadata: ["partition": "\(partition)"],
+                logger: trouble
+            )
+            state.failures[partition] = made
+            return made
         }
     }
 
@@ -347,7 +360,11 @@ extension ClusterPart: PartitionWork {
     func closed(_ partition: Int, _ error: PartitionLogError) {
         relays.leave(partition)
         intakes.set(nil, of: partition)
-        switch state.withLock({ $0.entries.removeValue(forKey: partition) }) {
+        let entry = state.withLock { state in
+            state.failures[partition] = nil
+            return state.entries.removeValue(forKey: partition)
+        }
+        switch entry {
         case .opening(let store)?: store?.close()
         case .running(let runner, _)?: runner.abandon()
         case nil: break
@@ -392,6 +409,7 @@ struct StreamedRegistryLog: RegistryLog {
         snapshots = RegistrySnapshots(link.settings.layout, link.client)
     }
 
+    func lastPosition() throws -> UInt64 { try snapshots.logState().last }
     func snapshotPosition() throws -> UInt64? { try snapshots.head()?.position }
     func readSnapshot(to file: String) throws -> Bool { try snapshots.read(to: file) }
 

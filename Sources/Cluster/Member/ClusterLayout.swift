@@ -93,6 +93,8 @@ package struct ClusterLayout: Hashable, Sendable {
         package var snapshots = 2 << 30
         /// Of the registry's changes since the snapshot before the last.
         package var registry = 1 << 30
+        /// Of a day's requests for notifications, twice their bodies for one with a key.
+        package var requests = 256 << 20
 
         package init() {}
     }
@@ -118,7 +120,11 @@ package struct ClusterLayout: Hashable, Sendable {
         try await stream.ensure(registry)
         try await KeyValueBucket(leaseBucket, in: stream).ensure(replicas: replicas)
         try await KeyValueBucket(headBucket, in: stream).ensure(replicas: replicas)
-        try await KeyValueBucket(requestBucket, in: stream).ensure(replicas: replicas, age: .days(1))
+        try await KeyValueBucket(requestBucket, in: stream).ensure(
+            replicas: replicas,
+            age: .days(1),
+            bytes: Int64(capacity.requests)
+        )
     }
 }
 

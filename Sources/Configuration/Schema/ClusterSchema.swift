@@ -87,6 +87,13 @@ enum ClusterSchema {
                                     Configuration.Cluster.capacityRange
                                 )
                             ),
+                            (
+                                "requests",
+                                SchemaParts.integer(
+                                    "A day's requests at POST /v1/notify; beyond it they get a 503. 268435456 (256 MiB) when left out.",
+                                    Configuration.Cluster.capacityRange
+                                )
+                            ),
                         ]
                     )
                 ),

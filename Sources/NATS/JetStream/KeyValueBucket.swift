@@ -31,11 +31,18 @@ package struct KeyValueBucket: Sendable {
     func subject(_ key: String) -> String { "$KV.\(name).\(key)" }
 
     /// Makes the bucket, or changes it. `history`: values kept of each key, 1 to 64. `age`: how long; nil: for ever.
-    package func ensure(replicas: Int, history: Int64 = 1, age: Duration? = nil) async throws(NATSError) {
+    /// `bytes`: what it holds at most, beyond which it refuses; nil: no limit.
+    package func ensure(
+        replicas: Int,
+        history: Int64 = 1,
+        age: Duration? = nil,
+        bytes: Int64? = nil
+    ) async throws(NATSError) {
         var configuration = StreamConfiguration(name: streamName, subjects: [subject(">")])
         configuration.replicas = replicas
         configuration.maxMessagesPerSubject = history
         configuration.maxAge = (age?.milliseconds ?? 0) * 1_000_000
+        configuration.maxBytes = bytes ?? configuration.maxBytes
         configuration.allowDirect = true
         configuration.deniesDeletion = true
         configuration.allowsRollup = true

@@ -90,7 +90,7 @@ struct Users: AsyncParsableCommand {
 
         func run() async throws {
             let overview = try await Asking.run {
-                try OperatorAccess(options.config.readAsOwner(), for: .reading).users.show(user)
+                try await DeviceAccess(configuration: options.config.readAsOwner()).user(user)
             }
             options.show(overview)
         }

@@ -6,8 +6,11 @@ import signal
 import pytest
 
 from cluster import Cluster, Member, offer
+from console import Console
 from nostr import Person
 from programs import carillon, wait_until
+from relays import CountingProxy, LocalRelay
+from test_me import Me
 
 
 @pytest.fixture
@@ -171,7 +174,7 @@ def test_a_member_is_drained_and_a_partition_moves(cluster, lab):
     members = answer(first, "cluster", "members")["members"]
     assert [member["name"] for member in members] == ["member0", "member1", "member2"]
     assert all(member["has_same_configuration"] and member["version"] and member["since"] for member in members)
-    assert len({member["configuration"] for member in members}) == 1 and {member["wire"] for member in members} == {2}
+    assert len({member["configuration"] for member in members}) == 1 and {member["wire"] for member in members} == {3}
 
     drained = answer(first, "cluster", "drain", "member2")
     assert drained == {"member": "member2", "is_drained": True, "partitions": 0}
@@ -203,3 +206,60 @@ def test_a_member_is_drained_and_a_partition_moves(cluster, lab):
         done = run(first, "cluster", *words)
         assert done.returncode == 1 and why in done.stderr, done.stdout + done.stderr
     assert run(first, "cluster", "move", "0").returncode == 64
+
+
+def test_accounts_users_ways_in_and_plugins_are_those_of_all_members(tmp_path, lab):
+    relay = LocalRelay(tmp_path / "relay").start()
+    proxy = CountingProxy(relay)
+    api = {"api": {"listen": "127.0.0.1:0", "token_file": "api.token"}}
+    cluster = Cluster(tmp_path / "cluster", lab, relays=[proxy], configuration=api)
+    try:
+        people = cluster.register(6)
+        cluster.warm_up(proxy.relay, people)
+        notes = publish(cluster, people)
+        lab.accepted(6)
+        asked = [Me(Console(member), next(iter(people.values()))[0]) for member in cluster.members]
+        person = asked[0].person
+        [event] = [id for id, token in notes.items() if token == people[person.hex][1]]
+
+        def own(me: Me) -> dict | None:
+            report = me.ask()
+            return report if any(found["event"] == event for found in report["events"]) else None
+
+        reports = [wait_until(lambda me=me: own(me), "the event is known") for me in asked]
+        for me, report in zip(asked, reports):
+            [device] = report["devices"]
+            assert device["last_success"] and device["waiting"] == 0 and device["pace"] and "is_partial" not in report
+            [own_relay] = report["relays"]
+            assert own_relay["state"] == "connected"
+            story = me.ask(f"/v1/me/events/{event}")
+            [pushed] = story["devices"]
+            assert pushed["outcome"].startswith("delivered")
+            me.ask(f"/v1/me/events/{'0' * 64}", status=404)
+        assert len({report["devices"][0]["last_success"]["at"] for report in reports}) == 1
+        changed = asked[1].ask(f"/v1/me/devices/{reports[0]['devices'][0]['id']}", "PATCH", {"language": "de"})
+        assert changed["device"]["last_success"] == reports[0]["devices"][0]["last_success"]
+
+        description = asked[2].description
+        for member in cluster.members:
+            shown = answer(member, "users", "show", person.hex)
+            assert shown["user"]["last_push"] and shown["devices"][0]["pace"], shown
+            assert shown["members"]["answered"] == ["member0", "member1", "member2"]
+        doors = description.ask("/v1/doors")
+        sockets = [door for door in doors["doors"] if door["door"] == "socket"]
+        assert [door["member"] for door in sockets] == ["member0", "member1", "member2"]
+        assert sum(door["events"] for door in sockets) >= 12 and doors["members"]["silent"] == []
+        assert sum(door["connections"] for door in doors["doors"] if door["door"] == "relays") == 1
+        assert description.ask("/v1/plugins")["members"]["answered"] == ["member0", "member1", "member2"]
+
+        # Whose part is missing is said, without a name to the account.
+        cluster.members[2].process.send_signal(signal.SIGSTOP)
+        assert asked[0].ask()["is_partial"] is True
+        assert asked[0].description.ask("/v1/doors")["members"]["silent"][0]["name"] == "member2"
+    finally:
+        for member in cluster.living:
+            member.process.send_signal(signal.SIGCONT)
+        cluster.stop()
+        proxy.stop()
+        relay.kill()
+

@@ -36,7 +36,14 @@ struct OperatorServices {
         let devices = try parts.devices(files)
         let keyCensus = KeyCensus(registry: registry, now: now)
         let status = parts.status(health, keyCensus, files)
-        let view = parts.view(devices, status, files)
+        let users = UserOperations(
+            registry: registry,
+            devices: devices,
+            files: files,
+            configuration: configuration,
+            now: now
+        )
+        let view = try parts.view(devices, users, status, files)
         parts.cluster?.peers.answer(with: view.answer)
         let notifier = parts.notifier
         watchers.operationalEvents.begin(
@@ -70,35 +77,13 @@ struct OperatorServices {
         let api = RouterAPI(
             configuration: configuration,
             devices: devices,
-            own: OwnOperations(
-                devices: devices,
-                registry: registry,
-                trace: stores.trace,
-                files: files,
-                status: status,
-                handles: try DeviceHandles(registry.keys.seeds),
-                configuration: { settings.configuration },
-                pausedUntil: { [courier = parts.courier] in courier.pausedUntil($0, at: $1) }
-            ),
             sessions: sessions,
             listeners: parts.listeners,
-            users: UserOperations(
-                registry: registry,
-                devices: devices,
-                files: files,
-                configuration: configuration,
-                now: now
-            ),
+            users: users,
             logs: LogOperations(levels: parts.runningLog.levels),
             health: health,
             metrics: parts.metrics(keyCensus),
             plugins: outgoing.plugins,
-            doors: DoorReader(
-                configuration,
-                listeners: parts.listeners,
-                counts: watchers.counts,
-                pool: parts.relays.pool
-            ),
             transports: outgoing.transports,
             view: view,
             clusterOperations: parts.cluster.map { cluster in
@@ -232,7 +217,12 @@ extension RunningParts {
         )
     }
 
-    fileprivate func view(_ devices: DeviceOperations, _ status: StatusReader, _ files: OperatorFiles) -> ClusterView {
+    fileprivate func view(
+        _ devices: DeviceOperations,
+        _ users: UserOperations,
+        _ status: StatusReader,
+        _ files: OperatorFiles
+    ) throws -> ClusterView {
         ClusterView(
             queue: QueueOperations(
                 registry: stores.registry,
@@ -245,12 +235,39 @@ extension RunningParts {
                 now: now
             ),
             devices: devices,
-            status: status,
-            statistics: watchers.statistics,
+            users: users,
+            own: try own(devices, status, files),
+            readers: RouterReaders(
+                status: status,
+                statistics: watchers.statistics,
+                doors: DoorReader(configuration, listeners: listeners, counts: watchers.counts, pool: relays.pool),
+                plugins: { [plugins = outgoing.plugins] in
+                    PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals)
+                }
+            ),
             trace: stores.trace,
             peers: cluster?.peers,
             control: cluster?.peers,
             cluster: { [weak cluster] in cluster?.status }
+        )
+    }
+
+    private func own(
+        _ devices: DeviceOperations,
+        _ status: StatusReader,
+        _ files: OperatorFiles
+    ) throws -> OwnOperations {
+        OwnOperations(
+            devices: devices,
+            registry: stores.registry,
+            trace: stores.trace,
+            files: files,
+            status: status,
+            handles: try DeviceHandles(stores.registry.keys.seeds),
+            configuration: { [settings] in settings.configuration },
+            pausedUntil: { [courier, weak cluster] device, address in
+                ([courier] + (cluster?.couriers ?? [])).compactMap { $0.pausedUntil(device, at: address) }.max()
+            }
         )
     }
 

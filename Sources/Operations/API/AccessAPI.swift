@@ -49,13 +49,15 @@ struct AccessAPI {
     }
 
     private var show: APIOperation {
-        .reading(
+        .report(
+            .get,
             "/v1/users/{user}",
+            for: .scope(.read),
             .users,
             "What is known of an account.",
             [.path("user", .text(100), "64 hex digits or npub1….")],
             formerly: ["/api/users/{user}"]
-        ) { [users] call in try users.show(call.path("user")) }
+        ) { [view] call in try await view.accounts.show(call.path("user")) }
     }
 
     private var rules: APIOperation {

@@ -39,7 +39,7 @@ struct DeviceAPI {
             ],
             formerly: ["/api/devices"]
         ) { [view] call in
-            try await view.devices(
+            try await view.devices.list(
                 account: call.query["account"],
                 after: call.query["after"].flatMap { Int64($0) },
                 limit: call.query["limit"].flatMap { Int($0) } ?? DeviceOperations.page
@@ -56,7 +56,7 @@ struct DeviceAPI {
             "What is known of a device.",
             [Self.number],
             formerly: ["/api/devices/{device}"]
-        ) { [view] call in try await view.device(call.device) }
+        ) { [view] call in try await view.devices.show(call.device) }
     }
 
     private var remove: APIOperation {

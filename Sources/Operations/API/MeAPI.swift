@@ -17,10 +17,10 @@ struct MeAPI {
         ),
     ]
 
-    private let own: OwnOperations
+    private let own: AccountView
     private let rates: OwnRates
 
-    init(own: OwnOperations, now: @escaping @Sendable () -> Timestamp) {
+    init(own: AccountView, now: @escaping @Sendable () -> Timestamp) {
         self.own = own
         rates = OwnRates(now: now)
     }
@@ -37,7 +37,7 @@ struct MeAPI {
         ) { [own, rates] call in
             let key = try call.key
             try rates.admit(.looks, key)
-            return try await DiskWork.run { try own.report(of: key) }
+            return try await own.report(of: key)
         }
     }
 
@@ -52,7 +52,7 @@ struct MeAPI {
         ) { [own, rates] call in
             let key = try call.key
             try rates.admit(.looks, key)
-            return try await DiskWork.run { try own.event(call.path("event"), of: key) }
+            return try await own.event(call.path("event"), of: key)
         }
     }
 
@@ -87,22 +87,22 @@ struct MeAPI {
             let key = try call.key
             try rates.admit(.changes, key)
             let wishes = try RequestObject(call, members: PreferenceChange.members).object
-            return try await DiskWork.run { try own.change(call.path("device"), of: key, by: wishes) }
+            return try await own.change(call.path("device"), of: key, by: wishes)
         }
     }
 
     private var enter: APIOperation {
-        group(.post, "Puts you into a group of an app that somebody made.") { [own] in try own.enter($0, $1) }
+        group(.post, "Puts you into a group of an app that somebody made.") { [own] in try await own.enter($0, $1) }
     }
 
     private var leave: APIOperation {
-        group(.delete, "Takes you out of a group: nobody puts you back.") { [own] in try own.leave($0, $1) }
+        group(.delete, "Takes you out of a group: nobody puts you back.") { [own] in try await own.leave($0, $1) }
     }
 
     private func group(
         _ method: APIEndpoint.Method,
         _ summary: String,
-        _ body: @escaping @Sendable (GroupName, PublicKey) throws -> OwnGroups
+        _ body: @escaping @Sendable (GroupName, PublicKey) async throws -> OwnGroups
     ) -> APIOperation {
         .report(
             method,
@@ -117,7 +117,7 @@ struct MeAPI {
             guard let name = GroupName(app: call.path("app"), group: call.path("group")) else {
                 throw APIProblem(404, "there is no such group")
             }
-            return try await DiskWork.run { try body(name, key) }
+            return try await body(name, key)
         }
     }
 
@@ -132,7 +132,7 @@ struct MeAPI {
         ) { [own, rates] call in
             let key = try call.key
             try rates.admit(.changes, key)
-            return try await DiskWork.run { try own.remove(call.path("device"), of: key) }
+            return try await own.remove(call.path("device"), of: key)
         }
     }
 }

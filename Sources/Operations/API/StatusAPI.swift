@@ -13,8 +13,6 @@ struct StatusAPI {
     let health: RouterHealth
     let metrics: RouterMetrics
     let view: ClusterView
-    let doors: DoorReader
-    let plugins: PluginHost
     let logs: LogOperations
     let hasOpenMetrics: Bool
     /// Nil: the router serves alone.
@@ -116,7 +114,7 @@ struct StatusAPI {
             for: .scope(.read),
             .now,
             "The ways in: where events, registrations and requests come from, and what was refused there."
-        ) { [doors] _ in doors.doors }
+        ) { [view] _ in try await view.doors() }
     }
 
     private var plugin: APIOperation {
@@ -127,7 +125,7 @@ struct StatusAPI {
             .router,
             "The processes that plugins run in, and plugins that were refused.",
             formerly: ["/api/plugins"]
-        ) { [plugins] _ in PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals) }
+        ) { [view] _ in try await view.plugins() }
     }
 
     private var members: APIOperation {

@@ -41,6 +41,11 @@ enum MemberQuestion: Codable, Sendable, Equatable {
     case deliveries(DeliveryQuestion)
     /// What only the member that pushes to devices knows of them.
     case devices([Int64])
+    case doors
+    case plugins
+    /// What an account may know of itself. In hexadecimal digits, as the next.
+    case own(account: String)
+    case ownEvent(account: String, event: String)
     /// To hand over all partitions and take none, or to take some again.
     case drain(Bool)
 }

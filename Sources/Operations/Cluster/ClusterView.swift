@@ -6,10 +6,11 @@ import Units
 package final class ClusterView: Sendable {
     private let queueOperations: QueueOperations
     private let deviceOperations: DeviceOperations
-    private let statusReader: StatusReader
-    private let statistics: StatisticsOperations
+    private let readers: RouterReaders
     private let trace: TraceStore?
     private let survey: MemberSurvey
+    let devices: DeviceView
+    let accounts: AccountView
     private let control: (any ClusterControl)?
     private let cluster: @Sendable () -> ClusterStatus?
 
@@ -18,16 +19,18 @@ package final class ClusterView: Sendable {
     package init(
         queue: QueueOperations,
         devices: DeviceOperations,
-        status: StatusReader,
-        statistics: StatisticsOperations,
+        users: UserOperations,
+        own: OwnOperations,
+        readers: RouterReaders,
         trace: TraceStore?,
         peers: (any ClusterPeers)? = nil,
         control: (any ClusterControl)? = nil,
         cluster: @escaping @Sendable () -> ClusterStatus? = { nil }
     ) {
-        (queueOperations, deviceOperations, statusReader, self.trace) = (queue, devices, status, trace)
-        self.statistics = statistics
+        (queueOperations, deviceOperations, self.readers, self.trace) = (queue, devices, readers, trace)
         (survey, self.control, self.cluster) = (MemberSurvey(peers: peers), control, cluster)
+        self.devices = DeviceView(devices, trace: trace, survey)
+        accounts = AccountView(users: users, own: own, devices: self.devices, survey)
     }
 
     // MARK: Deliveries
@@ -90,7 +93,7 @@ package final class ClusterView: Sendable {
         }
     }
 
-    // MARK: Events and devices
+    // MARK: Events
 
     func explain(_ event: String, recipient: String?) async throws -> EventExplanation {
         let question = EventQuestion(event: event, recipient: recipient)
@@ -110,44 +113,6 @@ package final class ClusterView: Sendable {
         }
     }
 
-    func devices(account: String?, after previous: Int64?, limit: Int) async throws -> DeviceList {
-        var list = try await DiskWork.run { [trace, deviceOperations] in
-            trace?.flush()
-            return try deviceOperations.list(account: account, after: previous, limit: limit)
-        }
-        guard survey.peers != nil else { return list }
-        (list.devices, list.members) = try await together(list.devices)
-        return list
-    }
-
-    func device(_ number: Int64) async throws -> DeviceOverview {
-        let overview = try await DiskWork.run { [trace, deviceOperations] in
-            trace?.flush()
-            return try deviceOperations.show(number)
-        }
-        guard survey.peers != nil else { return overview }
-        let (devices, asked) = try await together([overview])
-        guard var whole = devices.first else { return overview }
-        whole.members = asked
-        return whole
-    }
-
-    /// The same devices with what all members know of them.
-    private func together(_ devices: [DeviceOverview]) async throws -> ([DeviceOverview], MembersAsked?) {
-        var (found, asked): ([DeviceOverview], MembersAsked?) = ([], nil)
-        // So that an answer is no longer than one message.
-        let portion = 200
-        for start in stride(from: 0, to: max(1, devices.count), by: portion) {
-            let part = Array(devices.dropFirst(start).prefix(portion))
-            let numbers = part.map(\.device)
-            let result = try await survey.ask(.devices(numbers)) { [self] in try await facts(of: numbers) }
-            let known = Dictionary(grouping: result.answers.flatMap(\.answer), by: \.device)
-            found += part.map { $0.with(known[$0.device] ?? []) }
-            asked = asked.map { $0.and(result.asked) } ?? result.asked
-        }
-        return (found, asked)
-    }
-
     private func facts(of question: EventQuestion) async throws -> EventFacts {
         try await DiskWork.run { [trace, deviceOperations] in
             trace?.flush()
@@ -159,18 +124,11 @@ package final class ClusterView: Sendable {
         try await DiskWork.run { [deviceOperations] in deviceOperations.facts(of: question) }
     }
 
-    private func facts(of devices: [Int64]) async throws -> [DeviceFacts] {
-        try await DiskWork.run { [trace, deviceOperations, peers = survey.peers] in
-            trace?.flush()
-            return try deviceOperations.facts(of: devices) { peers?.owns($0) ?? true }
-        }
-    }
-
     // MARK: How it is doing
 
     func status(within patience: Duration) async throws -> RouterStatus {
-        let result = try await survey.ask(.status, within: patience + .seconds(1)) { [statusReader] in
-            await statusReader.status(within: patience)
+        let result = try await survey.ask(.status, within: patience + .seconds(1)) { [readers] in
+            await readers.status.status(within: patience)
         }
         guard let asked = result.asked else { return result.answers[0].answer }
         return RouterStatus.together(result.answers, asked)
@@ -190,19 +148,31 @@ package final class ClusterView: Sendable {
     }
 
     func counts(_ parameters: [String: String]) async throws -> StatisticsReport {
-        let result = try await survey.ask(.counts(parameters)) { [statistics] in
-            try await DiskWork.run { try statistics.report(parameters) }
+        let result = try await survey.ask(.counts(parameters)) { [readers] in
+            try await DiskWork.run { try readers.statistics.report(parameters) }
         }
         guard let asked = result.asked else { return result.answers[0].answer }
         return StatisticsReport.together(result.answers.map(\.answer), asked)
     }
 
     func relays(containing text: String?) async throws -> RelayList {
-        let result = try await survey.ask(.relays(containing: text)) { [statusReader] in
-            try await DiskWork.run { try statusReader.relays(containing: text) }
+        let result = try await survey.ask(.relays(containing: text)) { [readers] in
+            try await DiskWork.run { try readers.status.relays(containing: text) }
         }
         guard let asked = result.asked else { return result.answers[0].answer }
         return RelayList.together(result.answers, asked)
+    }
+
+    func doors() async throws -> DoorList {
+        let result = try await survey.ask(.doors) { [readers] in readers.doors.doors }
+        guard let asked = result.asked else { return result.answers[0].answer }
+        return DoorList.together(result.answers, asked)
+    }
+
+    func plugins() async throws -> PluginOverview {
+        let result = try await survey.ask(.plugins) { [readers] in readers.plugins() }
+        guard let asked = result.asked else { return result.answers[0].answer }
+        return PluginOverview.together(result.answers, asked)
     }
 
     // MARK: For other members
@@ -223,19 +193,23 @@ package final class ClusterView: Sendable {
 
     private func answer(_ question: MemberQuestion) async throws -> [UInt8] {
         switch question {
-        case .status: MemberAnswer.bytes(await statusReader.status(within: .seconds(2)))
+        case .status: MemberAnswer.bytes(await readers.status.status(within: .seconds(2)))
         case .counts(let parameters):
-            MemberAnswer.bytes(try await DiskWork.run { [statistics] in try statistics.report(parameters) })
+            MemberAnswer.bytes(try await DiskWork.run { [readers] in try readers.statistics.report(parameters) })
         case .partitions: MemberAnswer.bytes(cluster()?.waitingByPartition ?? [:])
         case .relays(let text):
-            MemberAnswer.bytes(try await DiskWork.run { [statusReader] in try statusReader.relays(containing: text) })
+            MemberAnswer.bytes(try await DiskWork.run { [readers] in try readers.status.relays(containing: text) })
         case .queue(let parameters): MemberAnswer.bytes(try await page(parameters))
         case .delivery(let id): MemberAnswer.bytes(try await details(id))
         case .retry(let parameters): MemberAnswer.bytes(try await queueOperations.retry(parameters))
         case .drop(let parameters): MemberAnswer.bytes(try await queueOperations.drop(parameters))
         case .event(let question): MemberAnswer.bytes(try await facts(of: question))
         case .deliveries(let question): MemberAnswer.bytes(try await facts(of: question))
-        case .devices(let numbers): MemberAnswer.bytes(try await facts(of: numbers))
+        case .devices(let numbers): MemberAnswer.bytes(try await devices.facts(of: numbers))
+        case .doors: MemberAnswer.bytes(readers.doors.doors)
+        case .plugins: MemberAnswer.bytes(readers.plugins())
+        case .own(let account): MemberAnswer.bytes(try await accounts.facts(of: account))
+        case .ownEvent(let account, let event): MemberAnswer.bytes(try await accounts.facts(of: event, for: account))
         case .drain(let isOn):
             try await drain(isOn)
         }
@@ -248,4 +222,21 @@ package final class ClusterView: Sendable {
     }
 
     static let alone = OperationFailure.unknown("this router serves alone")
+}
+
+/// What tells how the router itself is doing.
+package struct RouterReaders: Sendable {
+    let status: StatusReader
+    let statistics: StatisticsOperations
+    let doors: DoorReader
+    let plugins: @Sendable () -> PluginOverview
+
+    package init(
+        status: StatusReader,
+        statistics: StatisticsOperations,
+        doors: DoorReader,
+        plugins: @escaping @Sendable () -> PluginOverview
+    ) {
+        (self.status, self.statistics, self.doors, self.plugins) = (status, statistics, doors, plugins)
+    }
 }

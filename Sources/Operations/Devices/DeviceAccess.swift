@@ -1,7 +1,7 @@
 import Foundation
 import RouterConfiguration
 
-/// The way of commands to events and devices: the files, also while a router runs. What a member of a cluster has in
+/// The way of commands to events, devices and users: the files, also while a router runs. What a member of a cluster has in
 /// its files is only a part of the truth, so that it is asked as long as it runs.
 package struct DeviceAccess {
     private let configuration: Configuration
@@ -29,6 +29,11 @@ package struct DeviceAccess {
     package func show(_ device: Int64) async throws -> DeviceOverview {
         if let answer: DeviceOverview = try await ask("/v1/devices/\(device)", [:]) { return answer }
         return try files.show(device)
+    }
+
+    package func user(_ key: String) async throws -> UserOverview {
+        if let answer: UserOverview = try await ask("/v1/users/\(Self.segment(key))", [:]) { return answer }
+        return try OperatorAccess(configuration, for: .reading).users.show(key)
     }
 
     /// Nil where the files are to be read.

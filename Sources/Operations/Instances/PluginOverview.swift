@@ -22,11 +22,14 @@ package struct PluginOverview: OperatorAnswer, Equatable {
         package var setAside: Int
         /// What confines it; empty: nothing does.
         package var confinement: String
+        /// The member of the cluster that it is of; nil: the router serves alone.
+        package var member: String?
 
         /// What an operator has to know.
         var lines: [String] {
             let confined = confinement.isEmpty ? "not confined" : "confined: \(confinement)"
-            var lines = ["\(process.map { "\($0) " } ?? "")\(state); \(confined)"]
+            let place = member.map { "\($0) " } ?? ""
+            var lines = ["\(place)\(process.map { "\($0) " } ?? "")\(state); \(confined)"]
             lines.append("    plugins    \(plugins.joined(separator: ", "))")
             if deaths > 0 { lines.append("    ended      \(deaths == 1 ? "once" : "\(deaths) times")") }
             if let lastDeath { lines.append("    last       \(lastDeath)") }
@@ -42,6 +45,8 @@ package struct PluginOverview: OperatorAnswer, Equatable {
     package var processes: [Process]
     /// Each with its path and the reason.
     package var refused: [String]
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package init(_ reports: [PluginProcessReport], refusals: [PluginRefusal]) {
         processes = reports.map { Process($0) }
@@ -61,7 +66,27 @@ package struct PluginOverview: OperatorAnswer, Equatable {
     /// The processes for a person: each with what is in it and how it is doing.
     var lines: [String] { processes.flatMap(\.lines) }
 
-    package var text: String { (lines + refused.map { "refused \($0)" }).joined(separator: "\n") }
+    package var text: String {
+        (lines + refused.map { "refused \($0)" } + (members?.lines ?? [])).joined(separator: "\n")
+    }
+
+    /// Those of all members.
+    static func together(
+        _ overviews: [(member: String, answer: PluginOverview)],
+        _ members: MembersAsked
+    ) -> PluginOverview {
+        var whole = PluginOverview([], refusals: [])
+        for (member, overview) in overviews {
+            whole.processes += overview.processes.map { process in
+                var process = process
+                process.member = member
+                return process
+            }
+            whole.refused += overview.refused.map { "\(member): \($0)" }
+        }
+        whole.members = members
+        return whole
+    }
 }
 
 extension PluginOverview.Process {

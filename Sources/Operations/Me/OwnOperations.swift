@@ -12,7 +12,7 @@ import Units
 /// What an account may ask and change here: its own, and nothing that tells of others. Reads files.
 package struct OwnOperations: Sendable {
     /// Events in one answer.
-    private static let events = 20
+    static let events = 20
 
     private let devices: DeviceOperations
     private let registry: Registry
@@ -152,16 +152,16 @@ package struct OwnOperations: Sendable {
         return try recent.compactMap { try verdicts(on: $0.hex, for: key) }
     }
 
-    /// What became of one event, as 64 hex digits, note1… or nevent1…. Throws an ``OperationFailure``.
-    func event(_ text: String, of key: PublicKey) throws -> OwnReport.Event {
+    static let unknownEvent = OperationFailure.unknown(
+        "nothing is known of this event and you: it never came here, it does not name you, or it is longer ago than what is "
+            + "remembered"
+    )
+
+    /// What became of one event, as 64 hex digits, note1… or nevent1…; nil: nothing is known of it and the account.
+    /// Throws an ``OperationFailure``.
+    func knownEvent(_ text: String, of key: PublicKey) throws -> OwnReport.Event? {
         trace?.flush()
-        guard let event = try verdicts(on: text, for: key) else {
-            throw OperationFailure.unknown(
-                "nothing is known of this event and you: it never came here, it does not name you, or it is longer ago "
-                    + "than what is remembered"
-            )
-        }
-        return event
+        return try verdicts(on: text, for: key)
     }
 
     /// Nil where nothing was decided for the account: what else came of an event is nobody's business.

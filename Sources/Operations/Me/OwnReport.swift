@@ -118,6 +118,8 @@ package struct OwnReport: OperatorAnswer, Equatable {
     /// Since when events are remembered; nil: they are not.
     package var tracedSince: String?
     package var limits: Limits
+    /// Whether a part of the router did not answer, so that newer pushes and events may be missing; nil: no.
+    package var isPartial: Bool?
 
     package struct Waiting: Codable, Sendable, Equatable {
         package var name: String

@@ -20,20 +20,40 @@ package struct DoorList: OperatorAnswer, Equatable {
         package var events: UInt64?
         /// What was refused since the start, by the limit that clients met.
         package var refused: [String: UInt64]
+        /// The member of the cluster that it is of; nil: the router serves alone.
+        package var member: String?
     }
 
     package var doors: [Door]
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package var text: String {
+        var head = ["DOOR", "STATE", "WHERE", "CONNECTIONS", "EVENTS", "REFUSED"]
+        if members != nil { head.insert("MEMBER", at: 1) }
         let rows = doors.map { door in
-            [
-                door.door, door.isOpen ? "open" : "closed", door.listen ?? door.url ?? "-",
+            [door.door] + (door.member.map { [$0] } ?? []) + [
+                door.isOpen ? "open" : "closed", door.listen ?? door.url ?? "-",
                 door.connections.map(String.init) ?? "-", door.events.map(String.init) ?? "-",
                 "\(door.refused.values.reduce(0, +))",
             ]
         }
-        return TextTable.lines([["DOOR", "STATE", "WHERE", "CONNECTIONS", "EVENTS", "REFUSED"]] + rows)
-            .joined(separator: "\n")
+        return (TextTable.lines([head] + rows) + (members?.lines ?? [])).joined(separator: "\n")
+    }
+
+    /// The doors of all members, the same ones together.
+    static func together(_ lists: [(member: String, answer: DoorList)], _ members: MembersAsked) -> DoorList {
+        let names = lists.first?.answer.doors.map(\.door) ?? []
+        let doors = names.flatMap { name in
+            lists.flatMap { member, list in
+                list.doors.filter { $0.door == name }.map { door in
+                    var door = door
+                    door.member = member
+                    return door
+                }
+            }
+        }
+        return DoorList(doors: doors, members: members)
     }
 }
 

@@ -69,6 +69,8 @@ package struct UserOverview: OperatorAnswer, Equatable {
     package var deviceLimit: Int
     /// How many registrations one key may sign an hour.
     package var registrationsPerHour: Int
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
 
     package var text: String {
         var lines = [
@@ -82,6 +84,7 @@ package struct UserOverview: OperatorAnswer, Equatable {
         lines += rules.map { "rule        \($0.text)" }
         lines += relays.isEmpty ? ["relays      none"] : relays.map { "relay       \($0)" }
         if !devices.isEmpty { lines += ["", DeviceList(devices: devices).table(withHead: true)] }
+        if let members { lines += members.lines }
         return lines.joined(separator: "\n")
     }
 }

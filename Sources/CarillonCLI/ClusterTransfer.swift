@@ -39,13 +39,27 @@ struct ClusterExportCommand: AsyncParsableCommand {
             router; the other members' stores are of no use any more. When the command is killed, run it again.
 
               carillon cluster export --config carillon.yaml
+
+            Where the servers have lost the cluster, --without-servers makes the store one of a router that serves alone with what \
+            was registered; what waited in the cluster is gone. carillon cluster adopt makes a new cluster of it.
+
+              carillon cluster export --without-servers --config carillon.yaml
             """
     )
 
     @OptionGroup var config: ConfigurationOption
 
+    @Flag(help: "Take what this member's store has: the servers have lost the cluster.")
+    var withoutServers = false
+
     func run() async throws {
         let configuration = try config.readAsOwner()
+        if withoutServers {
+            try await Asking.run {
+                try await StoreTransfer(configuration, progress: ClusterAdoptCommand.show).rescue()
+            }
+            return print("the store serves alone now, with what was registered")
+        }
         let report = try await Asking.run {
             try await StoreTransfer(configuration, progress: ClusterAdoptCommand.show).export()
         }

@@ -49,6 +49,37 @@ package struct StoreTransfer: Sendable {
     /// The same.
     package func export() async throws -> Report { try await said { try await self.exportCluster() } }
 
+    /// Makes a member's store one of a router that serves alone, where the servers have lost the cluster: with what was
+    /// registered, and without what waited. Throws an `OperationFailure`.
+    package func rescue() async throws { _ = try await said { try await self.rescueStore() } }
+
+    private func rescueStore() async throws -> Report {
+        let claim = try StoreClaim(configuration, logger: logger)
+        defer { claim.release() }
+        let store = try RegistryStore(path: configuration.storePath)
+        guard try store.transfer() == nil, try store.position() != nil else {
+            throw OperationFailure.unavailable("the store is no cluster member's: run this where a member's store is")
+        }
+        progress("looking for the cluster")
+        var isThere = false
+        do {
+            if let link = try await ClusterLink.join(configuration, isTransfer: true, logger: logger) {
+                let snapshots = RegistrySnapshots(link.settings.layout, link.client)
+                let result = try? await waiting { try snapshots.logState().last }
+                await link.close()
+                isThere = try result ?? 0 >= store.position() ?? 0
+            }
+        } catch {
+            progress("the servers do not answer as a cluster's: \(error)")
+        }
+        guard !isThere else {
+            throw OperationFailure.unavailable("the servers have the cluster: carillon cluster export moves all of it")
+        }
+        try store.leaveCluster(marks: [:])
+        store.settle()
+        return Report()
+    }
+
     private func said(_ body: () async throws -> Report) async throws -> Report {
         do {
             return try await body()
@@ -314,8 +345,8 @@ package struct StoreTransfer: Sendable {
     }
 
     /// Runs what blocks on a thread that may wait.
-    private func waiting(_ body: @escaping @Sendable () throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+    private func waiting<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
             DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
         }
     }

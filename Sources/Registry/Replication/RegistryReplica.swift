@@ -14,6 +14,9 @@ package protocol RegistryLog: Sendable {
     /// Records behind `position`, in their order and without a gap, as many as suit; none: there are none. Blocks.
     func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])]
 
+    /// Where the last record lies or lay, also when older ones are gone; 0: there never was one. Blocks.
+    func lastPosition() throws -> UInt64
+
     /// Up to where the newest snapshot has the log; nil: there is none. Blocks.
     func snapshotPosition() throws -> UInt64?
 

@@ -108,13 +108,12 @@ extension RegistryStore {
     /// Begins with the cluster's newest snapshot where this registry is empty, or lacks changes that the log no longer
     /// has. To be called before a registry is made of the store. Blocks.
     package func takeSnapshot(of log: any RegistryLog) throws {
+        let known = try read { rows -> UInt64? in try rows.clusterPosition() }
+        if let known, known > 0, try log.lastPosition() < known { throw RegistryStoreError.ahead(of: known) }
         guard let newest = try log.snapshotPosition() else { return }
-        let known = try read { rows -> UInt64 in
-            if let position = try rows.clusterPosition() { return position }
-            guard try !rows.isUsed() else { throw RegistryStoreError.notOfCluster(path: path) }
-            return 0
-        }
-        guard known < newest, try known == 0 || isCutOff(log, at: known) else { return }
+        if known == nil, try read({ rows in try rows.isUsed() }) { throw RegistryStoreError.notOfCluster(path: path) }
+        let position = known ?? 0
+        guard position < newest, try position == 0 || isCutOff(log, at: position) else { return }
         let file = SharedFile.path(besides: path)
         try SharedFile.remove(file)
         defer { try? SharedFile.remove(file) }

@@ -242,6 +242,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         case tooManyRoutes
         case unreadableRecord
         case missingRecords(after: UInt64)
+        case ahead(of: UInt64)
         case notOfCluster(path: String)
     }
 
@@ -260,6 +261,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
     static func missingRecords(after position: UInt64) -> RegistryStoreError {
         RegistryStoreError(.missingRecords(after: position))
     }
+    static func ahead(of position: UInt64) -> RegistryStoreError { RegistryStoreError(.ahead(of: position)) }
     /// Whether the member is so far behind that it has to begin anew.
     package var isCutOff: Bool {
         if case .missingRecords = code { true } else { false }
@@ -281,6 +283,8 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
             "the cluster's registry has a change that this version does not read: update this member"
         case .missingRecords(let position):
             "the cluster no longer has the changes of the registry behind \(position), which this member needs: it was away for too long"
+        case .ahead(let position):
+            "the cluster's servers have lost changes of the registry, of which this store has \(position): they lost their disks, or have an older backup. The manual's page on scaling says how to go on"
         case .notOfCluster(let path):
             "the registry \(path) has registrations of a router that served alone: a member of a cluster begins with an empty one"
         case .tooManyRoutes:

@@ -56,6 +56,25 @@ import Units
         #expect(answer.count == 1)
     }
 
+    @Test func portionsComeThroughInTheirOrder() async throws {
+        let intake = Intake(portion: 3)
+        let notes = try (0..<10).map { _ in try noteThatWaits() }
+        let answer = Answer()
+        // The copy is looked at before the first one's turn is over.
+        for note in notes + notes.suffix(4) {
+            intake.submit(Submission(events: [note.json], source: .feed, completion: answer.take))
+        }
+        intake.close()
+        let thread = PipelineThread(
+            isFull: { false },
+            pipeline: try Self.pipeline(bench.registry, intake, contextWait: .zero, now: bench.clock.now)
+        )
+        await thread.join()
+        #expect(answer.count == 14)
+        #expect(answer.allResults.prefix(10).allSatisfy { $0 == .accepted })
+        #expect(answer.allResults.suffix(4).allSatisfy { $0 == .duplicate })
+    }
+
     @Test func whatWaitsGoesOnWhenTheIntakeCloses() async throws {
         let note = try noteThatWaits()
         let fetcher = FakeFetcher()

@@ -237,7 +237,7 @@ def test_accounts_users_ways_in_and_plugins_are_those_of_all_members(tmp_path, l
             assert pushed["outcome"].startswith("delivered")
             me.ask(f"/v1/me/events/{'0' * 64}", status=404)
         assert len({report["devices"][0]["last_success"]["at"] for report in reports}) == 1
-        changed = asked[1].ask(f"/v1/me/devices/{reports[0]['devices'][0]['id']}", "PATCH", {"language": "de"})
+        changed = asked[1].ask(f"/v1/me/devices/{reports[0]['devices'][0]['id']}", "PATCH", {"locale": "de"})
         assert changed["device"]["last_success"] == reports[0]["devices"][0]["last_success"]
 
         description = asked[2].description

@@ -93,8 +93,8 @@ package struct ClusterLayout: Hashable, Sendable {
         package var snapshots = 2 << 30
         /// Of the registry's changes since the snapshot before the last.
         package var registry = 1 << 30
-        /// Of a day's requests for notifications, twice their bodies for one with a key.
-        package var requests = 256 << 20
+        /// Of a day's requests for notifications: some 900 bytes for one with a key. The oldest go first.
+        package var requests = 1 << 30
 
         package init() {}
     }

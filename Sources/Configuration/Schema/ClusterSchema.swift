@@ -90,7 +90,7 @@ enum ClusterSchema {
                             (
                                 "requests",
                                 SchemaParts.integer(
-                                    "A day's requests at POST /v1/notify; beyond it they get a 503. 268435456 (256 MiB) when left out.",
+                                    "A day's requests at POST /v1/notify, of which the oldest go first. 1073741824 (1 GiB) when left out.",
                                     Configuration.Cluster.capacityRange
                                 )
                             ),

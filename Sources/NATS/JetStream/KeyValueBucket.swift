@@ -31,7 +31,7 @@ package struct KeyValueBucket: Sendable {
     func subject(_ key: String) -> String { "$KV.\(name).\(key)" }
 
     /// Makes the bucket, or changes it. `history`: values kept of each key, 1 to 64. `age`: how long; nil: for ever.
-    /// `bytes`: what it holds at most, beyond which it refuses; nil: no limit.
+    /// `bytes`: what it holds at most, beyond which the oldest values go; nil: no limit.
     package func ensure(
         replicas: Int,
         history: Int64 = 1,
@@ -42,7 +42,7 @@ package struct KeyValueBucket: Sendable {
         configuration.replicas = replicas
         configuration.maxMessagesPerSubject = history
         configuration.maxAge = (age?.milliseconds ?? 0) * 1_000_000
-        configuration.maxBytes = bytes ?? configuration.maxBytes
+        if let bytes { (configuration.maxBytes, configuration.discard) = (bytes, "old") }
         configuration.allowDirect = true
         configuration.deniesDeletion = true
         configuration.allowsRollup = true

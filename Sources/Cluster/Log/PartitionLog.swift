@@ -1,4 +1,3 @@
-import Cipher
 import Delivery
 import DequeModule
 import Units
@@ -68,9 +67,7 @@ package struct PartitionLog: Sendable {
     }
 
     private enum Phase: Sendable {
-        case readingHead
-        case readingParts(SnapshotHead, [UInt8], next: Int)
-        case readingRecords
+        case reading
         case claiming(LogRecord)
         case ready
         case appending(Append)
@@ -91,25 +88,20 @@ package struct PartitionLog: Sendable {
     private let member: MemberName
     private let author: UInt64
     private let settings: Settings
-    package private(set) var state: PartitionState
-    private var phase = Phase.readingHead
+    private var contents: LogContents
+    private var reader: LogReader
+    private var phase = Phase.reading
     private var main = Line()
     private var side = Line()
     private var snapshots = SnapshotWriter()
     private var lastTicket = 0
-    /// The sequence of the last record in ``state``.
-    package private(set) var position: UInt64 = 0
-    private var contradictions = 0
     /// The last beginning that was appended, or may have been.
     private var claimed: LogRecord.Identity?
     private var queue: Deque<Pending> = []
     private var marks = PendingMarks()
-    private var stored = StoredVersions()
     /// The oldest version that a living member reads: newer ones are not written.
     private var wire = LogRecord.formatVersion
     private var lastCommit: UInt64 = 0
-    private var recordsSinceSnapshot = 0
-    private var bytesSinceSnapshot = 0
     private var isSnapshotDue = false
     private var isFinishing = false
 
@@ -119,10 +111,17 @@ package struct PartitionLog: Sendable {
         self.member = member
         self.author = author
         self.settings = settings
-        state = PartitionState(limits: settings.limits)
+        contents = LogContents(limits: settings.limits)
+        reader = LogReader(mostContradictions: settings.mostContradictions)
     }
 
     // MARK: What is known
+
+    /// Everything that is in the log, as far as it was read.
+    package var state: PartitionState { contents.state }
+
+    /// The sequence of the last record in ``state``.
+    package var position: UInt64 { contents.position }
 
     package var isOpen: Bool {
         switch phase {
@@ -147,7 +146,7 @@ package struct PartitionLog: Sendable {
 
     // MARK: What its owner wants
 
-    package mutating func open(now: Deadline) -> [Action] { [askMain(.head)] }
+    package mutating func open(now: Deadline) -> [Action] { [askMain(reader.begin())] }
 
     /// Keeps a transaction. Returns its number, which ``Action/committed(_:)`` names.
     package mutating func commit(
@@ -232,7 +231,7 @@ package struct PartitionLog: Sendable {
             guard answer != .full else {
                 later(&main, now)
                 // A snapshot makes space.
-                isSnapshotDue = isSnapshotDue || recordsSinceSnapshot > 0
+                isSnapshotDue = isSnapshotDue || contents.recordsSinceSnapshot > 0
                 return snapshotIfDue(isFull: true)
             }
             return mainAnswered(answer, now)
@@ -249,15 +248,14 @@ package struct PartitionLog: Sendable {
 
     private mutating func mainAnswered(_ answer: LogAnswer, _ now: Deadline) -> [Action] {
         switch (phase, answer) {
-        case (.readingHead, .head(let head, let revision)): return take(head, revision, now)
-        case (.readingParts(let head, let bytes, let next), .part(let part)):
-            return take(part, next, of: head, bytes, now)
-        case (.readingRecords, .records(let records, let isLast)): return take(records, isLast: isLast, now)
+        case (.reading, _):
+            if case .head(_, let revision) = answer { snapshots.headRevision = revision }
+            return carry(reader.answered(answer, &contents), now)
         case (.claiming(let record), .stored(let sequence)):
             return begin(record, at: sequence, now)
         case (.claiming, .conflict):
-            phase = .readingRecords
-            return [askMain(.records(after: position))]
+            phase = .reading
+            return [askMain(reader.goOn(behind: contents))]
         case (.appending(let append), .stored(let sequence)): return appended(append, at: sequence, now)
         case (.appending(let append), .conflict):
             phase = .checking(append)
@@ -272,78 +270,26 @@ package struct PartitionLog: Sendable {
             }
             let isStored = (try? LogRecord(first.bytes))?.identity == append.record.identity
             return isStored ? appended(append, at: first.sequence, now) : close(.fenced)
-        default: return contradiction("an answer that does not fit", now)
+        default: return carry(reader.contradiction("an answer that does not fit"), now)
         }
     }
 
     // MARK: Opening
 
-    private mutating func take(_ head: SnapshotHead?, _ revision: UInt64, _ now: Deadline) -> [Action] {
-        snapshots.headRevision = revision
-        stored = StoredVersions()
-        guard let head else {
-            state = PartitionState(limits: settings.limits)
-            position = 0
-            phase = .readingRecords
-            return [askMain(.records(after: 0))]
+    private mutating func carry(_ step: LogReader.Step, _ now: Deadline) -> [Action] {
+        switch step {
+        case .ask(let question): return [askMain(question)]
+        case .read: return claim()
+        case .again(let question):
+            phase = .reading
+            main.question = question
+            later(&main, now)
+            return []
+        case .failed(let error): return close(error)
         }
-        guard head.isPlausible else { return contradiction("its snapshot's head has impossible numbers", now) }
-        phase = .readingParts(head, [], next: 0)
-        return head.parts == 0 ? finishParts(of: head, [], now) : [askMain(.part(name: head.name, index: 0))]
     }
 
-    private mutating func take(
-        _ part: [UInt8]?,
-        _ index: Int,
-        of head: SnapshotHead,
-        _ bytes: [UInt8],
-        _ now: Deadline
-    ) -> [Action] {
-        guard let part, bytes.count + part.count <= head.byteCount else {
-            return contradiction("a part of its snapshot is missing", now)
-        }
-        guard index + 1 == head.parts else {
-            phase = .readingParts(head, bytes + part, next: index + 1)
-            return [askMain(.part(name: head.name, index: index + 1))]
-        }
-        return finishParts(of: head, bytes + part, now)
-    }
-
-    private mutating func finishParts(of head: SnapshotHead, _ bytes: [UInt8], _ now: Deadline) -> [Action] {
-        guard bytes.count == head.byteCount, Hex.encode(SHA256.hash(bytes)) == head.sha256 else {
-            return contradiction("its snapshot is not what its head says", now)
-        }
-        do throws(BlobError) {
-            state = try PartitionState(snapshot: bytes, limits: settings.limits)
-        } catch {
-            return refuse(error)
-        }
-        if let version = bytes.first { stored.read(version) }
-        position = head.sequence
-        phase = .readingRecords
-        return [askMain(.records(after: position))]
-    }
-
-    private mutating func take(_ records: [LogAnswer.Record], isLast: Bool, _ now: Deadline) -> [Action] {
-        for found in records {
-            guard found.sequence > position else { continue }
-            let record: LogRecord
-            do throws(BlobError) {
-                record = try LogRecord(found.bytes)
-            } catch {
-                return refuse(error)
-            }
-            do throws(PartitionLogError) {
-                try state.apply(record)
-            } catch {
-                return contradiction("records are missing", now)
-            }
-            if let version = found.bytes.first { stored.read(version) }
-            position = found.sequence
-            recordsSinceSnapshot += 1
-            bytesSinceSnapshot += found.bytes.count
-        }
-        guard isLast else { return [askMain(.records(after: position))] }
+    private mutating func claim() -> [Action] {
         let last = state.identity
         // The attempt to begin may have been stored although its answer was lost.
         if last == claimed { return ready() }
@@ -365,37 +311,18 @@ package struct PartitionLog: Sendable {
     }
 
     private mutating func begin(_ record: LogRecord, at sequence: UInt64, _ now: Deadline) -> [Action] {
-        guard sequence > position, (try? state.apply(record)) != nil else {
-            return contradiction("a beginning was stored at the wrong place", now)
+        guard (try? contents.add(record, record.bytes, at: sequence)) != nil else {
+            return carry(reader.contradiction("a beginning was stored at the wrong place"), now)
         }
-        position = sequence
-        recordsSinceSnapshot += 1
         return ready()
     }
 
     private mutating func ready() -> [Action] {
         phase = .ready
-        contradictions = 0
+        reader.settle()
         main = Line()
         // What a newer version wrote may be there from before.
-        return [.opened] + (isFinishing || stored.newest > wire ? snapshotIfDue() : [])
-    }
-
-    /// Reads everything anew, after a pause.
-    private mutating func contradiction(_ what: String, _ now: Deadline) -> [Action] {
-        contradictions += 1
-        guard contradictions <= settings.mostContradictions else { return close(.damaged(what)) }
-        phase = .readingHead
-        recordsSinceSnapshot = 0
-        bytesSinceSnapshot = 0
-        main.question = .head
-        later(&main, now)
-        return []
-    }
-
-    private mutating func refuse(_ error: BlobError) -> [Action] {
-        if case .unknownVersion = error { return close(.newerFormat) }
-        return close(.damaged("\(error)"))
+        return [.opened] + (isFinishing || contents.newestVersion > wire ? snapshotIfDue() : [])
     }
 
     // MARK: Appending
@@ -437,13 +364,9 @@ package struct PartitionLog: Sendable {
     }
 
     private mutating func appended(_ append: Append, at sequence: UInt64, _ now: Deadline) -> [Action] {
-        guard sequence > position, (try? state.apply(append.record)) != nil else {
+        guard (try? contents.add(append.record, append.bytes, at: sequence)) != nil else {
             return close(.damaged("a record was stored at the wrong place"))
         }
-        position = sequence
-        recordsSinceSnapshot += 1
-        bytesSinceSnapshot += append.bytes.count
-        if let version = append.bytes.first { stored.appended(version) }
         phase = .ready
         main = Line()
         let committed: [Action] = append.commits.isEmpty ? [] : [.committed(append.commits)]
@@ -458,14 +381,14 @@ package struct PartitionLog: Sendable {
         var isClaiming = false
         if case .claiming = phase { isClaiming = true }
         guard snapshots.isIdle, isOpen || (isFull && isClaiming) else { return [] }
-        let mustBe = isSnapshotDue || stored.newest > wire
+        let mustBe = isSnapshotDue || contents.newestVersion > wire
         if isFinishing {
             guard isIdle || (isFull && isSnapshotDue) else { return [] }
-            guard mustBe || recordsSinceSnapshot > 0 else { return [.finished] }
+            guard mustBe || contents.recordsSinceSnapshot > 0 else { return [.finished] }
         } else {
             let isDue =
-                mustBe || recordsSinceSnapshot >= settings.snapshotRecords
-                || bytesSinceSnapshot >= settings.snapshotBytes
+                mustBe || contents.recordsSinceSnapshot >= settings.snapshotRecords
+                || contents.bytesSinceSnapshot >= settings.snapshotBytes
             guard isDue else { return [] }
         }
         // A former owner may be writing the same under its own name.
@@ -480,10 +403,8 @@ package struct PartitionLog: Sendable {
                 partSize: settings.partSize
             )
         else { return [] }
-        if let version = bytes.first { stored.beginSnapshot(version) }
+        contents.beginSnapshot(bytes)
         isSnapshotDue = false
-        recordsSinceSnapshot = 0
-        bytesSinceSnapshot = 0
         return [askSide(question)]
     }
 
@@ -491,7 +412,7 @@ package struct PartitionLog: Sendable {
         switch snapshots.answered(answer) {
         case .ask(let question): return [askSide(question)]
         case .kept(let question):
-            stored.keptSnapshot()
+            contents.keptSnapshot()
             return [askSide(question)]
         case .fenced: return close(.fenced)
         case .ended:
@@ -527,26 +448,4 @@ private struct PendingMarks: Sendable {
         for mark in taken { marks[mark.relay] = nil }
         return taken
     }
-}
-
-/// The versions of what is stored of a partition: its snapshot, and the records behind it.
-private struct StoredVersions: Sendable {
-    /// What somebody has to read who takes the partition over.
-    private(set) var newest = LogRecord.oldestVersion
-    private var ofSnapshot = LogRecord.oldestVersion
-    /// Of the records that came since a snapshot was begun.
-    private var sinceSnapshot = LogRecord.oldestVersion
-
-    mutating func read(_ version: UInt8) { newest = max(newest, Int(version)) }
-
-    mutating func appended(_ version: UInt8) {
-        newest = max(newest, Int(version))
-        sinceSnapshot = max(sinceSnapshot, Int(version))
-    }
-
-    mutating func beginSnapshot(_ version: UInt8) {
-        (ofSnapshot, sinceSnapshot) = (Int(version), LogRecord.oldestVersion)
-    }
-
-    mutating func keptSnapshot() { newest = max(ofSnapshot, sinceSnapshot) }
 }

@@ -1,0 +1,128 @@
+import Cipher
+import Delivery
+
+/// Reads the newest snapshot of a partition and the records behind it. Pure: its owner carries questions to the storage,
+/// one at a time, and the answers back.
+struct LogReader: Sendable {
+    enum Step: Sendable {
+        case ask(LogQuestion)
+        /// Everything that there was is in the contents.
+        case read
+        /// What is stored does not fit together. A snapshot may be replaced while it is read: ask this after a pause.
+        case again(LogQuestion)
+        case failed(PartitionLogError)
+    }
+
+    private enum Phase: Sendable {
+        case head
+        case parts(SnapshotHead, [UInt8], next: Int)
+        case records
+    }
+
+    private let mostContradictions: Int
+    private var phase = Phase.head
+    private var contradictions = 0
+
+    init(mostContradictions: Int) { self.mostContradictions = mostContradictions }
+
+    /// What to ask first.
+    mutating func begin() -> LogQuestion {
+        phase = .head
+        return .head
+    }
+
+    /// Goes on behind what is read: more has come.
+    mutating func goOn(behind contents: LogContents) -> LogQuestion {
+        phase = .records
+        return .records(after: contents.position)
+    }
+
+    /// What was read is of use.
+    mutating func settle() { contradictions = 0 }
+
+    mutating func answered(_ answer: LogAnswer, _ contents: inout LogContents) -> Step {
+        switch (phase, answer) {
+        case (.head, .head(let head, _)): return take(head, &contents)
+        case (.parts(let head, let bytes, let next), .part(let part)):
+            return take(part, next, of: head, bytes, &contents)
+        case (.records, .records(let records, let isLast)): return take(records, isLast: isLast, &contents)
+        default: return contradiction("an answer that does not fit")
+        }
+    }
+
+    /// Everything is to be read anew.
+    mutating func contradiction(_ what: String) -> Step {
+        contradictions += 1
+        guard contradictions <= mostContradictions else { return .failed(.damaged(what)) }
+        return .again(begin())
+    }
+
+    private mutating func take(_ head: SnapshotHead?, _ contents: inout LogContents) -> Step {
+        guard let head else { return begin(with: nil, &contents) }
+        guard head.isPlausible else { return contradiction("its snapshot's head has impossible numbers") }
+        phase = .parts(head, [], next: 0)
+        return head.parts == 0 ? finish(head, [], &contents) : .ask(.part(name: head.name, index: 0))
+    }
+
+    private mutating func take(
+        _ part: [UInt8]?,
+        _ index: Int,
+        of head: SnapshotHead,
+        _ bytes: [UInt8],
+        _ contents: inout LogContents
+    ) -> Step {
+        guard let part, bytes.count + part.count <= head.byteCount else {
+            return contradiction("a part of its snapshot is missing")
+        }
+        guard index + 1 == head.parts else {
+            phase = .parts(head, bytes + part, next: index + 1)
+            return .ask(.part(name: head.name, index: index + 1))
+        }
+        return finish(head, bytes + part, &contents)
+    }
+
+    private mutating func finish(_ head: SnapshotHead, _ bytes: [UInt8], _ contents: inout LogContents) -> Step {
+        guard bytes.count == head.byteCount, Hex.encode(SHA256.hash(bytes)) == head.sha256 else {
+            return contradiction("its snapshot is not what its head says")
+        }
+        return begin(with: (bytes, head.sequence), &contents)
+    }
+
+    private mutating func begin(
+        with snapshot: (bytes: [UInt8], sequence: UInt64)?,
+        _ contents: inout LogContents
+    ) -> Step {
+        do throws(BlobError) {
+            try contents.begin(with: snapshot)
+        } catch {
+            return refuse(error)
+        }
+        return .ask(goOn(behind: contents))
+    }
+
+    private mutating func take(
+        _ records: [LogAnswer.Record],
+        isLast: Bool,
+        _ contents: inout LogContents
+    ) -> Step {
+        for stored in records where stored.sequence > contents.position {
+            let record: LogRecord
+            do throws(BlobError) {
+                record = try LogRecord(stored.bytes)
+            } catch {
+                return refuse(error)
+            }
+            do throws(PartitionLogError) {
+                try contents.add(record, stored.bytes, at: stored.sequence)
+            } catch {
+                return contradiction("records are missing")
+            }
+        }
+        return isLast ? .read : .ask(.records(after: contents.position))
+    }
+
+    private func refuse(_ error: BlobError) -> Step {
+        if case .unknownVersion = error { return .failed(.newerFormat) }
+        return .failed(.damaged("\(error)"))
+    }
+}

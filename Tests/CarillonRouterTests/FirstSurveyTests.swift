@@ -10,16 +10,16 @@ struct FirstSurveyTests {
 
     @Test func nothingWaitsForItButItsEnd() async {
         let isAllowed = DispatchSemaphore(value: 0)
-        let hasRead = Atomic(false)
+        let hasRead = Mutex(false)
         let survey = FirstSurvey { Issue.record("failed: \($0)") }
         survey.begin {
             isAllowed.wait()
-            hasRead.store(true, ordering: .relaxed)
+            hasRead.withLock { $0 = true }
         }
-        #expect(!hasRead.load(ordering: .relaxed))
+        #expect(hasRead.withLock { !$0 })
         isAllowed.signal()
         await survey.end()
-        #expect(hasRead.load(ordering: .relaxed))
+        #expect(hasRead.withLock { $0 })
     }
 
     @Test func itsFailureIsTold() async {

@@ -32,7 +32,7 @@ def whole(is_long: bool) -> list[Row]:
             output([*command, *arguments])
             return {figure["scenario"]: figure for figure in json.loads(file.read_text())}
 
-    rounds, events = (3, 40_000) if is_long else (1, 10_000)
+    rounds, events = (3, 40_000) if is_long else (1, 20_000)
     found = figures("--rounds", rounds, "--only", "reactions,crowd,nobody,wake,relays", events=events)
     reactions, crowd, nobody = found["reactions"], found["crowd"], found["nobody"]
     wake, relays = found["wake"], found["relays"]

@@ -1,5 +1,6 @@
 import Cluster
 import Dispatch
+import Logging
 import NATS
 import Pipeline
 import Registry

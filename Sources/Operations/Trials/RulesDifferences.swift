@@ -56,6 +56,9 @@ package struct RulesDifferences: Sendable {
         hours: Int,
         _ configuration: Configuration
     ) throws -> RulesDiff {
+        guard configuration.cluster == nil else {
+            throw APIProblem(409, "members of a cluster keep no events yet: try the rules at a router that serves alone")
+        }
         guard let kept else {
             throw APIProblem(
                 409,

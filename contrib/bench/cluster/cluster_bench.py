@@ -110,7 +110,10 @@ def router_stopped(cluster: Cluster, _: Silence) -> float:
 
 def router_paused(cluster: Cluster, silence: Silence) -> float:
     """For ten seconds, in which others take over."""
-    number = random.choice([number for number, member in enumerate(cluster.members) if member.owned])
+    owners = wait_until(
+        lambda: [number for number, member in enumerate(cluster.members) if member.owned], "somebody owns a partition"
+    )
+    number = random.choice(owners)
     member = cluster.members[number]
     member.process.send_signal(signal.SIGSTOP)
     began = time.monotonic()

@@ -58,14 +58,16 @@ final class ConnectionHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Sends the frames of `session` while the channel accepts them, in pieces, so that the peer can begin before the
-    /// last one is made.
+    /// Sends the frames of `session` while the channel accepts them: first a piece with which the peer can begin, and then
+    /// larger ones, as each costs a call of the system.
     func send(_ session: HTTP2Session) {
         guard let context else { return }
         var more = true
+        var size = ConnectionHandler.firstPiece
         while more, context.channel.isWritable {
             buffer.clear()
-            more = session.pump(into: &buffer, upTo: ConnectionHandler.pieceSize)
+            more = session.pump(into: &buffer, upTo: size)
+            size = ConnectionHandler.furtherPiece
             guard buffer.readableBytes > 0 else { return }
             context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
         }
@@ -76,8 +78,9 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     private static let firstSize = 1_024
-    /// A piece and the request that goes beyond it fit in a TLS record, mostly.
-    private static let pieceSize = 15_872
+    /// A piece and the request that goes beyond it fit in TLS records of 16 KiB, mostly.
+    private static let firstPiece = 15_872
+    private static let furtherPiece = 3 * 16_384 - 512
 }
 
 /// What an error in a channel means for TLS.

@@ -64,7 +64,9 @@ enum PushType: String, Sendable, CaseIterable {
 
     /// How long Apple keeps a push without an expiration. Nobody wants to be called for a call that is
     /// over, or to hear what somebody said an hour ago. Apple keeps only the latest push.
-    var lifetime: Duration { self == .voip || self == .pushToTalk ? .zero : .days(1) }
+    var lifetime: Duration { self == .voip || self == .pushToTalk ? .zero : Self.day }
+
+    private static let day: Duration = .days(1)
 
     /// The reason of an outcome when a token of this type is dead and no alert can replace the push.
     var reasonOfDeadToken: String {

@@ -3,15 +3,6 @@ import Units
 
 /// The keys that are watched at one relay, and what must still be read for them.
 struct Backlog: Sendable {
-    /// The moment from which registrations for our own key must be read.
-    enum OwnGap: Hashable, Sendable {
-        /// From the mark of an earlier process.
-        case sinceMark
-        /// From that second on.
-        case since(Int64)
-        case everything
-    }
-
     /// The most events that are asked for by id because the delegate did not deal with them. If there are more,
     /// everything is read again.
     static let missedLimit = 2_000
@@ -27,7 +18,7 @@ struct Backlog: Sendable {
     private var stragglers = ReadingQueue()
     /// Places of keys for which nothing was read yet.
     private var beginnings = ReadingQueue()
-    private var ownGap: OwnGap?
+    private var own = OwnGap()
     /// Live events that the delegate did not deal with.
     private var missed = MissedEvents()
     /// Whether there was a connection before, so that the durable mark says nothing about keys that are added from now
@@ -168,12 +159,7 @@ struct Backlog: Sendable {
             if entry.behindSince == 0 { chunks.insert(Int(place) / chunkSize) }
         }
         for chunk in chunks { gaps[chunk] = mark }
-        if isOwnWatched {
-            switch ownGap {
-            case .everything: break
-            case .sinceMark, .since, nil: ownGap = mark.map { .since($0) } ?? .everything
-            }
-        }
+        if isOwnWatched { own.begin(mark: mark) }
         wasConnected = true
     }
 
@@ -205,17 +191,17 @@ struct Backlog: Sendable {
 
     /// Begins or stops watching our own key.
     mutating func watchOwn(_ isWatched: Bool) {
-        ownGap = isWatched ? (wasConnected ? .everything : .sinceMark) : nil
+        own.watch(isWatched, isNew: wasConnected)
     }
 
     /// Events for our own key must be read from that second on.
     mutating func ownGap(since: Int64) {
         progress.dismiss()
-        if ownGap == nil { ownGap = .since(since) }
+        own.open(since: since)
     }
 
     /// A sweep for our own key was given up.
-    mutating func ownReadingAbandoned(since: Int64?) { ownGap = since.map { .since($0) } ?? .everything }
+    mutating func ownReadingAbandoned(since: Int64?) { own.abandoned(since: since) }
 
     /// From that second on, events for the keys of a chunk, or for all keys, may not have come.
     mutating func gap(chunk: Int?, since: Int64) {
@@ -242,19 +228,13 @@ struct Backlog: Sendable {
 
     /// Whether nothing waits to be read. Keys for which nothing was read yet don't count.
     func isEmpty(ignoringOwn: Bool) -> Bool {
-        gaps.isEmpty && stragglers.isEmpty && missed.isEmpty && (ownGap == nil || ignoringOwn)
+        gaps.isEmpty && stragglers.isEmpty && missed.isEmpty && (own.isEmpty || ignoringOwn)
     }
 
     /// What to read next. `isOpen` says whether the new events of a chunk come live or are polled.
     func nextPurpose(now: Timestamp, isOwnOpen: Bool, isOpen: (Int) -> Bool) -> Sweep.Purpose? {
         if missed.isDue(now) { return .again }
-        if let ownGap, isOwnOpen {
-            switch ownGap {
-            case .since(let since): return .own(since: since)
-            case .sinceMark: return .own(since: progress.reached)
-            case .everything: return .own(since: nil)
-            }
-        }
+        if isOwnOpen, let purpose = own.purpose(mark: progress.reached) { return purpose }
         if let (chunk, since) = gaps.filter({ isOpen($0.key) }).min(by: { $0.key < $1.key }) {
             return .gap(chunk: chunk, since: since)
         }
@@ -267,7 +247,7 @@ struct Backlog: Sendable {
 
     mutating func takeMissed() -> [EventID: Reading] { missed.take() }
 
-    mutating func takeOwnGap() { ownGap = nil }
+    mutating func takeOwnGap() { own.take() }
 
     mutating func takeGap(chunk: Int) -> [RosterEntry] {
         gaps[chunk] = nil
@@ -365,74 +345,4 @@ struct Backlog: Sendable {
     mutating func missedAgain(_ events: [EventID: Reading]) { missed.putBack(events) }
 
     mutating func missedWereRead() { missed.wereRead() }
-}
-
-/// Live events that the delegate did not deal with, to be read again after a pause.
-private struct MissedEvents: Sendable {
-    private var events: [EventID: Reading] = [:]
-    private(set) var retryAt = Timestamp.epoch
-    private var failures = 0
-
-    var isEmpty: Bool { events.isEmpty }
-    var count: Int { events.count }
-
-    func isDue(_ now: Timestamp) -> Bool { !events.isEmpty && retryAt <= now }
-    func contains(_ id: EventID) -> Bool { events[id] != nil }
-
-    mutating func add(_ id: EventID, now: Timestamp, _ settings: SessionSettings) {
-        if events.isEmpty {
-            retryAt = now + settings.pause(after: failures)
-            failures += 1
-        }
-        events[id] = .stored
-    }
-
-    mutating func take() -> [EventID: Reading] {
-        defer { events = [:] }
-        return events
-    }
-
-    mutating func putBack(_ others: [EventID: Reading]) { events.merge(others) { one, _ in one } }
-
-    mutating func wereRead() { failures = 0 }
-}
-
-/// Places of keys that wait to be read for, those with the oldest moments first.
-struct ReadingQueue: Sendable {
-    private struct Waiting: Sendable {
-        let place: UInt32
-        let moment: Int64
-    }
-
-    /// The oldest last, if sorted.
-    private var waiting: [Waiting] = []
-    private var isSorted = true
-
-    var isEmpty: Bool { waiting.isEmpty }
-
-    /// `moment` is in seconds since 1970.
-    mutating func append(_ place: UInt32, moment: Int64) {
-        if let last = waiting.last, last.moment < moment { isSorted = false }
-        waiting.append(Waiting(place: place, moment: moment))
-    }
-
-    mutating func removeAll() {
-        waiting = []
-        isSorted = true
-    }
-
-    /// Removes the oldest places whose moments lie within `span`: what is read for one of them is read for all.
-    mutating func next(atMost count: Int, within span: Duration) -> [UInt32] {
-        if !isSorted {
-            waiting.sort { $0.moment > $1.moment }
-            isSorted = true
-        }
-        guard let first = waiting.last?.moment else { return [] }
-        var places: [UInt32] = []
-        while places.count < count, let next = waiting.last, next.moment - first <= span.seconds {
-            places.append(next.place)
-            waiting.removeLast()
-        }
-        return places
-    }
 }

@@ -23,8 +23,7 @@ struct LiveSubscriptions: Sendable {
     private(set) var plan: FilterPlan
     /// What is asked for on behalf of our own key.
     private(set) var own: OwnWatch
-    private var live: [Name: LiveSubscription] = [:]
-    private var retired: [SubscriptionID] = []
+    private var live = LiveTable()
     /// A live subscription waits until there is room for it.
     private(set) var waitsForRoom = false
     private(set) var isAskedByKind = false
@@ -45,14 +44,14 @@ struct LiveSubscriptions: Sendable {
     // MARK: State
 
     /// Whether everything that is watched is live. Our own key does not count if the relay refuses that.
-    var isComplete: Bool { live.allSatisfy { $0.value.isComplete || $0.key == .own && $0.value.isGivenUp } }
+    var isComplete: Bool { live.isComplete }
     var isOwnOpen: Bool { live[.own]?.open != nil }
     /// Whether registrations for our own key cannot be had here for now.
     var isOwnGivenUp: Bool { live[.own]?.isGivenUp ?? true }
     /// Whether no subscription is being opened or replaced.
-    var isAtRest: Bool { retired.isEmpty && live.values.allSatisfy { $0.pending == nil } }
+    var isAtRest: Bool { live.isAtRest }
     /// Whether keys are subscribed to by name.
-    var hasOpenChunk: Bool { !retired.isEmpty || live.contains { $0.key.chunk != nil && $0.value.open != nil } }
+    var hasOpenChunk: Bool { live.hasOpenChunk }
 
     func isPending(_ name: Name, _ id: SubscriptionID) -> Bool { live[name]?.pending == id }
 
@@ -91,8 +90,7 @@ struct LiveSubscriptions: Sendable {
     mutating func begin(_ settings: SessionSettings, now: Timestamp) {
         plan = FilterPlan(settings, withWraps: true)
         own.begin(at: own.place, now: now)
-        live = [:]
-        retired = []
+        live.removeAll()
         isAskedByKind = false
         isByKindRefused = false
         pollAt = nil
@@ -106,15 +104,14 @@ struct LiveSubscriptions: Sendable {
     /// Ends a connection. `isMessageTooLong` says that a message of ours was too long for the relay.
     mutating func end(isMessageTooLong: Bool, _ roster: Roster) {
         if isMessageTooLong { chunkLimit = max(Self.smallestChunk, roster.chunkSize / 2) }
-        live = [:]
-        retired = []
+        live.removeAll()
     }
 
     // MARK: What is watched
 
     /// Watches our own key at such a relay, or no longer.
     mutating func watchOwnKey(at place: OwnWatch.Place?, _ requests: inout RelayRequests) {
-        abandon(.own, &requests)
+        live.abandon(.own, &requests)
         own.begin(at: place, now: requests.now)
     }
 
@@ -127,7 +124,7 @@ struct LiveSubscriptions: Sendable {
             catchUp.backlog.becameLiveUnasked(place)
         } else {
             // Events before the next REQ are read when that is open.
-            live[.chunk(chunk), default: LiveSubscription()].replace(now: requests.now, settings)
+            live.open(.chunk(chunk)) { $0.replace(now: requests.now, settings) }
         }
     }
 
@@ -135,7 +132,7 @@ struct LiveSubscriptions: Sendable {
     mutating func exclude(from chunk: Int, _ roster: Roster, _ requests: inout RelayRequests) {
         guard !isAskedByKind else { return }
         if roster.size(ofChunk: chunk) == 0 {
-            abandon(.chunk(chunk), &requests)
+            live.abandon(.chunk(chunk), &requests)
         } else {
             live[.chunk(chunk)]?.prune(by: requests.now + settings.removalDelay)
         }
@@ -162,11 +159,11 @@ struct LiveSubscriptions: Sendable {
         let capacity = chunkCapacity(of: size, requests.capacity)
         if !isAskedByKind, catchUp.backlog.roster.chunks.count > capacity, !isByKindRefused {
             isAskedByKind = true
-            for name in live.keys where name != .own { retire(name, &requests) }
+            for name in live.names where name != .own { live.retire(name, &requests) }
             live[.kinds] = LiveSubscription(dueAt: requests.now)
         } else if isAskedByKind, isByKindRefused || catchUp.backlog.roster.count * 4 <= capacity * size * 3 {
             isAskedByKind = false
-            retire(.kinds, &requests)
+            live.retire(.kinds, &requests)
             rearrange(chunkSize: size, &catchUp, &requests)
             openChunks(&catchUp, requests)
         } else if !isAskedByKind, isByKindRefused {
@@ -214,7 +211,7 @@ struct LiveSubscriptions: Sendable {
     }
 
     private mutating func useChunks(of size: Int, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
-        for name in live.keys where name.chunk != nil { retire(name, &requests) }
+        for name in live.names where name.chunk != nil { live.retire(name, &requests) }
         rearrange(chunkSize: size, &catchUp, &requests)
         if isAskedByKind { return }
         chooseMode(&catchUp, &requests)
@@ -223,12 +220,14 @@ struct LiveSubscriptions: Sendable {
 
     private mutating func rearrange(chunkSize: Int, _ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         catchUp.rearrange(chunkSize: chunkSize, &requests)
-        for id in retired { requests.reuse(id, as: .retired(nil)) }
+        live.renameRetired(&requests)
     }
 
     /// Asks for less, after the room became smaller.
     mutating func fit(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
-        if own.place == .users, !isRoomForOwn(catchUp.backlog.roster, requests.capacity) { abandon(.own, &requests) }
+        if own.place == .users, !isRoomForOwn(catchUp.backlog.roster, requests.capacity) {
+            live.abandon(.own, &requests)
+        }
         let size = keysPerChunk(requests)
         if size < catchUp.backlog.roster.chunkSize { useChunks(of: size, &catchUp, &requests) }
         chooseMode(&catchUp, &requests)
@@ -238,7 +237,7 @@ struct LiveSubscriptions: Sendable {
         let capacity = chunkCapacity(of: catchUp.backlog.roster.chunkSize, requests.capacity)
         for chunk in chunks.dropFirst(capacity) {
             lost(.chunk(chunk), requests.now, &catchUp)
-            abandon(.chunk(chunk), &requests)
+            live.abandon(.chunk(chunk), &requests)
             poll(chunk, requests.now, &catchUp)
         }
     }
@@ -247,7 +246,7 @@ struct LiveSubscriptions: Sendable {
 
     /// Sends what is due, and counts as failed what has no answer.
     mutating func advance(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
-        for (name, subscription) in live {
+        for (name, subscription) in live.all {
             guard let deadline = subscription.deadline(settings.answer) else { continue }
             guard requests.now >= deadline else {
                 requests.wake(at: deadline)
@@ -259,7 +258,7 @@ struct LiveSubscriptions: Sendable {
             failed(name, pause: settings.pause(after: subscription.failures), &catchUp, &requests)
         }
         waitsForRoom = false
-        let waiting = live.compactMap { name, subscription in subscription.nextRequest.map { (name, $0) } }
+        let waiting = live.all.compactMap { name, subscription in subscription.nextRequest.map { (name, $0) } }
         for (name, moment) in waiting.sorted(by: { ($0.1, $0.0.rank) < ($1.1, $1.0.rank) }) {
             guard moment <= requests.now else {
                 requests.wake(at: moment)
@@ -270,9 +269,8 @@ struct LiveSubscriptions: Sendable {
             let replaced = makePlace(for: name, &catchUp, &requests)
             send(name, replacing: replaced, &catchUp, &requests)
         }
-        if !retired.isEmpty, live.values.allSatisfy(\.isSettled) {
-            for id in retired { requests.close(id) }
-            retired = []
+        if live.hasRetired, live.isSettled {
+            live.closeRetired(&requests)
             retiredEnded(nil, requests.now, &catchUp)
         }
     }
@@ -289,9 +287,9 @@ struct LiveSubscriptions: Sendable {
     private mutating func hasPlace(for name: Name, _ catchUp: CatchUp, _ requests: RelayRequests) -> Bool {
         if isRoom(for: name, catchUp.backlog.roster, requests) { return true }
         if requests.subscriptions.count >= requests.capacity.subscriptions {
-            return live[name]?.open != nil || !retired.isEmpty
+            return live[name]?.open != nil || live.hasRetired
         }
-        waitsForRoom = catchUp.isReading || live.values.contains { $0.pending != nil }
+        waitsForRoom = catchUp.isReading || live.isAnyPending
         return !waitsForRoom
     }
 
@@ -302,7 +300,7 @@ struct LiveSubscriptions: Sendable {
         _ requests: inout RelayRequests
     ) -> SubscriptionID? {
         while !isRoom(for: name, catchUp.backlog.roster, requests) {
-            guard !retired.isEmpty else { return live[name]?.open }
+            guard live.hasRetired else { return live[name]?.open }
             leaveRetired(&catchUp, &requests)
         }
         return nil
@@ -329,7 +327,7 @@ struct LiveSubscriptions: Sendable {
                 now: requests.now
             )
         }
-        guard !filters.isEmpty else { return abandon(name, &requests) }
+        guard !filters.isEmpty else { return live.abandon(name, &requests) }
         let pending = requests.request(filters, as: .live(name), replacing: id)
         live[name]?.sent(pending, bytes: pending.flatMap { requests.subscriptions[$0]?.bytes } ?? 0, now: requests.now)
         requests.wake(at: requests.now + settings.answer)
@@ -403,7 +401,7 @@ struct LiveSubscriptions: Sendable {
     }
 
     mutating func authenticationEnded(_ now: Timestamp) {
-        for name in live.keys { live[name]?.authenticationEnded(now) }
+        for name in live.names { live[name]?.authenticationEnded(now) }
     }
 
     private mutating func failed(
@@ -430,7 +428,7 @@ struct LiveSubscriptions: Sendable {
             isByKindRefused = true
             chooseMode(&catchUp, &requests)
         }
-        let needed = live.filter { $0.key != .own || own.place == .operators }
+        let needed = live.all.filter { $0.key != .own || own.place == .operators }
         if !needed.isEmpty, needed.values.allSatisfy(\.isGivenUp) {
             requests.act(.rest(until: requests.now + settings.rest))
         }
@@ -441,30 +439,20 @@ struct LiveSubscriptions: Sendable {
     /// Closes a less important subscription to make room for one more. Returns false if there is none.
     private mutating func makeSpace(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
         if catchUp.interrupt(&requests) { return true }
-        guard !retired.isEmpty else { return false }
+        guard live.hasRetired else { return false }
         leaveRetired(&catchUp, &requests)
         return true
     }
 
-    /// Leaves a subscription open, if it is, until others have taken over.
-    private mutating func retire(_ name: Name, _ requests: inout RelayRequests) {
-        guard let subscription = live.removeValue(forKey: name) else { return }
-        requests.close(subscription.pending)
-        guard let open = subscription.open, requests.subscriptions[open] != nil else { return }
-        requests.reuse(open, as: .retired(name))
-        retired.append(open)
-    }
-
     /// Closes a retired subscription before others have taken over.
     private mutating func leaveRetired(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
-        guard let id = retired.popLast(), case .retired(let former)? = requests.subscriptions[id]?.use else { return }
-        requests.close(id)
+        guard case .retired(let former)? = live.closeLastRetired(&requests) else { return }
         retiredEnded(former, requests.now, &catchUp)
     }
 
     /// The relay closed a retired subscription.
     mutating func retiredClosed(_ id: SubscriptionID, _ former: Name?, _ now: Timestamp, _ catchUp: inout CatchUp) {
-        retired.removeAll { $0 == id }
+        live.retiredClosed(id)
         retiredEnded(former, now, &catchUp)
     }
 
@@ -475,17 +463,10 @@ struct LiveSubscriptions: Sendable {
             gap(.chunk(chunk), since: now.seconds, &catchUp)
             catchUp.backlog.notLive(chunk: chunk, staysAsked: true)
         } else {
-            for (name, subscription) in live where subscription.open == nil && name != .own {
+            for (name, subscription) in live.all where subscription.open == nil && name != .own {
                 lost(name, now, &catchUp)
             }
         }
-    }
-
-    /// Closes a live subscription that is not needed any more.
-    private mutating func abandon(_ name: Name, _ requests: inout RelayRequests) {
-        guard let subscription = live.removeValue(forKey: name) else { return }
-        requests.close(subscription.open)
-        requests.close(subscription.pending)
     }
 
     /// What a live subscription brought until now must be read from now on, once it is open again.

@@ -1,4 +1,3 @@
-import Caching
 import Nostr
 import Registry
 import Rules
@@ -14,7 +13,7 @@ import Units
 struct Gate {
     private var scanner = EventScanner()
     private let verifier = EventVerifier(remembersKeys: true)
-    private var accepted: BoundedCache<EventID, Void>
+    private var accepted: AcceptedEvents
     /// Verified, and on their way: of this batch, or waiting for context.
     private var underWay: Set<EventID> = []
     private(set) var purposes: Purposes
@@ -23,7 +22,7 @@ struct Gate {
     /// `memory` is how many ids are remembered at least.
     init(purposes: Purposes, memory: Int = 500_000) {
         self.purposes = purposes
-        self.accepted = BoundedCache(capacity: 2 * memory)
+        accepted = AcceptedEvents(memory: memory)
     }
 
     /// Reads kinds by other rules and settings from now on.

@@ -149,10 +149,10 @@ struct KeyTable: ~Copyable {
 ///
 /// With a known hash, or one that reads only some of the bytes, strangers could choose keys that all fall into one
 /// place of a table. Hashes are on disk (``FollowedKeys``), so the function must never change.
-struct KeyHash: Sendable {
+package struct KeyHash: Sendable {
     private let seeds: (UInt64, UInt64, UInt64, UInt64, UInt64)
 
-    init(using generator: inout some RandomNumberGenerator) {
+    package init(using generator: inout some RandomNumberGenerator) {
         seeds = (generator.next(), generator.next(), generator.next(), generator.next(), generator.next())
     }
 
@@ -168,7 +168,7 @@ struct KeyHash: Sendable {
     }
 
     @inline(__always)
-    func callAsFunction(_ key: Bytes32) -> UInt64 {
+    package func callAsFunction(_ key: Bytes32) -> UInt64 {
         let first = Self.fold(key.words.0 ^ seeds.0, key.words.1 ^ seeds.1)
         let second = Self.fold(key.words.2 ^ seeds.2, key.words.3 ^ seeds.3)
         return Self.fold(first ^ seeds.4, second &+ 0x9E37_79B9_7F4A_7C15)

@@ -121,6 +121,7 @@ let underneath: [Target] = [
         linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]
     ),
     .target(name: "CPrivileges", path: "Sources/System/CPrivileges"),
+    .target(name: "CAllocator", path: "Sources/System/CAllocator"),
     .target(name: "CSpawn", path: "Sources/System/CSpawn"),
     .target(name: "CBreadcrumbs", path: "Sources/System/CBreadcrumbs"),
     .target(name: "CIsolation", path: "Sources/System/CIsolation"),
@@ -478,7 +479,7 @@ let router: [[Target]] = [
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "Backup", "CarillonRouter", "Console", "Operations", "RouterConfiguration", "PluginHost",
+                "Backup", "CAllocator", "CarillonRouter", "Console", "Operations", "RouterConfiguration", "PluginHost",
                 "PluginConformance",
                 "PluginIsolation", "PluginTemplates", "Setup", "Nostr", "Cipher", "Platforms", "Storage", "YAMLReading",
                 argumentParser, lifecycle, unixSignals, logging, "Logs", "Registry",

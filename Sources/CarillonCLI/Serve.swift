@@ -1,4 +1,5 @@
 import ArgumentParser
+import CAllocator
 import CarillonRouter
 import Dispatch
 import Foundation
@@ -77,6 +78,8 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
+        // Else each thread's busiest moment counts for ever.
+        _ = carillon_bound_allocator(Int32(max(4, 2 * ProcessInfo.processInfo.activeProcessorCount)), 4 << 20)
         // Before the configuration is read: what changes after that is to be read anew.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let output = LogOutput(

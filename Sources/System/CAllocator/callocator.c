@@ -1,0 +1,12 @@
+#include "callocator.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+/* glibc gives threads up to eight arenas a core, and each keeps what its busiest moment took: freeing one large block (of up to 32 MiB) teaches
+ * it to give nothing back. 16 arenas kept 135 MiB of which 18 were in use, after 1.3 million pushes on two cores. */
+int carillon_bound_allocator(int arenas, int kept_bytes) {
+    /* The operator knows better. */
+    if (getenv("MALLOC_ARENA_MAX") != NULL) return 1;
+    return mallopt(M_ARENA_MAX, arenas) && mallopt(M_MMAP_THRESHOLD, kept_bytes) && mallopt(M_TRIM_THRESHOLD, kept_bytes);
+}

@@ -113,7 +113,11 @@ struct RelayConnector: Sendable {
                     let wire = RelayWire(limits: limits, now: channel.eventLoop.time)
                     let bytes = limits.messageBytes.bytes
                     let rules = FrameRules.handlers(for: .server, fragments: 4_096, messageBytes: bytes)
-                    try channel.pipeline.syncOperations.addHandlers(rules + [wire])
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandlers(rules + [wire])
+                    let decoder = try pipeline.handler(type: ByteToMessageHandler<WebSocketFrameDecoder>.self)
+                    let shortcut = FrameShortcut(frameBytes: bytes, wire: wire)
+                    try pipeline.addHandler(shortcut, position: .before(decoder))
                     return NIOLoopBound(wire, eventLoop: channel.eventLoop)
                 }
             }

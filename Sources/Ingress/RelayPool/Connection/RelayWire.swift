@@ -19,6 +19,11 @@ final class RelayWire: ChannelDuplexHandler {
     private var failure: ConnectionFailure?
     private var isClosing = false
     private var readPending = false
+    private var pacing = ReadPacing()
+    /// Texts since the last read was through.
+    private var texts = 0
+    /// A read that waits for its time.
+    private var pacedRead: Scheduled<Void>?
     /// Whether our data was unread at the last check.
     private var isStuck = false
     /// The payload of the last ping that could not be answered yet. Of several pings only the last needs an answer
@@ -91,7 +96,7 @@ final class RelayWire: ChannelDuplexHandler {
         }
         let frame = unwrapInboundIn(data)
         switch frame.opcode {
-        case .text: owner?.received(frame.unmaskedData)
+        case .text: received(frame.unmaskedData)
         case .binary: close(.unacceptableData, .protocolError, context: context)
         case .ping where context.channel.isWritable: write(.pong, frame.unmaskedData, context: context)
         case .ping: owedPong = frame.unmaskedData
@@ -103,14 +108,38 @@ final class RelayWire: ChannelDuplexHandler {
         }
     }
 
+    /// A text came, in whatever frames.
+    func received(_ text: ByteBuffer) {
+        guard !isClosing else { return }
+        texts += 1
+        owner?.received(text)
+    }
+
     func channelReadComplete(context: ChannelHandlerContext) {
-        keepalive.received(now: context.eventLoop.time)
+        let now = context.eventLoop.time
+        keepalive.received(now: now)
+        pacing.noteRead(messages: texts, now: now)
+        texts = 0
         owner?.receivedAll()
         flush()
         context.fireChannelReadComplete()
     }
 
     func read(context: ChannelHandlerContext) {
+        guard !isClosing, pacedRead == nil, let wait = pacing.wait(now: context.eventLoop.time) else {
+            return readNow(context: context)
+        }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        pacedRead = context.eventLoop.scheduleTask(in: .milliseconds(wait.milliseconds)) { bound.value.endPause() }
+    }
+
+    private func endPause() {
+        pacedRead = nil
+        if let context { readNow(context: context) }
+    }
+
+    private func readNow(context: ChannelHandlerContext) {
+        guard pacedRead == nil else { return }
         if isClosing || owner?.wantsMore ?? true { context.read() } else { readPending = true }
     }
 
@@ -192,6 +221,8 @@ final class RelayWire: ChannelDuplexHandler {
 
     private func end() {
         timer?.cancel()
+        pacedRead?.cancel()
+        pacedRead = nil
         guard context != nil else { return }
         context = nil
         let owner = owner

@@ -65,6 +65,7 @@ package final class Router: Service {
         let log = RouterLog(logger: logger, now: now)
         let counts = RouterCounts(now: now)
         let intake = Intake(answered: counts.answered)
+        let screen = EventScreen(logger: logger, passed: counts.passedOver)
         let changes = AccountChanges()
         let networks = NetworkAccess()
         let accessChanges = AccessChanges()
@@ -153,6 +154,7 @@ package final class Router: Service {
             changes: changes,
             intake: intake,
             counts: counts,
+            screen: screen,
             partitions: partitions,
             shared: sharedRelays,
             outgoing: outgoing,
@@ -223,6 +225,7 @@ package final class Router: Service {
                 return (backend, platform)
             },
             intake: intake,
+            screen: screen,
             stop: stop,
             group: outgoing.group,
             counts: listeners,
@@ -247,6 +250,7 @@ package final class Router: Service {
             sockets: sockets,
             cluster: cluster,
             dependencies: dependencies,
+            screen: screen,
             own: ownQuestions,
             counts: counts,
             observer: observers,

@@ -21,6 +21,8 @@ package struct PipelineDependencies: Sendable {
     package var owners: (any PartitionOwners)?
     /// Without one, nobody remembers what rules decided about.
     package var ruledEvents: (any RuledEventObserver)?
+    /// Without one, sources hand over events that concern nobody as well.
+    package var screen: EventScreen?
     /// Whether that is our own socket's URL, in whatever spelling (NIP-62).
     package var isOurRelay: @Sendable (String) -> Bool
 
@@ -33,6 +35,7 @@ package struct PipelineDependencies: Sendable {
         capacity: (any DeliveryCapacity)? = nil,
         owners: (any PartitionOwners)? = nil,
         ruledEvents: (any RuledEventObserver)? = nil,
+        screen: EventScreen? = nil,
         isOurRelay: @escaping @Sendable (String) -> Bool = { _ in false }
     ) {
         self.remoteSigner = remoteSigner
@@ -43,6 +46,7 @@ package struct PipelineDependencies: Sendable {
         self.capacity = capacity
         self.owners = owners
         self.ruledEvents = ruledEvents
+        self.screen = screen
         self.isOurRelay = isOurRelay
     }
 }

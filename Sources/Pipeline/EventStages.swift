@@ -26,6 +26,7 @@ final class EventStages {
     ) {
         self.gate = gate
         lookahead = SignatureLookahead(threads: threads)
+        dependencies.screen?.open(registry.index, gate.purposes, following: registry.changes)
         self.registry = registry
         self.accounts = accounts
         self.dependencies = dependencies
@@ -301,7 +302,7 @@ final class EventStages {
     /// Decides by `new` in place of `old` from now on. Throws, and keeps the old ones, when the registry cannot be
     /// read.
     func adopt(_ new: PipelineSettings, inPlaceOf old: PipelineSettings) throws {
-        let hasOtherLists = try registry.adopt(new, inPlaceOf: old) { accounts.apply($0) }
+        let hasOtherLists = try registry.adopt(new, inPlaceOf: old) { apply($0) }
         accounts.adopt(
             new,
             hasOtherPacing: new.pacing != old.pacing,
@@ -309,11 +310,19 @@ final class EventStages {
             in: registry.index
         )
         gate.follow(Purposes(new, registry.recipientLists, dependencies, keys: registry.keys))
+        dependencies.screen?.follow(gate.purposes)
         registry.removeUnreadLists(at: now())
     }
 
     /// Brings the index up to date, and what depends on it.
     private func updateIndex() {
-        if registry.update(each: { accounts.apply($0) }) { accounts.follow(registry.index) }
+        guard registry.update(each: { apply($0) }) else { return }
+        accounts.follow(registry.index)
+        dependencies.screen?.refresh(from: registry.index)
+    }
+
+    private func apply(_ change: IndexChange) {
+        accounts.apply(change)
+        dependencies.screen?.apply(change)
     }
 }

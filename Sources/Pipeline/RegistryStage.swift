@@ -50,6 +50,9 @@ struct RegistryStage: ~Copyable {
 
     // MARK: The index
 
+    /// The changes that the index follows.
+    var changes: IndexFeed { feed ?? registry.allChanges }
+
     /// Brings the index up to date and calls `each` with what changed. False when nothing did.
     mutating func update(each: (IndexChange) -> Void) -> Bool { registry.update(&index, from: feed, each: each) > 0 }
 

@@ -101,6 +101,18 @@ struct StepLog {
         _ delivery: String?,
         _ reason: @autoclosure () -> String
     ) {
+        Self.log(step, event, device, delivery, reason(), to: logger)
+    }
+
+    /// A line for one step; for steps outside of a batch as well.
+    static func log(
+        _ step: PipelineStep,
+        _ event: EventID?,
+        _ device: DeviceID? = nil,
+        _ delivery: String? = nil,
+        _ reason: @autoclosure () -> String = "",
+        to logger: Logger
+    ) {
         logger.debug(
             "Event",
             metadata: [

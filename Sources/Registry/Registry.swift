@@ -320,6 +320,9 @@ package final class Registry: Sendable {
 
     // MARK: The index
 
+    /// The changes of all accounts, for the one index that has everybody.
+    package var allChanges: IndexFeed { feed }
+
     /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known
     /// ones, `languages` those that they are written in.
     ///
@@ -349,6 +352,7 @@ package final class Registry: Sendable {
             // Everything posted so far is in what was just read.
             indexes.add(feed)
             _ = feed.take()
+            feed.applied()
         }
         return index
     }
@@ -364,11 +368,13 @@ package final class Registry: Sendable {
         each: (IndexChange) -> Void = { _ in }
     ) -> Int {
         identityLists.endGrace()
-        let changes = (feed ?? self.feed).take()
+        let feed = feed ?? self.feed
+        let changes = feed.take()
         for change in changes {
             index.apply(change)
             each(change)
         }
+        feed.applied()
         writer.report(Set(index.expire(now: now())))
         return changes.count
     }

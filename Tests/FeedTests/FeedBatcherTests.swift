@@ -1,3 +1,4 @@
+import Nostr
 import Testing
 import TimeTestSupport
 import Units
@@ -95,6 +96,34 @@ import Units
         }
     }
 
+    @Test func whatConcernsNobodyIsDoneWithWhereItIsRead() {
+        let screening = ScriptedScreening()
+        var batcher = FeedBatcher(limits: FeedLimits(), screening: screening)
+        let batch = batcher.read("{\"id\":\"nobody\"}\n{\"id\":\"a\"}\r\n[\"EVENT\",{\"id\":\"nobody\"}]\n{\"id\":\"no")
+        #expect(batch.texts == ["{\"id\":\"a\"}"] && batch.lines == [2])
+        #expect(batcher.counts == FeedCounts(lines: 3, taken: 2, refused: 0, passedOver: 0))
+        #expect(screening.reported == 2)
+        #expect(batcher.read("body\"}\n").isEmpty)
+        batcher.answered(batch, [.taken], now: 0)
+        #expect(batcher.end().isEmpty && batcher.isDone)
+        #expect(batcher.counts.taken == 4 && screening.reported == 3)
+    }
+
+    /// Else an event could be passed over that names who registers in the line before.
+    @Test func behindARegistrationNothingIsPassedOverUntilThatIsDealtWith() {
+        var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
+        let first = batcher.read("{\"id\":\"nobody\"}\n{\"id\":\"register\"}\n{\"id\":\"nobody\"}\n")
+        #expect(first.lines == [2, 3])
+        let second = batcher.read("{\"id\":\"register\"}\n")
+        batcher.answered(first, [.taken, .taken], now: 0)
+        let third = batcher.read("{\"id\":\"nobody\"}\n")
+        #expect(third.lines == [5])
+        batcher.answered(second, [.notNow], now: 0)
+        batcher.answered(third, [.taken], now: 0)
+        #expect(batcher.read("{\"id\":\"nobody\"}\n").isEmpty)
+        #expect(batcher.handOverAgain().lines == [4])
+    }
+
     @Test func nothingIsReadWhileTooMuchIsOutstanding() {
         var batcher = batcher { $0.outstandingEvents = 2 }
         let first = batcher.read("{\"id\":1}\n")
@@ -158,6 +187,22 @@ import Units
         #expect(batcher.report(at: 10_005) == RefusedLine(line: 3, reason: "\(batcher.refusal)", others: 2))
         #expect(batcher.report(at: 99_999) == nil)
     }
+}
+
+/// Finds in an event what its id says.
+private final class ScriptedScreening: EventScreening {
+    private(set) var reported = 0
+    private var passed = 0
+
+    func finding(of json: UnsafeRawBufferPointer) -> ScreeningFinding {
+        let text = String(decoding: json, as: UTF8.self)
+        if text.contains("register") { return .mayRegister }
+        guard text.contains("nobody") else { return .mayConcernSomebody }
+        passed += 1
+        return .concernsNobody
+    }
+
+    func report() { reported = passed }
 }
 
 extension FeedBatcher {

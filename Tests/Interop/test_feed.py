@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from nostr import Socket, device_token, ios
+from nostr import Person, Socket, device_token, ios
 from programs import carillon
 from test_strfry_hook import Hook
 
@@ -148,3 +148,17 @@ def test_help_shows_how_feeds_are_used():
     assert run.returncode == 0
     for word in ["--feed -", "--feed-exit", "mkfifo", "contrib/strfry"]:
         assert word in run.stdout
+
+
+def test_who_registers_over_the_feed_gets_the_events_behind_that(stopped_router, lab, fifo, alice, bob):
+    """The feed passes over what concerns nobody, but not what names somebody whose registration stands in the line before."""
+    router = stopped_router.start(feed=fifo)
+    carol = Person()
+    nobodys = [bob.note(f"nobody's {number}", carol) for number in range(200)]
+    registration = alice.registration(router, ios(device_token(), mode="alert"))
+    notes = [bob.note(f"note {number}", alice, carol) for number in range(3)]
+    with fifo.open("w") as writer:
+        writer.writelines(map(line, nobodys))
+        writer.writelines(map(line, [registration, *notes, *nobodys]))
+    assert bodies(lab.accepted(3)) == [f"note {number}" for number in range(3)]
+    assert router.stop() == 0

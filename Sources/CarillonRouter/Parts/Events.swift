@@ -29,6 +29,7 @@ struct Events: RouterPart {
         sockets: Sockets,
         cluster: ClusterPart?,
         dependencies: PipelineDependencies,
+        screen: EventScreen,
         own: OwnQuestions,
         counts: RouterCounts,
         observer: any PipelineObserver,
@@ -37,6 +38,8 @@ struct Events: RouterPart {
     ) throws {
         self.intake = intake
         self.logger = logger
+        var dependencies = dependencies
+        dependencies.screen = screen
         var remoteSigning = configuration.remoteSigning
         remoteSigning.isShared = cluster != nil
         let signing = try RemoteSigningService(

@@ -33,6 +33,7 @@ struct Relays: RouterPart {
         changes: AccountChanges,
         intake: Intake,
         counts: RouterCounts,
+        screen: EventScreen,
         partitions: PartitionIntakes?,
         shared: ClusterRelays?,
         outgoing: Outgoing,
@@ -63,6 +64,7 @@ struct Relays: RouterPart {
                 shared: shared
             ),
             conduct: conduct,
+            screening: { screen.screening(of: .relay(.live)) },
             mark: watch.mark,
             now: now,
             logger: logger

@@ -38,6 +38,7 @@ final class Sockets: RouterPart {
         backend: SocketBackend,
         ingress: (backend: SealedIngressBackend, platform: IngressPlatform)?,
         intake: Intake,
+        screen: EventScreen,
         stop: StopSignal,
         group: any EventLoopGroup,
         counts: ListenerCounts,
@@ -77,6 +78,7 @@ final class Sockets: RouterPart {
         feed = try configuration.feed.map { feed in
             try Feed(
                 FeedInput(path: feed.path),
+                screening: { screen.screening(of: .feed) },
                 submit: { events, completion in
                     let submission = Submission(events: events, source: .feed) { completion($0.map(\.feedAnswer)) }
                     intake.submit(submission)

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Nostr
 import Synchronization
 import Units
 
@@ -25,6 +26,7 @@ package final class Feed: Sendable {
 
     private let input: FeedInput
     private let limits: FeedLimits
+    private let screening: @Sendable () -> (any EventScreening)?
     private let submit: Submit
     private let ended: @Sendable (FeedCounts) -> Void
     private let now: @Sendable () -> Deadline
@@ -32,11 +34,13 @@ package final class Feed: Sendable {
     private let messages = Mutex(Messages())
     private let finished = DispatchSemaphore(value: 0)
 
-    /// `ended` is called once, on the feed's thread, when the input has ended and everything in it is dealt with; not
-    /// when ``stop()`` comes before that. `now` is the monotonic clock.
+    /// `screening` makes what looks at each event on the feed's thread before it is handed over. `ended` is called once,
+    /// on the feed's thread, when the input has ended and everything in it is dealt with; not when ``stop()`` comes
+    /// before that. `now` is the monotonic clock.
     package init(
         _ input: consuming FeedInput,
         limits: FeedLimits = FeedLimits(),
+        screening: @escaping @Sendable () -> (any EventScreening)? = { nil },
         submit: @escaping Submit,
         ended: @escaping @Sendable (FeedCounts) -> Void = { _ in },
         now: @escaping @Sendable () -> Deadline,
@@ -44,6 +48,7 @@ package final class Feed: Sendable {
     ) {
         self.input = input
         self.limits = limits
+        self.screening = screening
         self.submit = submit
         self.ended = ended
         self.now = now
@@ -79,7 +84,7 @@ package final class Feed: Sendable {
     }
 
     private func run() {
-        var batcher = FeedBatcher(limits: limits)
+        var batcher = FeedBatcher(limits: limits, screening: screening())
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limits.chunkBytes.bytes, alignment: 16)
         defer { buffer.deallocate() }
         while true {

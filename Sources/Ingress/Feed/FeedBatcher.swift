@@ -5,6 +5,7 @@ import Units
 struct FeedBatcher {
     private let limits: FeedLimits
     private var splitter: LineSplitter
+    private var screening: OrderedScreening
     private var outstandingEvents = 0
     private var outstandingBytes = 0
     /// Events to be handed over again.
@@ -17,8 +18,10 @@ struct FeedBatcher {
     private(set) var counts = FeedCounts()
     private(set) var hasEnded = false
 
-    init(limits: FeedLimits) {
+    /// `screening` looks at each event before it is handed over.
+    init(limits: FeedLimits, screening: (any EventScreening)? = nil) {
         self.limits = limits
+        self.screening = OrderedScreening(screening)
         splitter = LineSplitter(limit: limits.lineBytes.bytes)
         retryDelay = limits.retryDelays.lowerBound
     }
@@ -47,6 +50,7 @@ struct FeedBatcher {
         var rest = bytes
         var batch = FeedBatch()
         while let line = splitter.next(in: &rest) { take(line, into: &batch) }
+        screening.report()
         return handOver(batch)
     }
 
@@ -54,6 +58,7 @@ struct FeedBatcher {
     mutating func end() -> FeedBatch {
         var batch = FeedBatch()
         if let line = splitter.last() { take(line, into: &batch) }
+        screening.report()
         hasEnded = true
         return handOver(batch)
     }
@@ -73,6 +78,7 @@ struct FeedBatcher {
     mutating func answered(_ batch: FeedBatch, _ answers: [FeedAnswer], now: Deadline) {
         outstandingEvents -= batch.events.count
         outstandingBytes -= batch.bytes
+        screening.settled(registering: batch.registering)
         let wasEmpty = again.isEmpty
         for (index, event) in batch.events.enumerated() {
             // A missing answer means "not now".
@@ -114,19 +120,32 @@ struct FeedBatcher {
 
     private mutating func take(_ line: LineSplitter.Line, into batch: inout FeedBatch) {
         counts.lines = line.number
-        guard let bytes = line.bytes else { return refuse(line.number, "longer than \(limits.lineBytes.bytes) bytes") }
-        guard !bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) else {
+        switch line.content {
+        case .within(let bytes): take(bytes, of: line.number, into: &batch)
+        case .joined(let bytes): bytes.withUnsafeBytes { take($0, of: line.number, into: &batch) }
+        case .tooLong: refuse(line.number, "longer than \(limits.lineBytes.bytes) bytes")
+        }
+    }
+
+    private mutating func take(_ line: UnsafeRawBufferPointer, of number: Int, into batch: inout FeedBatch) {
+        guard !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) else {
             counts.passedOver += 1
             return
         }
         do throws(EventLineError) {
-            if let place = try EventLine.event(in: bytes) {
-                batch.append(place == bytes.indices ? bytes : Array(bytes[place]), line: line.number)
-            } else {
+            guard let place = try EventLine.event(in: line) else {
                 counts.passedOver += 1
+                return
+            }
+            let event = UnsafeRawBufferPointer(rebasing: line[place])
+            let finding = screening.finding(of: event)
+            if finding == .concernsNobody {
+                counts.taken += 1
+            } else {
+                batch.append(Array(event), line: number, mayRegister: finding == .mayRegister)
             }
         } catch {
-            refuse(line.number, "\(error)")
+            refuse(number, "\(error)")
         }
     }
 
@@ -143,10 +162,13 @@ struct FeedBatch: Sendable, Equatable {
     /// The line that each came in.
     var lines: [Int] = []
     var bytes = 0
+    /// How many of them may register somebody.
+    var registering = 0
 
     var isEmpty: Bool { events.isEmpty }
 
-    mutating func append(_ event: [UInt8], line: Int) {
+    mutating func append(_ event: [UInt8], line: Int, mayRegister: Bool = false) {
+        if mayRegister { registering += 1 }
         events.append(event)
         lines.append(line)
         bytes += event.count

@@ -14,6 +14,10 @@ package struct FeedInput: ~Copyable, Sendable {
         case failed(Int32)
     }
 
+    private static let pipeBytes: Int32 = 256 << 10
+    /// `F_SETPIPE_SZ`, which Glibc keeps from Swift.
+    private static let setPipeSize: Int32 = 1031
+
     /// As an operator names it.
     package let path: String
     private let descriptor: Int32
@@ -37,6 +41,9 @@ package struct FeedInput: ~Copyable, Sendable {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
         }
+        // A pipe that holds as much as is read at once wakes whoever reads a quarter as often. It fails for what is no
+        // pipe, and for a user who has many of them.
+        _ = fcntl(descriptor, Self.setPipeSize, Self.pipeBytes)
         self.path = path
         self.descriptor = descriptor
         self.isOurs = isOurs

@@ -1,13 +1,22 @@
 import Glibc
 
-/// Cuts a stream of bytes into lines. Keeps at most `limit` bytes of an unfinished line.
+/// Cuts a stream of bytes into lines, without copying those that lie within one piece. Keeps at most `limit` bytes of
+/// an unfinished line.
 struct LineSplitter {
     /// A line without its end, and without the carriage return that may stand before that.
-    struct Line: Equatable {
+    struct Line {
+        enum Content {
+            /// Valid as long as the bytes that were handed in.
+            case within(UnsafeRawBufferPointer)
+            /// It came in several pieces.
+            case joined([UInt8])
+            /// It was not kept.
+            case tooLong
+        }
+
         /// From 1.
         let number: Int
-        /// Nil for a line that was too long, which is not kept.
-        let bytes: [UInt8]?
+        let content: Content
     }
 
     private let limit: Int
@@ -31,9 +40,14 @@ struct LineSplitter {
             return nil
         }
         let length = UnsafeRawPointer(newline) - start
-        keep(UnsafeRawBufferPointer(rebasing: bytes.prefix(length)))
-        bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(length + 1))
-        return finish()
+        let piece = UnsafeRawBufferPointer(start: start, count: length)
+        bytes = UnsafeRawBufferPointer(start: start + length + 1, count: bytes.count - length - 1)
+        guard !isWithinLine, length <= limit else {
+            keep(piece)
+            return finish()
+        }
+        number += 1
+        return Line(number: number, content: .within(piece.withoutReturn))
     }
 
     /// The rest when the stream has ended, which is a line as well. Nil if nothing is left.
@@ -53,6 +67,12 @@ struct LineSplitter {
             isTooLong = false
         }
         if unfinished.last == UInt8(ascii: "\r") { unfinished.removeLast() }
-        return Line(number: number, bytes: isTooLong ? nil : unfinished)
+        return Line(number: number, content: isTooLong ? .tooLong : .joined(unfinished))
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    fileprivate var withoutReturn: Self {
+        last == UInt8(ascii: "\r") ? Self(rebasing: dropLast()) : self
     }
 }

@@ -28,7 +28,8 @@ package final class RelayPool: Sendable {
     /// `identity` answers challenges (NIP-42); registrations are read for it and for `formerKeys`. `http` fetches
     /// information documents (NIP-11) and must outlive the pool, as must `group`. `mark` returns, in seconds since
     /// 1970, up to when everything that a relay had was dealt with before; it is called on event loops and must not
-    /// block. `conduct` is where relays' behaviour is noted; nil: in a book of the pool's own. `jitter` is from 0 to 1.
+    /// block. `conduct` is where relays' behaviour is noted; nil: in a book of the pool's own. `screening`
+    /// makes, for each relay, what looks at live events before they are handed over. `jitter` is from 0 to 1.
     /// Throws if the roots or a block of addresses of the configuration cannot be used.
     package init(
         configuration: Configuration,
@@ -38,6 +39,7 @@ package final class RelayPool: Sendable {
         http: any HTTPSender,
         delegate: any RelayPoolDelegate,
         conduct: RelayConductBook? = nil,
+        screening: @escaping @Sendable () -> (any EventScreening)? = { nil },
         mark: @escaping @Sendable (RelayURL) -> Int64?,
         now: @escaping @Sendable () -> Timestamp,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0...1) },
@@ -70,6 +72,7 @@ package final class RelayPool: Sendable {
             http: http,
             delegate: delegate,
             conduct: conduct,
+            screening: screening,
             mark: mark,
             now: now,
             jitter: jitter,

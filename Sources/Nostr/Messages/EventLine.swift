@@ -13,7 +13,8 @@ package enum EventLine {
         }
     }
 
-    private static func event(in line: UnsafeRawBufferPointer) throws(EventLineError) -> Range<Int>? {
+    /// The same for bytes that somebody else holds.
+    package static func event(in line: UnsafeRawBufferPointer) throws(EventLineError) -> Range<Int>? {
         var reader = try JSONReader<EventLineError>(line)
         reader.skipWhitespace()
         if reader.take("[") { return try message(&reader) }

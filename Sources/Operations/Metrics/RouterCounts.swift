@@ -7,6 +7,8 @@ import Units
 /// Counts what the stages report. They report in batches, so that no event costs a lock.
 package final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let steps = Mutex<[PipelineStep: UInt64]>([:])
+    /// Events that concern nobody, as their readers found out.
+    private let passed = Atomic<UInt64>(0)
     /// By the filter's name.
     private let spared = Mutex<[String: UInt64]>([:])
     private let leftOut = Mutex<[RuleValue: UInt64]>([:])
@@ -50,6 +52,12 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         histogram?.observe(nanoseconds: nanoseconds, times: UInt64(events))
     }
 
+    /// So many events concerned nobody, which was seen where they were read.
+    package func passedOver(_ events: Int) {
+        passed.wrappingAdd(UInt64(events), ordering: .relaxed)
+        keepRecent()
+    }
+
     package func record(_ counts: [PipelineStep: Int]) {
         steps.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
         keepRecent()
@@ -65,7 +73,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
     /// Everything since the start.
     var totals: RecentFigures.Totals {
         var totals = RecentFigures.Totals()
-        totals.events = steps.withLock { $0.values.reduce(0, +) }
+        totals.events = steps.withLock { $0.values.reduce(0, +) } + passed.load(ordering: .relaxed)
         deliveries.withLock { deliveries in
             for (label, count) in deliveries.outcomes where label.kind == DeliveryReport.Kind.delivered.name {
                 totals.pushes += count
@@ -114,13 +122,16 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
 
     /// All of that as metrics.
     var families: [MetricFamily] {
-        let (deliveries, steps, pauses) = (deliveries.withLock { $0 }, steps.withLock { $0 }, pauses.withLock { $0 })
+        let (deliveries, pauses) = (deliveries.withLock { $0 }, pauses.withLock { $0 })
+        var steps = steps.withLock { $0 }
+        steps[.unaddressed, default: 0] += passed.load(ordering: .relaxed)
         var events = MetricFamily("carillon_events_total", .counter, "Events by the step at which their way ended.")
         for step in PipelineStep.allCases { events.add(steps[step] ?? 0, ["step": step.rawValue]) }
         var answers = MetricFamily(
             "carillon_event_answer_seconds",
             .histogram,
-            "From an event's arrival to its answer, which comes when everything that it wakes is kept, by source."
+            "From an event's arrival to its answer, which comes when everything that it wakes is kept, by source. Without "
+                + "events that concern nobody where their reader saw that."
         )
         answers.add(socket.snapshot, ["source": "socket"])
         answers.add(relays.snapshot, ["source": "relay"])

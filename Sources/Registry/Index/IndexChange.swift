@@ -46,13 +46,25 @@ final class IndexMailbox: Sendable {
     private let changes = Mutex<[IndexChange]>([])
     /// Read before the lock is taken: the owner looks in here between any two batches of events.
     private let isFilled = Atomic(false)
+    /// Whether anything was posted that the owner has not applied yet.
+    private let isAwaited = Atomic(false)
 
     func post(_ new: [IndexChange]) {
         guard !new.isEmpty else { return }
         changes.withLock {
             $0.append(contentsOf: new)
             isFilled.store(true, ordering: .releasing)
+            isAwaited.store(true, ordering: .releasing)
         }
+    }
+
+    /// Whether the index lacks something that was posted. Any thread.
+    var isBehind: Bool { isAwaited.load(ordering: .acquiring) }
+
+    /// Everything that was taken is applied, wherever it counts.
+    func applied() {
+        guard isBehind else { return }
+        changes.withLock { if $0.isEmpty { isAwaited.store(false, ordering: .releasing) } }
     }
 
     func take() -> [IndexChange] {
@@ -84,6 +96,11 @@ package final class IndexFeed: Sendable {
     func includes(_ account: PublicKey) -> Bool { isIncluded?(account) ?? true }
 
     func take() -> [IndexChange] { mailbox.take() }
+
+    /// Whether the registry changed in a way that the index does not have yet. Any thread, without a lock.
+    package var isBehind: Bool { mailbox.isBehind }
+
+    func applied() { mailbox.applied() }
 
     fileprivate func post(_ changes: [IndexChange]) {
         guard isIncluded != nil else { return mailbox.post(changes) }

@@ -90,6 +90,13 @@ package struct MatchIndex: ~Copyable, Sendable {
         for (number, key) in table.keys.enumerated() where heads[number] != Self.none { try body(PublicKey(key)) }
     }
 
+    /// All keys that ``match(_:into:)`` may hit, in a filter with room for as many again.
+    package func keyFilter() -> KeyFilter {
+        let filter = KeyFilter(capacity: table.count * 2)
+        for key in table.keys { filter.insert(key) }
+        return filter
+    }
+
     /// The platform and app of a device's route.
     package func route(_ id: RouteID) -> Route? { routes[id] }
 

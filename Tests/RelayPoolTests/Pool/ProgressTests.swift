@@ -1,3 +1,4 @@
+import Cipher
 import Nostr
 import Testing
 import Units
@@ -31,6 +32,32 @@ struct ProgressTests {
         await test.pool.shutdown()
         let mark = try #require(test.delegate.marks.last)
         #expect(mark >= began && mark <= Timestamp.now().seconds)
+        try await relay.close()
+    }
+
+    /// A relay's threads see by themselves what concerns nobody: nobody is told of it, and the relay counts as read.
+    @Test func whatConcernsNobodyReachesNobody() async throws {
+        let author = try KeyPair(random: SecureRandom.bytes)
+        let screening = ScreenedAuthors(author.publicKey)
+        let test = try TestPool(screening: screening)
+        let nobodys = try (0..<3).map {
+            try Event.signed(kind: .textNote, createdAt: Timestamp.now().seconds, content: "\($0)", by: author)
+        }
+        let last = try test.event(naming: test.identity.publicKey)
+        let relay = try await ScriptedRelay { text in
+            guard case .request(let subscription, let filters)? = try? ClientMessage(text) else { return [] }
+            let end = "[\"EOSE\",\"\(subscription.name)\"]"
+            guard filters.contains(where: { $0.limit == 1 && $0.kinds?.contains(.pushRegistration) != true }) else {
+                return [end]
+            }
+            return [end] + (nobodys + [last]).map { RelayScript.event($0, on: subscription.name) }
+        }
+        let url = try #require(RelayURL("ws://127.0.0.1:\(relay.port)"))
+        try test.watch(url)
+        #expect(await test.delegate.ids(1) == [last.id])
+        await test.pool.shutdown()
+        #expect(screening.reported == 3)
+        #expect(test.delegate.marks.last != nil)
         try await relay.close()
     }
 }

@@ -18,6 +18,7 @@ struct TestPool {
     init(
         delegate: RecordingDelegate = RecordingDelegate(),
         http: StubHTTP = StubHTTP(),
+        screening: ScreenedAuthors? = nil,
         _ change: (inout RelayPool.Configuration) -> Void = { _ in }
     ) throws {
         var configuration = RelayPool.Configuration()
@@ -35,6 +36,7 @@ struct TestPool {
             group: .singletonMultiThreadedEventLoopGroup,
             http: http,
             delegate: delegate,
+            screening: { screening?.make() },
             mark: { _ in nil },
             now: Timestamp.now,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

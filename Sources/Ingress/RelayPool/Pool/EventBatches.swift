@@ -8,12 +8,15 @@ struct EventBatches {
         private(set) var events: [[UInt8]] = []
         private(set) var arrivals: [Arrival] = []
         private(set) var bytes = 0
+        /// How many of them may register somebody.
+        private(set) var registering = 0
 
         fileprivate init(_ reading: Reading) {
             self.reading = reading
         }
 
-        fileprivate mutating func append(_ event: [UInt8], _ arrival: Arrival) {
+        fileprivate mutating func append(_ event: [UInt8], _ arrival: Arrival, mayRegister: Bool) {
+            if mayRegister { registering += 1 }
             events.append(event)
             arrivals.append(arrival)
             bytes += event.count
@@ -35,11 +38,11 @@ struct EventBatches {
     var isFull: Bool { unsettled.events >= limits.eventsInWork || unsettled.bytes >= limits.bytesInWork.bytes }
 
     /// Adds an event. Returns the batch if this fills it.
-    mutating func add(_ event: [UInt8], _ arrival: Arrival) -> Batch? {
+    mutating func add(_ event: [UInt8], _ arrival: Arrival, mayRegister: Bool = false) -> Batch? {
         unsettled.events += 1
         unsettled.bytes += event.count
         var batch = open.removeValue(forKey: arrival.reading) ?? Batch(arrival.reading)
-        batch.append(event, arrival)
+        batch.append(event, arrival, mayRegister: mayRegister)
         guard batch.events.count < limits.batch else { return batch }
         open[arrival.reading] = batch
         return nil

@@ -27,6 +27,7 @@ final class RelayConversation: RelayWireOwner {
     private var session: RelaySession
     private var pending = PendingRequests()
     private var batches: EventBatches
+    private var screening: OrderedScreening
     private var wire: RelayWire?
     /// Messages that came before the session could begin.
     private var early: [ByteBuffer] = []
@@ -37,6 +38,8 @@ final class RelayConversation: RelayWireOwner {
     private var unansweredReported = 0
     /// What came since the last report to the book: a lock is not for each event.
     private var arrived = (events: 0, unasked: 0)
+    /// The moment of the read that is worked on: a clock is not for each event.
+    private var readAt: Timestamp?
     /// Whether we ended the connection for an offence that is counted already.
     private var isRebuked = false
     private var idleTalk: TokenBucket
@@ -51,6 +54,7 @@ final class RelayConversation: RelayWireOwner {
         session = RelaySession(settings: settings)
         _ = session.watchOwnKey(at: .users, now: environment.now())
         batches = EventBatches(limits: environment.limits)
+        screening = OrderedScreening(environment.screening())
         let (burst, perSecond) = Self.idleTalk
         idleTalk = TokenBucket(capacity: burst, perSecond: perSecond, now: environment.now())
     }
@@ -172,12 +176,14 @@ final class RelayConversation: RelayWireOwner {
         if arrived.events > 0 { environment.conduct.received(arrived.events, from: url) }
         environment.conduct.note(.unasked, arrived.unasked, by: url)
         arrived = (0, 0)
+        screening.report()
         let unanswered = session.requestsUnanswered
         environment.conduct.note(.unanswered, unanswered - unansweredReported, by: url)
         unansweredReported = unanswered
     }
 
     func receivedAll() {
+        readAt = nil
         guard hasBegun else { return }
         report()
         handOver(batches.takeAll())
@@ -206,11 +212,17 @@ final class RelayConversation: RelayWireOwner {
 
     private func take(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID) {
         arrived.events += 1
-        guard let arrival = session.received(event, on: subscription, now: environment.now()) else {
+        let now = readAt ?? environment.now()
+        readAt = now
+        guard let arrival = session.received(event, on: subscription, now: now) else {
             if !session.wasOpened(subscription) { arrived.unasked += 1 }
             return
         }
-        if let full = batches.add(Array(event), arrival) { handOver([full]) }
+        // What sweeps read names the keys that they ask for.
+        let finding = arrival.reading == .live ? screening.finding(of: event) : .mayConcernSomebody
+        guard finding != .concernsNobody else { return session.passedOver(arrival) }
+        let full = batches.add(Array(event), arrival, mayRegister: finding == .mayRegister)
+        if let full { handOver([full]) }
     }
 
     private func handOver(_ batches: [EventBatches.Batch]) {
@@ -224,6 +236,7 @@ final class RelayConversation: RelayWireOwner {
 
     private func settled(_ batch: EventBatches.Batch, _ isDealtWith: [Bool]) {
         batches.settle(batch)
+        screening.settled(registering: batch.registering)
         perform(
             session.settled(batch.arrivals, batch.events, isDealtWith: isDealtWith, now: environment.now())
         )
@@ -329,6 +342,8 @@ struct RelayEnvironment: Sendable {
     let http: any HTTPSender
     let delegate: any RelayPoolDelegate
     let conduct: RelayConductBook
+    /// Makes what looks at live events before they are handed over.
+    let screening: @Sendable () -> (any EventScreening)?
     let mark: @Sendable (RelayURL) -> Int64?
     let now: @Sendable () -> Timestamp
     /// From 0 to 1.

@@ -11,24 +11,30 @@ struct MarkProgress: Sendable {
     /// The last moment that held, in seconds since 1970.
     private(set) var reached: Int64?
     private(set) var epoch: UInt32 = 0
-    private var outstanding: [UInt32: Int] = [:]
+    /// How many events of the current epoch are out; no dictionary is for each event.
+    private var current = 0
+    /// The same of earlier epochs, where there are any.
+    private var earlier: [UInt32: Int] = [:]
     private var candidate: (seconds: Int64, epoch: UInt32)?
     /// When to look for the next candidate.
     private(set) var nextAt = Timestamp.epoch
 
     /// Whether no event is out.
-    var isIdle: Bool { outstanding.isEmpty }
+    var isIdle: Bool { current == 0 && earlier.isEmpty }
 
     /// Counts an event that is handed over; returns its epoch.
     mutating func arrived() -> UInt32 {
-        outstanding[epoch, default: 0] += 1
+        current += 1
         return epoch
     }
 
     /// Counts an event that was dealt with, or was not and will be read again.
     mutating func settled(_ epoch: UInt32) {
-        guard let count = outstanding[epoch] else { return }
-        outstanding[epoch] = count > 1 ? count - 1 : nil
+        if epoch == self.epoch {
+            current = max(0, current - 1)
+        } else if let count = earlier[epoch] {
+            earlier[epoch] = count > 1 ? count - 1 : nil
+        }
     }
 
     /// Something is missing: no moment after the last mark holds for now.
@@ -52,9 +58,11 @@ struct MarkProgress: Sendable {
     mutating func advance(now: Timestamp, interval: Duration) -> Int64? {
         if candidate == nil, now >= nextAt {
             candidate = (now.seconds, epoch)
+            if current > 0 { earlier[epoch] = current }
+            current = 0
             epoch &+= 1
         }
-        guard let candidate, !outstanding.keys.contains(where: { $0 <= candidate.epoch }) else { return nil }
+        guard let candidate, !earlier.keys.contains(where: { $0 <= candidate.epoch }) else { return nil }
         self.candidate = nil
         nextAt = now + interval
         guard candidate.seconds > reached ?? 0 else { return nil }

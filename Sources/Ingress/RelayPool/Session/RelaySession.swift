@@ -32,6 +32,8 @@ struct RelaySession: Sendable {
     private var publications = Publications()
     private var fetches = Fetches()
     private var scanner = EventScanner()
+    /// A subscription that brings new events for keys, nothing else, as far as is known: most events come on one.
+    private var plainlyLive: SubscriptionID?
 
     init(settings: SessionSettings) {
         self.settings = settings
@@ -255,6 +257,7 @@ struct RelaySession: Sendable {
     mutating func received(_ event: UnsafeRawBufferPointer, on subscription: SubscriptionID, now: Timestamp) -> Arrival?
     {
         requests.begin(at: now)
+        if subscription == plainlyLive { return liveArrival(event) }
         switch requests.subscriptions[subscription]?.use {
         case .live(let name):
             let isPending = live.isPending(name, subscription)
@@ -262,7 +265,10 @@ struct RelaySession: Sendable {
                 live.received(name, now: now)
                 return nil
             }
-            guard isPending else { return liveArrival(event) }
+            guard isPending else {
+                if name != .own { plainlyLive = subscription }
+                return liveArrival(event)
+            }
             live.received(name, now: now)
             // What is stored is read by a sweep, which knows what is new. Nobody sweeps for remote signing.
             return name == .own ? arrival(.stored) : nil
@@ -295,6 +301,9 @@ struct RelaySession: Sendable {
     private mutating func arrival(_ reading: Reading) -> Arrival {
         Arrival(reading: reading, sweep: nil, epoch: catchUp.backlog.handedOver())
     }
+
+    /// An event that ``received(_:on:now:)`` let through concerns nobody: it is done with. Is not followed by actions.
+    mutating func passedOver(_ arrival: Arrival) { catchUp.backlog.settled(epoch: arrival.epoch) }
 
     /// Takes what became of events that ``received(_:on:now:)`` let through, one result an event. The events are looked
     /// at only where they were not dealt with, to be read again.
@@ -337,6 +346,7 @@ struct RelaySession: Sendable {
 
     /// Does what is due, and returns what it and what was before led to.
     private mutating func finish() -> [RelayAction] {
+        plainlyLive = nil
         requests.forgetTick()
         publications.expire(&requests)
         fetches.expire(&requests)

@@ -51,17 +51,19 @@ class Kills:
     def run(self) -> tuple[int, int, int, list[str]]:
         """Repeats, pushes that a kill may repeat, events, and what went wrong."""
         killed_at: list[float] = []
-        # The router does not take again what it has: each start reads the whole feed.
-        self.feed.write_text("".join(line + "\n" for line in self.events.values()))
+        # The router does not take again what it has: each start reads the feed from its beginning.
+        lines = [line + "\n" for line in self.events.values()]
         pushes = []
-        for _ in range(self.options.kills):
+        for number in range(self.options.kills):
+            self.feed.write_text("".join(lines[: self.options.events * (number + 1)]))
             self.router.start(self.feed)
-            self.lab.accepted(self.options.events // 2, timeout=60)
+            self.lab.accepted(self.options.events // 4, timeout=60)
             killed_at.append(time.time() * 1000)
             self.router.kill()
             # The lab keeps the last requests only.
             pushes += self.lab.received()
             self.lab.forget()
+        self.feed.write_text("".join(lines))
         self.router.start(self.feed)
         deadline = time.monotonic() + 60
         seen = {push.payload["event_id"] for push in pushes}
@@ -94,7 +96,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path, help="the folder of built programs")
     parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--events", type=int, default=2_000, help="for each kill, which comes after half of them")
+    parser.add_argument("--events", type=int, default=4_000, help="for each kill, which comes after a quarter of them")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes the figures there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

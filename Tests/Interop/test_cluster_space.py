@@ -108,16 +108,17 @@ def test_of_requests_the_oldest_go_first(make_cluster, lab):
     # Another member knows the last ones, and nobody the first.
     assert send(1_499) == ids[-1]
     assert senders[0].send({"to": {"account": account}, "title": "number 1499"}, key="order 1499")["id"] == ids[-1]
-    senders[1].show(ids[1], status=404)
+    senders[1].show(ids[0], status=404)
 
 
 def test_what_does_not_fit_is_not_acknowledged(make_cluster, lab):
-    cluster = make_cluster(max_bytes={"log": MEBIBYTE, "snapshots": MEBIBYTE})
+    # In version 2 each delivery has its notification, which fills the logs sooner.
+    cluster = make_cluster(max_bytes={"log": MEBIBYTE, "snapshots": MEBIBYTE}, wire_version=2)
     people = cluster.register(24)
     lab.misbehave("answer", status=503, times=0)
     author = Person()
     accepted: set[str] = set()
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 120
     is_full = False
     while not is_full:
         assert time.monotonic() < deadline, f"{len(accepted)} events fit"

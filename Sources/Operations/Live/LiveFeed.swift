@@ -1,4 +1,5 @@
 import NIOCore
+import Nostr
 import Units
 
 /// Who reads the live flow, and what each gets of it. Knows no clock, lock or connection.
@@ -32,11 +33,6 @@ struct LiveFeed {
         var sentAt: Deadline
     }
 
-    private struct Kept {
-        let number: Int
-        let entry: LiveEntry
-    }
-
     private let limits: Limits
     /// Tells the numbers of one run from those of others.
     private var run: String
@@ -45,7 +41,7 @@ struct LiveFeed {
     private var nextReader = 0
     /// Each entry has a number, from 1 on.
     private var lastNumber = 0
-    private var kept: [Kept] = []
+    private var kept: [NumberedEntry] = []
     private var emptySince: Deadline?
 
     init(_ limits: Limits, newRun: @escaping () -> String) {
@@ -82,8 +78,8 @@ struct LiveFeed {
         if let first = kept.first?.number, number + 1 < first {
             frames.append(Self.frame(LiveGap(cause: .old, count: first - number - 1)))
         }
-        let entries = kept.drop { $0.number <= number }.map { ($0.number, $0.entry) }
-        return frames + (frame(entries, filter).map { [$0] } ?? [])
+        var entries = NumberedEntries(kept.drop { $0.number <= number }, run: run)
+        return frames + (entries.frame(filter, limit: limits.bytesAtATime).map { [$0] } ?? [])
     }
 
     mutating func leave(_ reader: ReaderID, now: Deadline) {
@@ -104,23 +100,18 @@ struct LiveFeed {
 
     /// What the readers get. `lost` entries more there were than could be kept.
     mutating func take(_ entries: [LiveEntry], lost: Int, now: Deadline) -> [(reader: ReaderID, frame: Frame)] {
-        let numbered = entries.enumerated().map { (lastNumber + 1 + $0.offset, $0.element) }
+        let numbered = entries.enumerated().map { NumberedEntry(number: lastNumber + 1 + $0.offset, entry: $0.element) }
         lastNumber += entries.count + lost
-        kept += numbered.suffix(limits.kept).map { Kept(number: $0.0, entry: $0.1) }
+        kept += numbered.suffix(limits.kept)
         if kept.count > limits.kept { kept.removeFirst(kept.count - limits.kept) }
-        // Most readers that look at one event or account get nothing most of the time.
-        let events = Set(entries.lazy.compactMap(\.event))
-        let accounts = Set(entries.lazy.compactMap(\.account))
+        var round = NumberedEntries(numbered, run: run)
         var frames: [LiveFilter: Frame?] = [:]
         var sent: [(reader: ReaderID, frame: Frame)] = []
         for (id, reader) in readers {
             let filter = reader.filter
-            let isConcerned =
-                lost > 0
-                || (!entries.isEmpty && filter.event.map(events.contains) ?? true
-                    && filter.account.map(accounts.contains) ?? true)
-            if isConcerned {
-                let frame = frames[filter] ?? frame(numbered, filter, lost: lost)
+            // Most readers that look at one event or account get nothing most of the time.
+            if lost > 0 || round.concern(filter) {
+                let frame = frames[filter] ?? round.frame(filter, lost: lost, limit: limits.bytesAtATime)
                 frames[filter] = .some(frame)
                 if let frame {
                     sent.append((id, frame))
@@ -136,24 +127,74 @@ struct LiveFeed {
         return sent
     }
 
-    /// Nil where nothing is for the filter.
-    private func frame(_ entries: [(Int, LiveEntry)], _ filter: LiveFilter, lost: Int = 0) -> Frame? {
-        var bytes = ByteBuffer()
-        var (count, left) = (0, lost)
-        for (number, entry) in entries where filter.takes(entry) {
-            guard bytes.readableBytes < limits.bytesAtATime else {
-                left += 1
-                continue
-            }
-            bytes.writeString("id: \(run).\(number)\nevent: \(entry.kind.rawValue)\ndata: \(entry.json)\n\n")
-            count += 1
-        }
-        if left > 0 { bytes.writeImmutableBuffer(Self.frame(LiveGap(cause: .slow, count: left)).bytes) }
-        return bytes.readableBytes == 0 ? nil : Frame(bytes: bytes, entries: count)
-    }
-
     static func frame(_ gap: LiveGap) -> Frame {
         Frame(bytes: ByteBuffer(string: "event: lost\ndata: \(gap.json)\n\n"), entries: 0)
+    }
+}
+
+/// An entry with its number in the run.
+private struct NumberedEntry {
+    let number: Int
+    let entry: LiveEntry
+}
+
+/// Entries that are sent together. Each is encoded once, whoever reads it, and found by what most readers look at.
+private struct NumberedEntries {
+    private let entries: [NumberedEntry]
+    private let run: String
+    private let byAccount: [PublicKey: [Int]]
+    private let byEvent: [EventID: [Int]]
+    /// What is sent of each entry, as far as somebody wanted it.
+    private var texts: [String?]
+
+    init(_ entries: some Sequence<NumberedEntry>, run: String) {
+        self.entries = Array(entries)
+        self.run = run
+        var (byAccount, byEvent): ([PublicKey: [Int]], [EventID: [Int]]) = ([:], [:])
+        for (place, numbered) in self.entries.enumerated() {
+            if let account = numbered.entry.account { byAccount[account, default: []].append(place) }
+            if let event = numbered.entry.event { byEvent[event, default: []].append(place) }
+        }
+        (self.byAccount, self.byEvent) = (byAccount, byEvent)
+        texts = Array(repeating: nil, count: self.entries.count)
+    }
+
+    /// Whether some entry may be for the filter.
+    func concern(_ filter: LiveFilter) -> Bool {
+        !entries.isEmpty && filter.event.map { byEvent[$0] != nil } ?? true
+            && filter.account.map { byAccount[$0] != nil } ?? true
+    }
+
+    /// What readers with that filter get, in at most `limit` bytes and one entry more; nil: nothing.
+    mutating func frame(_ filter: LiveFilter, lost: Int = 0, limit: Int) -> LiveFeed.Frame? {
+        var bytes = ByteBuffer()
+        var (count, left) = (0, lost)
+        func add(_ place: Int) {
+            guard filter.takes(entries[place].entry) else { return }
+            guard bytes.readableBytes < limit else {
+                left += 1
+                return
+            }
+            bytes.writeString(text(place))
+            count += 1
+        }
+        if let event = filter.event {
+            for place in byEvent[event] ?? [] { add(place) }
+        } else if let account = filter.account {
+            for place in byAccount[account] ?? [] { add(place) }
+        } else {
+            for place in entries.indices { add(place) }
+        }
+        if left > 0 { bytes.writeImmutableBuffer(LiveFeed.frame(LiveGap(cause: .slow, count: left)).bytes) }
+        return bytes.readableBytes == 0 ? nil : LiveFeed.Frame(bytes: bytes, entries: count)
+    }
+
+    private mutating func text(_ place: Int) -> String {
+        if let known = texts[place] { return known }
+        let (number, entry) = (entries[place].number, entries[place].entry)
+        let text = "id: \(run).\(number)\nevent: \(entry.kind.rawValue)\ndata: \(entry.json)\n\n"
+        texts[place] = text
+        return text
     }
 }
 

@@ -19,6 +19,7 @@ package final class LiveStream: Sendable {
     private struct Inbox {
         var entries: [LiveEntry] = []
         var lost = 0
+        var isServed = false
 
         mutating func take() -> Inbox {
             defer { self = Inbox() }
@@ -40,7 +41,7 @@ package final class LiveStream: Sendable {
         var queues = BoundedCache<DeviceID, QueueName>(capacity: 20_000)
     }
 
-    /// Entries between two rounds; further ones are lost.
+    /// Entries between two rounds; further ones are lost. With half as many readers are served before their time.
     private static let mostWaiting = 8_192
     /// Bytes that wait for one reader.
     private static let mostUnread = 64 << 10
@@ -184,11 +185,14 @@ package final class LiveStream: Sendable {
     }
 
     private func add(_ entries: some Collection<LiveEntry>) {
-        inbox.withLock { inbox in
+        let mustServe = inbox.withLock { inbox in
             let room = max(0, Self.mostWaiting - inbox.entries.count)
             inbox.entries += entries.prefix(room)
             inbox.lost += max(0, entries.count - room)
+            defer { inbox.isServed = inbox.isServed || inbox.entries.count >= Self.mostWaiting / 2 }
+            return !inbox.isServed && inbox.entries.count >= Self.mostWaiting / 2
         }
+        if mustServe { queue.async { [weak self] in self?.serve() } }
     }
 }
 

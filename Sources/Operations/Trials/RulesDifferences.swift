@@ -57,7 +57,10 @@ package struct RulesDifferences: Sendable {
         _ configuration: Configuration
     ) throws -> RulesDiff {
         guard configuration.cluster == nil else {
-            throw APIProblem(409, "members of a cluster keep no events yet: try the rules at a router that serves alone")
+            throw APIProblem(
+                409,
+                "members of a cluster keep no events yet: try the rules at a router that serves alone"
+            )
         }
         guard let kept else {
             throw APIProblem(

@@ -73,6 +73,9 @@ package struct Configuration: Sendable {
     /// By name; a registration that names none belongs to `default`.
     package var apps: [String: App] = [:]
 
+    /// The names of all apps that devices may belong to.
+    package var appNames: [String] { Set(apps.keys).union(sealedIngress.map { [$0.app] } ?? []).sorted() }
+
     /// The file that all this was read from; nil where it came from none.
     package var file: String?
 

@@ -87,6 +87,10 @@ struct ConsoleServerTests {
                     ConsoleAnswer(live: self.live, contentType: "text/event-stream")
                 },
                 APIEndpoint(.get, "/v1/broken", for: .scope(.read)) { _ in throw Broken() },
+                APIEndpoint(.post, "/v1/long", for: .scope(.send), body: APIBody(limit: ByteCount(20))) { call in
+                    self.all.withLock { $0.append("long \(call.body.readableBytes)") }
+                    return ConsoleAnswer(body: "{}")
+                },
             ]
         }
     }
@@ -471,16 +475,41 @@ struct ConsoleServerTests {
         #expect(calls.all.withLock { $0 }.isEmpty)
     }
 
-    @Test func tooLongABodyEndsTheConnection() async throws {
+    @Test func whoMaySendMaySendLongerBodiesWhereTheyAreTaken() async throws {
+        func post(_ port: Int, _ token: String?, _ count: Int) async throws -> String {
+            let body = String(repeating: "a", count: count)
+            return try await ask(port, "POST /v1/long", token: token, "Content-Length: \(count)\r\n", body)
+        }
         try await run(Self.configuration { $0.limits.bodyBytes = ByteCount(10) }) { port in
-            let answer = try await ask(
-                port,
-                "POST /v1/reload",
-                token: Self.token,
-                "Content-Length: 11\r\n",
-                "hello world"
-            )
-            #expect(!answer.hasPrefix("HTTP/1.1 200 "))
+            #expect(try await post(port, Self.token, 20).hasPrefix("HTTP/1.1 200 "))
+            let answer = try await post(port, Self.token, 21)
+            #expect(answer.hasPrefix("HTTP/1.1 413 ") && answer.contains("at most 20 bytes"))
+            #expect(try await post(port, "reader", 20).hasPrefix("HTTP/1.1 403 "))
+            #expect(try await post(port, nil, 20).hasPrefix("HTTP/1.1 401 "))
+            // Those are counted as others of strangers are.
+            #expect(try await post(port, "wrong", 20).hasPrefix("HTTP/1.1 401 "))
+        }
+        #expect(calls.all.withLock { $0 } == ["long 20"])
+        let none = Self.configuration { ($0.limits.bodyBytes, $0.limits.longBodiesAtATime) = (ByteCount(10), 0) }
+        try await run(none) { port in
+            let answers = [try await post(port, Self.token, 10), try await post(port, Self.token, 11)]
+            #expect(answers[0].hasPrefix("HTTP/1.1 200 ") && answers[1].hasPrefix("HTTP/1.1 503 "))
+        }
+    }
+
+    @Test func tooLongABodyIsRefusedAndTheConnectionEnds() async throws {
+        try await run(Self.configuration { $0.limits.bodyBytes = ByteCount(10) }) { port in
+            for target in ["/v1/reload", "/v1/devices", "/nothing"] {
+                let answer = try await ask(
+                    port,
+                    "POST \(target)",
+                    token: Self.token,
+                    "Content-Length: 11\r\n",
+                    "hello world"
+                )
+                #expect(answer.hasPrefix("HTTP/1.1 413 ") && answer.contains("at most 10 bytes"))
+                #expect(answer.lowercased().contains("connection: close"))
+            }
         }
         #expect(calls.all.withLock { $0 }.isEmpty)
     }

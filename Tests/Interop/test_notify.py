@@ -274,6 +274,32 @@ def test_what_is_wrong_is_named_by_its_place(router, lab, alice):
     assert lab.received() == []
 
 
+def test_a_list_may_name_thousands_and_what_is_longer_is_refused_in_words(router, lab, alice, bob):
+    """Only whoever may send may send so much: everybody else is stopped at what fits into memory many times."""
+    console = Console(router).start()
+    sender = Sender(console)
+    phones = {person: device_token() for person in (alice, bob)}
+    with Socket(router) as socket:
+        for person, phone in phones.items():
+            socket.publish(person.registration(router, ios(phone, mode="alert")))
+    strangers = [f"{number:064x}" for number in range(1, 4_999)]
+    id = sender.send({"to": {"accounts": [alice.hex, *strangers, bob.npub]}, "title": "to all"})["id"]
+    lab.accepted(2)
+    assert {push.target for push in lab.received("apns")} == set(phones.values())
+    assert sender.show(id)["is_complete"]
+    assert pointers(sender.send({"to": {"accounts": [alice.hex] * 5_001}, "title": "x"}, status=422)) == ["#/to/accounts"]
+
+    def refused(size: int, token: str | None) -> tuple[int, str]:
+        status, answer = console.json("/v1/notify", "POST", token, body={"to": {"account": alice.hex}, "title": "x" * size})
+        return status, answer["detail"]
+
+    assert refused(600_000, sender.token) == (413, "the body: expected at most 524288 bytes")
+    reader = token(router, "read")
+    assert refused(70_000, reader)[0] == 403 and refused(70_000, None)[0] == 401 and refused(70_000, "guessed")[0] == 401
+    status, answer = console.json("/v1/rules/try", "POST", body={"rules": "x" * 70_000})
+    assert (status, answer["detail"]) == (413, "the body: expected at most 65536 bytes")
+
+
 def test_senders_need_the_scope_for_it(router, alice):
     console = Console(router).start()
     body = {"to": {"account": alice.hex}, "title": "hello"}
@@ -334,7 +360,7 @@ def test_groups_are_kept_by_senders_and_left_by_users(router, lab, alice, bob):
 
     assert "group" in change(400, group="a%20b", add=[])["detail"]
     assert "add/0" in change(400, add=["alice"])["detail"]
-    assert "add" in change(400, add=[alice.hex] * 451)["detail"]
+    assert "add" in change(400, add=[alice.hex] * 2501)["detail"]
     mistakes = sender.send({"to": {"group": "beta"}, "title": "x"}, status=422)["errors"]
     assert [mistake["pointer"] for mistake in mistakes] == ["#/to/app"]
     nobody = sender.send({"to": {"group": "nobody-is-in-it", "app": "default"}, "title": "x"})["id"]

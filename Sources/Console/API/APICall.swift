@@ -114,6 +114,18 @@ package struct APIRequestHead: Sendable {
         self.body = body
     }
 
+    /// The same with its body.
+    func with(_ body: ByteBuffer) -> APIRequestHead {
+        APIRequestHead(
+            method: method,
+            target: target,
+            authorization: authorization,
+            fields: fields,
+            peer: peer,
+            body: body
+        )
+    }
+
     /// What stands behind the scheme of the one `Authorization` field; nil where there is none of that scheme, or
     /// several fields.
     package func credentials(_ scheme: String) -> String? {

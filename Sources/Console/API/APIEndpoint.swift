@@ -1,3 +1,5 @@
+import Units
+
 /// One thing that the API does: where, for whom, with which parameters.
 ///
 /// The list of endpoints is the one source of what is dispatched, who may ask, and what the API's description says.
@@ -92,10 +94,13 @@ package struct APIBody: Sendable {
     package let isRequired: Bool
     /// One type of content.
     package let contentType: String
+    /// How long it may be from whoever may ask, where that is more than usual.
+    package let limit: ByteCount?
 
-    package init(isRequired: Bool = true, contentType: String = "application/json") {
+    package init(isRequired: Bool = true, contentType: String = "application/json", limit: ByteCount? = nil) {
         self.isRequired = isRequired
         self.contentType = contentType
+        self.limit = limit
     }
 }
 

@@ -34,8 +34,10 @@ package struct ConsoleConfiguration: Sendable {
         package var callsAtATime = 16
         /// The same of calls that send notifications: they wait for the disk, and cost little meanwhile.
         package var sendsAtATime = 256
-        /// The longest body that is read; a longer one ends the connection.
+        /// The longest body that is read where an endpoint names no other limit; a longer one gets 413.
         package var bodyBytes: ByteCount = .kibibytes(64)
+        /// Calls with a longer body in work at the same time; further ones get 503.
+        package var longBodiesAtATime = 8
         /// The longest request line and header.
         package var headerBytes: ByteCount = .kibibytes(16)
         /// How long a client may take from the end of its header to the end of its body.

@@ -17,6 +17,7 @@ final class ConsoleHandler: Sendable {
         var callsInWork = 0
         var ownersInWork = 0
         var sendsInWork = 0
+        var longBodies = 0
     }
 
     private let configuration: ConsoleConfiguration
@@ -60,28 +61,78 @@ final class ConsoleHandler: Sendable {
     }
 
     func answer(_ request: Request, on channel: any Channel) async throws -> HTTPAnswer {
-        let limits = configuration.limits
+        let head = APIRequestHead(request, peer: channel.remoteAddress?.ipAddress ?? "")
         var body = ByteBuffer()
-        try await request.readBody(atMost: limits.bodyBytes, within: limits.bodyTimeout, on: channel) {
-            part throws(RequestError) in
-            var part = part
-            body.writeBuffer(&part)
+        var (limit, isLong, refusal) = (configuration.limits.bodyBytes, false, APIProblem?.none)
+        defer { if isLong { state.withLock { $0.longBodies -= 1 } } }
+        do {
+            try await request.readBody(
+                atMost: ByteCount(Int.max),
+                within: configuration.limits.bodyTimeout,
+                on: channel
+            ) { part throws(RequestError) in
+                let count = body.readableBytes + part.readableBytes
+                if count > limit.bytes, !isLong {
+                    do throws(APIProblem) {
+                        limit = try admitLongBody(head)
+                        isLong = true
+                    } catch {
+                        refusal = error
+                    }
+                }
+                guard count <= limit.bytes else { throw RequestError.tooLong }
+                body.writeImmutableBuffer(part)
+            }
+        } catch RequestError.tooLong {
+            return tooLong(head, refusal ?? Self.tooLong(limit), on: channel)
         }
-        let (fields, host) = (request.headers, request.head.authority)
         if let page = page(request) { return page }
-        let head = APIRequestHead(
-            method: request.method.rawValue,
-            target: request.head.path ?? "",
-            authorization: fields[values: .authorization],
-            fields: { name in
-                // What HTTP/1.1 says in a field of its own stands elsewhere here.
-                name == "host" ? host.map { [$0] } ?? [] : HTTPField.Name(name).map { fields[values: $0] } ?? []
-            },
-            peer: channel.remoteAddress?.ipAddress ?? "",
-            body: body
-        )
-        return await answer(head)
+        return await answer(head.with(body))
     }
+
+    /// How long the body may be that turns out longer than usual: only where an endpoint takes such, from whoever may
+    /// ask there, and so many at a time.
+    private func admitLongBody(_ head: APIRequestHead) throws(APIProblem) -> ByteCount {
+        let usual = configuration.limits.bodyBytes
+        let match = routes.match(head.method, head.target.prefix { $0 != "?" })
+        guard case .endpoint(let endpoint, _) = match, let limit = endpoint.body?.limit else {
+            throw Self.tooLong(usual)
+        }
+        guard let principal = try identify(head, endpoint.access, match) else {
+            throw Self.unauthorized(endpoint.access)
+        }
+        guard principal.may(endpoint.access) else { throw Self.forbidden(endpoint.access) }
+        let isAdmitted = state.withLock { state in
+            guard state.longBodies < configuration.limits.longBodiesAtATime else { return false }
+            state.longBodies += 1
+            return true
+        }
+        guard isAdmitted else {
+            counts.refused(by: .work)
+            throw APIProblem(503, "too many calls with long bodies are in work: try again later", retryAfter: 1)
+        }
+        return max(limit, usual)
+    }
+
+    private static func tooLong(_ limit: ByteCount) -> APIProblem {
+        APIProblem(413, "the body: expected at most \(limit.bytes) bytes")
+    }
+
+    /// What is left of the body is dropped for a moment: a connection that ends while the client still sends takes the
+    /// answer with it.
+    private func tooLong(_ head: APIRequestHead, _ problem: APIProblem, on channel: any Channel) -> HTTPAnswer {
+        channel.eventLoop.scheduleTask(in: Self.patienceForRests) { channel.close(promise: nil) }
+        var answer = ConsoleAnswer(
+            problem,
+            requestID: Self.requestID(head.fields("x-request-id")),
+            isFormerStyle: head.target.hasPrefix("/api")
+        )
+        answer.fields["connection"] = "close"
+        answer.fields["cache-control"] = "no-store"
+        return HTTPAnswer(answer)
+    }
+
+    private static let patienceForRests: TimeAmount = .seconds(5)
 
     /// A file for browsers. They cost little and tell nothing, so that strangers' limits do not count.
     private func page(_ request: Request) -> HTTPAnswer? {
@@ -331,7 +382,10 @@ final class ConsoleHandler: Sendable {
         guard case .scope(let scope) = access else {
             return APIProblem(403, "this is for those who sign with their Nostr key (NIP-98), not for tokens")
         }
-        return APIProblem(403, "whoever asks has not the scope \(scope.rawValue)")
+        return APIProblem(
+            403,
+            "this takes a token with the scope \(scope.rawValue): carillon tokens create NAME --scope \(scope.rawValue)"
+        )
     }
 
     /// The client's, where it is plain, else a new one.
@@ -352,6 +406,23 @@ final class ConsoleHandler: Sendable {
             let part = part.drop { $0 == " " }
             return part == "*" || part == tag || part == "W/\(tag)"
         }
+    }
+}
+
+extension APIRequestHead {
+    /// Without the body, which is not read yet.
+    fileprivate init(_ request: Request, peer: String) {
+        let (fields, host) = (request.headers, request.head.authority)
+        self.init(
+            method: request.method.rawValue,
+            target: request.head.path ?? "",
+            authorization: fields[values: .authorization],
+            fields: { name in
+                // What HTTP/1.1 says in a field of its own stands elsewhere here.
+                name == "host" ? host.map { [$0] } ?? [] : HTTPField.Name(name).map { fields[values: $0] } ?? []
+            },
+            peer: peer
+        )
     }
 }
 

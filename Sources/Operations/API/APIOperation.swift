@@ -1,6 +1,7 @@
 import Console
 import Dispatch
 import Rules
+import Units
 
 /// An endpoint with what the API's description says of it.
 package struct APIOperation: Sendable {
@@ -53,6 +54,7 @@ package struct APIOperation: Sendable {
         _ parameters: [APIParameter] = [],
         formerly formerPaths: [String] = [],
         body: JSONTree? = nil,
+        bodyLimit: ByteCount? = nil,
         answer: @escaping @Sendable (APICall) async throws -> Answer
     ) -> APIOperation {
         let endpoint = APIEndpoint(
@@ -61,7 +63,7 @@ package struct APIOperation: Sendable {
             for: access,
             parameters,
             formerly: formerPaths,
-            body: body == nil ? nil : APIBody()
+            body: body == nil ? nil : APIBody(limit: bodyLimit)
         ) { call in
             do {
                 return ConsoleAnswer(body: try await answer(call).json + "\n")

@@ -7,8 +7,8 @@ import Units
 /// Groups of an app's users, kept by those who send.
 struct GroupAPI {
     private static let page = 1_000
-    /// Accounts that one request adds or removes: more do not fit into a body.
-    private static let mostChanges = 450
+    /// Accounts that one request adds, and removes.
+    private static let mostChanges = 2_500
     private static let app = APIParameter.query("app", .text(64), "the app whose users are meant", isRequired: true)
     private static let group = APIParameter.path(
         "group",
@@ -17,6 +17,8 @@ struct GroupAPI {
     )
 
     let registry: Registry
+    /// The names of the configuration's apps.
+    let apps: @Sendable () -> [String]
 
     var operations: [APIOperation] { [list, members, change] }
 
@@ -67,9 +69,14 @@ struct GroupAPI {
             .notify,
             "Puts users of an app into a group and takes others out. Nobody is put back who left.",
             [Self.group, Self.app],
-            body: body
-        ) { [registry] call in
+            body: body,
+            bodyLimit: NotifyRequest.longest
+        ) { [registry, apps] call in
             let name = try Self.name(call)
+            let apps = apps()
+            guard apps.contains(call.query["app"] ?? "") else {
+                throw APIProblem(404, "app: expected an app of the configuration: \(apps.joined(separator: ", "))")
+            }
             let object = try RequestObject(call, members: ["add", "remove"])
             let (adding, removing) = (try Self.accounts(object, "add"), try Self.accounts(object, "remove"))
             return try await DiskWork.run {

@@ -34,12 +34,17 @@ struct NotifyAPI {
                         "A name for the request: sent again under it within a day, it is answered as before."
                     )
                 ],
-                body: APIBody()
+                body: APIBody(limit: NotifyRequest.longest)
             ) { [notifier, plugins, rules] call in
                 guard case .agent(let sender, _)? = call.principal else { throw APIProblem(401, "expected a token") }
                 let origin = Notifier.Origin(sender: sender, key: call.field("idempotency-key"))
                 let receipt = try await notifier.send(Array(call.body.readableBytesView), from: origin) {
-                    let terms = NotifyRequest.Terms(book: rules().book, platforms: KnownPlatforms(plugins))
+                    let (configuration, book) = rules()
+                    let terms = NotifyRequest.Terms(
+                        book: book,
+                        platforms: KnownPlatforms(plugins),
+                        apps: configuration.appNames
+                    )
                     return try NotifyRequest(call.body, terms)
                 }
                 var answer = ConsoleAnswer(status: 202, body: NotifyReceipt(receipt).json + "\n")
@@ -85,13 +90,17 @@ struct NotifyAPI {
         let text: JSONTree = ["type": "string", "minLength": 1]
         let any: JSONTree = [:]
         let object: JSONTree = ["type": "object"]
+        let most: JSONTree = .number(Double(NotifyRequest.mostRecipients))
         let to: JSONTree = [
             "type": "object", "additionalProperties": .flag(false),
             "description": "Exactly one of device, devices, account, accounts, group, tag and everybody.",
             "properties": [
                 "device": ["type": "integer", "minimum": 1],
-                "devices": ["type": "array", "items": ["type": "integer", "minimum": 1], "minItems": 1],
-                "account": text, "accounts": ["type": "array", "items": text, "minItems": 1],
+                "devices": [
+                    "type": "array", "items": ["type": "integer", "minimum": 1], "minItems": 1, "maxItems": most,
+                ],
+                "account": text,
+                "accounts": ["type": "array", "items": text, "minItems": 1, "maxItems": most],
                 "group": ["type": "string", "description": "A group of the app's users, see /v1/groups."],
                 "tag": ["type": "string", "description": "A signal that rules name: devices that switched it on."],
                 "everybody": ["type": "boolean"], "app": text, "platform": text,

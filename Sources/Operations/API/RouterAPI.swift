@@ -50,7 +50,7 @@ package struct RouterAPI: Sendable {
             RulesAPI(plugins: plugins, inForce: rules, reload: reload, differences: differences).operations,
             MeAPI(own: view.accounts, now: now).operations,
             SessionAPI(sessions: sessions).operations,
-            GroupAPI(registry: devices.registry).operations,
+            GroupAPI(registry: devices.registry, apps: { rules().configuration.appNames }).operations,
             NotifyAPI(notifier: notifier, view: view, plugins: plugins, rules: rules).operations,
         ]
         let operations = parts.flatMap(\.self)

@@ -9,6 +9,7 @@ import Platforms
 import Registry
 import RouterConfiguration
 import Rules
+import Units
 
 /// What somebody asks to be sent, and to whom.
 struct NotifyRequest: Sendable {
@@ -22,7 +23,9 @@ struct NotifyRequest: Sendable {
     }
 
     /// Devices or accounts in one request.
-    static let mostRecipients = 1_000
+    static let mostRecipients = 5_000
+    /// The longest request: so many accounts in hexadecimal digits, and what they get.
+    static let longest: ByteCount = .kibibytes(512)
     /// Values for a template, and characters of each.
     private static let mostValues = 20
     private static let longestValue = 4_000
@@ -36,6 +39,8 @@ struct NotifyRequest: Sendable {
     struct Terms {
         let book: RuleBook
         let platforms: KnownPlatforms
+        /// Nil: any name may be one.
+        var apps: [String]?
     }
 
     /// Throws an ``APIProblem`` that names everything that is wrong.
@@ -51,7 +56,7 @@ struct NotifyRequest: Sendable {
         }
         guard case .object(let object) = value else { throw APIProblem(400, "the body: expected a JSON object") }
         var mistakes = Mistakes()
-        let target = Target(object, &mistakes)
+        let target = Target(object, terms.apps, &mistakes)
         let content = Self.content(object, target, terms, &mistakes)
         let signal = Self.signal(object, content, terms, &mistakes)
         guard let target, let content, mistakes.all.isEmpty else { throw mistakes.problem }
@@ -64,9 +69,22 @@ struct NotifyRequest: Sendable {
             devices: devices,
             platform: target.platform,
             app: target.app,
-            request: Array(body.readableBytesView)
+            request: Self.forMembers(body, object, target.recipients)
         )
         tags = content.tags
+    }
+
+    /// What another member of a cluster needs to know of the request: an event says itself which accounts it is for, so
+    /// one of them stands for a list.
+    private static func forMembers(_ body: ByteBuffer, _ object: JSONObject, _ recipients: Recipients) -> [UInt8] {
+        guard case .accounts(let accounts) = recipients, accounts.count > 1, case .object(var to)? = object["to"],
+            let list = to.members.firstIndex(where: { $0.name == "accounts" }),
+            let place = object.members.firstIndex(where: { $0.name == "to" })
+        else { return Array(body.readableBytesView) }
+        to.members[list] = JSONObject.Member(name: "account", value: .string(accounts[0].hex))
+        var short = object
+        short.members[place].value = .object(to)
+        return Array(JSONValue.object(short).written.utf8)
     }
 
     // MARK: What it says
@@ -182,7 +200,8 @@ private struct Mistakes {
     }
 
     var problem: APIProblem {
-        let first = all.first.map { "\($0.pointer): \($0.detail)" } ?? "the body"
+        // A word that is written wrong explains what seems to be missing.
+        let first = (all.first { $0.pointer != "#" } ?? all.first).map { "\($0.pointer): \($0.detail)" } ?? "the body"
         return APIProblem(422, all.count > 1 ? "\(first); and \(all.count - 1) more" : first, mistakes: all)
     }
 
@@ -198,7 +217,7 @@ private struct Target {
     let platform: String?
     let app: String?
 
-    init?(_ object: JSONObject, _ mistakes: inout Mistakes) {
+    init?(_ object: JSONObject, _ apps: [String]?, _ mistakes: inout Mistakes) {
         guard case .object(let to)? = object["to"] else {
             mistakes.add("/to", "expected an object that says who is to get it: \(Self.ways.joined(separator: ", "))")
             return nil
@@ -217,6 +236,9 @@ private struct Target {
         }
         platform = text("platform")
         app = text("app")
+        if let app, let apps, !apps.contains(app) {
+            mistakes.add("/to/app", "expected an app of the configuration: \(apps.joined(separator: ", "))")
+        }
         tag = text("tag").map(Signal.init(rawValue:))
         let named = Self.ways.filter { to[$0] != nil }
         guard named.count == 1, let way = named.first, let value = to[way] else {
@@ -284,5 +306,19 @@ private struct Target {
             return nil
         }
         return key
+    }
+}
+
+extension JSONValue {
+    fileprivate var written: String {
+        switch self {
+        case .null: "null"
+        case .bool(let flag): flag ? "true" : "false"
+        case .number(let digits): digits
+        case .string(let text): Console.JSONText.quoted(text)
+        case .array(let values): "[\(values.map(\.written).joined(separator: ","))]"
+        case .object(let object):
+            "{\(object.members.map { "\(Console.JSONText.quoted($0.name)):\($0.value.written)" }.joined(separator: ","))}"
+        }
     }
 }

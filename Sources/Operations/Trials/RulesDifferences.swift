@@ -339,25 +339,38 @@ package struct RulesDiff: OperatorAnswer {
 
 /// What a command asks the running router to compare.
 package struct RulesDiffRequest: Encodable, Sendable {
+    private enum CodingKeys: CodingKey {
+        case rules, file, hours
+    }
+
     private let rules: String?
+    private let path: String?
     private let file: String?
     private let hours: Int
 
-    /// Without `rules` the files on disk; with a `file`, they stand in its place.
-    package init(rules: String?, file: String?, hours: Int) {
+    /// Without `rules` the files on disk; with a `file`, they stand in its place. `path` is where they were read.
+    package init(rules: String?, of path: String?, file: String?, hours: Int) {
         self.rules = rules
+        self.path = path
         self.file = file
         self.hours = hours
     }
 
     /// Throws an ``OperationFailure``, and `Diagnostics` where the API's token cannot be read.
     package func ask(_ configuration: Configuration) async throws -> RulesDiff {
-        try await RouterOrFiles(configuration: configuration).require(
-            "POST",
-            "/v1/rules/diff",
-            [:],
-            body: JSONEncoder().encode(self),
-            toDo: "compare rules"
-        )
+        do {
+            return try await RouterOrFiles(configuration: configuration).require(
+                "POST",
+                "/v1/rules/diff",
+                [:],
+                body: JSONEncoder().encode(self),
+                toDo: "compare rules"
+            )
+        } catch let failure as OperationFailure {
+            // The router knows the text and not the file.
+            guard let path else { throw failure }
+            let words = failure.description.replacing("\nrules:", with: "\n\(path):")
+            throw OperationFailure(kind: failure.kind, description: words)
+        }
     }
 }

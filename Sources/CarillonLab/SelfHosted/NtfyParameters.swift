@@ -88,6 +88,6 @@ enum RFC2047 {
     }
 
     private static func quotedPrintable(_ text: Substring) -> [UInt8]? {
-        return text.replacing("_", with: " ").replacing("=", with: "%").removingPercentEncoding.map { Array($0.utf8) }
+        text.replacing("_", with: " ").replacing("=", with: "%").removingPercentEncoding.map { Array($0.utf8) }
     }
 }

@@ -61,7 +61,8 @@ final class EventStages {
             beat()
             for (position, json) in submission.events.enumerated() {
                 let place = AnswerPlace(submission: number + offset, position: position)
-                let verdict = known.popFirst() ?? nil
+                let checked = known.popFirst() ?? nil
+                let verdict = submission.isOurs ? .valid : checked
                 json.withUnsafeBytes { admit($0, verdict, from: submission.source, at: place, &batch) }
             }
         }

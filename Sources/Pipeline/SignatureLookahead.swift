@@ -55,7 +55,7 @@ final class SignatureLookahead {
         for submission in submissions {
             for json in submission.events {
                 defer { count += 1 }
-                guard let event = expected(json, submission.source), !before.contains(event.id),
+                guard !submission.isOurs, let event = expected(json, submission.source), !before.contains(event.id),
                     lookedAt.insert(event.id).inserted
                 else { continue }
                 candidates.append(Candidate(event: event, json: json))

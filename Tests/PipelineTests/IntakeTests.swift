@@ -64,6 +64,76 @@ import Units
         #expect(refusals.withLock(\.self) == 2)
     }
 
+    private func request(_ count: Int = 1) -> Submission {
+        Submission(
+            events: Array(repeating: [1], count: count),
+            source: .api(NotificationOrder(.template("a"))),
+            completion: { _ in }
+        )
+    }
+
+    private func counts(_ arrivals: Arrivals?) -> [Int]? { arrivals?.submissions.map(\.events.count) }
+
+    @Test func eventsGoBeforeRequests() {
+        let intake = Intake()
+        intake.submit([request(3), submission(1), submission(2)])
+        #expect(intake.backlog.events == 6 && intake.eventsAhead == 3)
+        #expect(counts(intake.next()) == [1, 2])
+        // The owner works on them.
+        #expect(intake.eventsAhead == 3)
+        #expect(intake.backlog.events == 3 && intake.backlog.bytes == 3)
+        #expect(counts(intake.next()) == [3])
+        #expect(intake.backlog.events == 0 && intake.backlog.bytes == 0 && intake.eventsAhead == 0)
+    }
+
+    @Test func requestsAreTakenAPartAtATime() {
+        let intake = Intake()
+        intake.submit((0..<70).map { _ in request() } + [request(500), request()])
+        #expect(counts(intake.next())?.count == 64)
+        // One that is larger than a part goes alone.
+        #expect(counts(intake.next()) == Array(repeating: 1, count: 6))
+        intake.submit(submission(2))
+        #expect(counts(intake.next()) == [2])
+        #expect(counts(intake.next()) == [500])
+        #expect(counts(intake.next()) == [1])
+    }
+
+    @Test func eventsDoNotKeepRequestsWaitingForEver() {
+        let clock = Mutex(Deadline(milliseconds: 0))
+        let intake = Intake(now: { clock.withLock(\.self) })
+        intake.submit((0..<65).map { _ in request() })
+        for _ in 0..<5 {
+            intake.submit(submission(2))
+            #expect(counts(intake.next()) == [2])
+        }
+        clock.withLock { $0 = Deadline(milliseconds: 50) }
+        intake.submit(submission(2))
+        #expect(counts(intake.next()) == [2] + Array(repeating: 1, count: 64))
+        // The next part waits for as long again.
+        intake.submit(submission(2))
+        #expect(counts(intake.next()) == [2])
+    }
+
+    @Test func whatWaitsAtTheEndComesAtOnce() {
+        let intake = Intake()
+        intake.submit([submission(1)] + (0..<70).map { _ in request() })
+        intake.close()
+        #expect(counts(intake.next())?.count == 71)
+        #expect(intake.next() == nil)
+    }
+
+    @Test func abandonedRequestsAreRefused() {
+        let intake = Intake()
+        let refusals = Mutex(0)
+        intake.submit(
+            Submission(events: [[1]], source: .api(NotificationOrder(.template("a")))) { verdicts in
+                refusals.withLock { $0 += verdicts.count }
+            }
+        )
+        intake.abandon()
+        #expect(intake.next() == nil && refusals.withLock(\.self) == 1)
+    }
+
     @Test func endsOfDeliveriesComeOutToo() {
         let intake = Intake()
         let end = PushEnd(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)

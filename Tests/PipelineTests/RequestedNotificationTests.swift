@@ -69,6 +69,23 @@ struct RequestedNotificationTests {
         #expect(bench.kept.map(\.notification.title) == ["a"])
     }
 
+    /// What we signed ourselves is not checked again; whatever else claims to come over the API is.
+    @Test func onlyWhatThisProcessMadeNeedsNoCheck() throws {
+        let bench = try Workbench()
+        let alice = try bench.account(mode: "alert")
+        var event = try Self.event(bench, for: [alice])
+        event.signature.first = Bytes32(words: (1, 2, 3, 4))
+        let order = try Self.order(#"{"title": "hello"}"#)
+        guard case .refused = try #require(bench.submit([event], from: .api(order)).first).result else {
+            Issue.record("a forged event was taken")
+            return
+        }
+        let answer = Answer()
+        let ours = Submission(events: [event.json], source: .api(order), isOurs: true, completion: answer.take)
+        bench.pipeline?.process(Arrivals(submissions: [ours]))
+        #expect(answer.results == [.accepted] && bench.kept.count == 1)
+    }
+
     @Test func aDeviceThatSwitchedASignalOffIsNotWoken() throws {
         let bench = try Workbench()
         let alice = try bench.account(["dm"])

@@ -109,20 +109,22 @@ private enum RequestRows {
         return try Row.fetchOne(select, arguments: [id.data]).map(record)
     }
 
-    /// Requests come in the order of their numbers, so the old ones are the first.
+    /// Requests come in the order of their numbers, so the old ones are the first. Mostly there are none: a look at the
+    /// first row says so.
     static func prune(at now: Timestamp, _ database: Database) throws {
         let last = try Int64.fetchOne(database, sql: "SELECT max(number) FROM outbox_request") ?? 0
-        let old = try database.cachedStatement(
-            sql: """
-                DELETE FROM outbox_request WHERE number IN (
-                    SELECT number FROM (SELECT number, created FROM outbox_request ORDER BY number LIMIT ?3)
-                    WHERE created <= ?1 OR number <= ?2
-                )
-                """
+        let select = try database.cachedStatement(
+            sql: "SELECT number, created FROM outbox_request ORDER BY number LIMIT ?"
         )
-        try old.execute(
-            arguments: [now - Outbox.requestsAreKept, last - Int64(Outbox.mostRequests), prunedAtATime]
-        )
+        let rows = try Row.fetchCursor(select, arguments: [prunedAtATime])
+        var end: Int64?
+        while let row = try rows.next() {
+            let (number, created): (Int64, Timestamp) = (row[0], row[1])
+            guard created <= now - Outbox.requestsAreKept || number <= last - Int64(Outbox.mostRequests) else { break }
+            end = number
+        }
+        guard let end else { return }
+        try database.cachedStatement(sql: "DELETE FROM outbox_request WHERE number <= ?").execute(arguments: [end])
     }
 
     private static func record(_ row: Row) -> RequestRecord {

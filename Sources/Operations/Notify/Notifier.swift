@@ -37,15 +37,11 @@ package final class Notifier: Sendable {
 
     private let outbox: Outbox
     private let registry: Registry
-    private let intake: Intake
     private let identity: KeyPair
     /// Nil: the router serves alone.
     private let shared: (any SharedRequests)?
-    private let alarm: any Alarm
     private let now: @Sendable () -> Timestamp
-    private let records: RequestRecorder
-    /// Requests that are on their way.
-    private let underWay = Mutex<Set<[UInt8]>>([])
+    private let queue: RequestQueue
     /// Whether somebody asks for all users of an app, for which all devices are looked at.
     private let isScanning = Mutex(false)
 
@@ -61,12 +57,17 @@ package final class Notifier: Sendable {
     ) {
         self.outbox = outbox
         self.registry = registry
-        self.intake = intake
         self.identity = identity
         self.shared = shared
-        self.alarm = alarm ?? DispatchAlarm(now: now)
         self.now = now
-        records = RequestRecorder(outbox)
+        queue = RequestQueue(
+            outbox,
+            intake,
+            // The owner of a partition may be away for longer than a sender waits.
+            patience: shared == nil ? nil : Self.patience,
+            alarm: alarm ?? DispatchAlarm(now: now),
+            now: now
+        )
     }
 
     /// Returns when everything that the request leads to is on disk. `read` reads it: a request that was answered
@@ -94,20 +95,17 @@ package final class Notifier: Sendable {
             createdAt: now()
         )
         // Whichever member the sender asks first says which events there are.
-        var record = try await records.remember(shared?.remember(fresh) ?? fresh)
-        let receipt = try Self.receipt(record, for: digest)
-        guard record.events.isEmpty else { return receipt }
-        let id = record.id
-        guard underWay.withLock({ $0.insert(id).inserted }) else {
-            throw APIProblem(409, "the same request is under way: wait for its answer", retryAfter: 1)
-        }
-        defer { underWay.withLock { _ = $0.remove(id) } }
-        let events = try events(of: record, request, accounts)
-        try await submit(events, request.order)
-        record.events = events.map(\.id.bytes.array)
-        records.note(record)
-        await shared?.note(record)
-        return receipt
+        let known = try await shared?.remember(fresh) ?? fresh
+        let record = try await queue.take(
+            RequestQueue.Request(
+                record: known,
+                body: digest,
+                order: request.order,
+                events: { [self] in try events(of: $0, request, accounts) }
+            )
+        )
+        if known.events.isEmpty { await shared?.note(record) }
+        return try Self.receipt(record, for: digest)
     }
 
     /// What is known of a request of that sender. Throws an ``APIProblem`` where there is none.
@@ -120,16 +118,14 @@ package final class Notifier: Sendable {
 
     /// One that another member took is found among those that all know.
     private func find(_ id: [UInt8]) async throws -> RequestRecord? {
-        if let record = try await disk({ [records] in try records.find(id) }), !record.events.isEmpty || shared == nil {
+        if let record = try await disk({ [queue] in try queue.find(id) }), !record.events.isEmpty || shared == nil {
             return record
         }
         return try await shared?.find(id)
     }
 
     private static func receipt(_ record: RequestRecord, for body: [UInt8]) throws(APIProblem) -> Receipt {
-        guard record.body == body else {
-            throw APIProblem(422, "the Idempotency-Key was used for another body within the last day")
-        }
+        guard record.body == body else { throw RequestQueue.otherBody }
         return Receipt(id: Hex.encode(record.id), createdAt: record.createdAt)
     }
 
@@ -199,26 +195,6 @@ package final class Notifier: Sendable {
         }
     }
 
-    private func submit(_ events: [Event], _ order: NotificationOrder) async throws {
-        let verdicts = await withCheckedContinuation { continuation in
-            let answer = FirstAnswer(continuation)
-            intake.submit(Submission(events: events.map(\.json), source: .api(order)) { answer.give($0) })
-            // The owner of a partition may be away for longer than a sender waits.
-            if shared != nil { alarm.ring(at: now() + Self.patience) { answer.give(nil) } }
-        }
-        guard let verdicts else {
-            throw APIProblem(
-                503,
-                "owners of the recipients' partitions do not answer; sent again under its Idempotency-Key it goes out once",
-                retryAfter: 2
-            )
-        }
-        for case .refused(let reason) in verdicts.map(\.result) {
-            let words = reason.hasPrefix("error: ") ? String(reason.dropFirst(7)) : reason
-            throw APIProblem(503, words, retryAfter: 1)
-        }
-    }
-
     private func disk<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await DiskWork.run(body)
     }
@@ -243,77 +219,4 @@ package protocol SharedRequests: Sendable {
 
     /// One whose events are kept.
     func find(_ id: [UInt8]) async throws -> RequestRecord?
-}
-
-/// Takes the first of several answers.
-private final class FirstAnswer: Sendable {
-    private let continuation: Mutex<CheckedContinuation<[EventVerdict]?, Never>?>
-
-    init(_ continuation: CheckedContinuation<[EventVerdict]?, Never>) { self.continuation = Mutex(continuation) }
-
-    /// Nil: there is none in time.
-    func give(_ verdicts: [EventVerdict]?) {
-        let waiting = continuation.withLock { continuation in
-            defer { continuation = nil }
-            return continuation
-        }
-        waiting?.resume(returning: verdicts)
-    }
-}
-
-/// Remembers requests, many at a time: each transaction costs as much as a hundred rows.
-private final class RequestRecorder: Sendable {
-    private struct State {
-        var new: [(record: RequestRecord, done: CheckedContinuation<RequestRecord, any Error>)] = []
-        var done: [RequestRecord] = []
-        var isScheduled = false
-    }
-
-    private let outbox: Outbox
-    private let state = Mutex(State())
-    private let queue = DispatchQueue(label: "carillon requests")
-
-    init(_ outbox: Outbox) {
-        self.outbox = outbox
-    }
-
-    /// What is known of it: it itself, or an earlier one of the same sender and key.
-    func remember(_ record: RequestRecord) async throws -> RequestRecord {
-        try await withCheckedThrowingContinuation { continuation in
-            schedule { $0.new.append((record, continuation)) }
-        }
-    }
-
-    /// Its events are on disk. Lost by a crash, they would be made again, and wake nobody twice.
-    func note(_ record: RequestRecord) { schedule { $0.done.append(record) } }
-
-    /// Also what is not written yet.
-    func find(_ id: [UInt8]) throws -> RequestRecord? {
-        queue.sync { write() }
-        return try outbox.request(id)
-    }
-
-    private func schedule(_ change: (inout State) -> Void) {
-        let mustSchedule = state.withLock { state in
-            change(&state)
-            defer { state.isScheduled = true }
-            return !state.isScheduled
-        }
-        if mustSchedule { queue.async { [self] in write() } }
-    }
-
-    private func write() {
-        let (new, done) = state.withLock { state in
-            defer { state = State() }
-            return (state.new, state.done)
-        }
-        guard !new.isEmpty || !done.isEmpty else { return }
-        do {
-            let known = try outbox.remember(new.map(\.record), done: done)
-            for (waiting, record) in zip(new, known) { waiting.done.resume(returning: record) }
-        } catch {
-            let problem = APIProblem(503, "the disk does not take it: try again later", retryAfter: 5)
-            for waiting in new { waiting.done.resume(throwing: problem) }
-        }
-    }
 }

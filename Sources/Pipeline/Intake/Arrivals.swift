@@ -40,15 +40,23 @@ package struct Submission: Sendable {
     /// The bytes of one JSON object each.
     package let events: [[UInt8]]
     package let source: EventSource
+    /// Whether this process made and signed the events, so that their signatures need no check.
+    let isOurs: Bool
     /// Called once, on the pipeline's thread or, when refused, the submitter's, with a verdict for each event in order.
     package let completion: @Sendable ([EventVerdict]) -> Void
 
     /// Bytes of all events.
     var size: Int { events.reduce(0) { $0 + $1.count } }
 
-    package init(events: [[UInt8]], source: EventSource, completion: @escaping @Sendable ([EventVerdict]) -> Void) {
+    package init(
+        events: [[UInt8]],
+        source: EventSource,
+        isOurs: Bool = false,
+        completion: @escaping @Sendable ([EventVerdict]) -> Void
+    ) {
         self.events = events
         self.source = source
+        self.isOurs = isOurs
         self.completion = completion
     }
 }

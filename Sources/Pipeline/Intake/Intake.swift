@@ -10,8 +10,12 @@ import Units
 package final class Intake: Sendable {
     private struct State {
         var submissions = Deque<Submission>()
-        /// How many submissions the owner has taken so far.
+        /// How many submissions the owner has taken so far, without requests.
         var taken = 0
+        /// What is asked for over the API, behind the events.
+        var requests = RequestBacklog()
+        /// Events that the owner took last, without requests.
+        var underWay = 0
         /// Fetches that ended, and how many submissions come before each end.
         var endedFetches: [(number: Int, isAnswered: Bool, after: Int)] = []
         /// What else there is, in no order with the submissions.
@@ -25,9 +29,9 @@ package final class Intake: Sendable {
         /// Whether anything waits that an end may set free.
         var awaitsEnds = true
 
-        /// Takes out the oldest submissions until they have `limit` events, the ends of fetches that are not behind
-        /// others, and everything else.
-        mutating func take(_ limit: Int) -> Arrivals {
+        /// Takes out the oldest submissions until they have `limit` events, or requests when there are none or when it
+        /// is their turn, the ends of fetches that are not behind others, and everything else.
+        mutating func take(_ limit: Int, at time: Deadline) -> Arrivals {
             defer {
                 arrivals = Arrivals()
                 isNudged = false
@@ -44,11 +48,24 @@ package final class Intake: Sendable {
             taken += count
             self.events -= events
             self.bytes -= bytes
+            underWay = events
+            takeRequests(at: time)
             let ended = endedFetches.prefix { $0.after <= taken }
             arrivals.endedFetches = ended.map(\.number)
             arrivals.unansweredFetches = Set(ended.lazy.filter { !$0.isAnswered }.map(\.number))
             endedFetches.removeFirst(ended.count)
             return arrivals
+        }
+
+        private mutating func takeRequests(at time: Deadline) {
+            let (events, bytes) = (requests.events, requests.bytes)
+            if isClosed {
+                arrivals.submissions += requests.takeAll()
+            } else if arrivals.submissions.isEmpty || requests.isOverdue(at: time, Intake.longestWait) {
+                arrivals.submissions += requests.take(at: time)
+            }
+            self.events -= events - requests.events
+            self.bytes -= bytes - requests.bytes
         }
 
         /// Whether the owner has to be woken, which is then seen to.
@@ -57,6 +74,9 @@ package final class Intake: Sendable {
             return ownerSleeps
         }
     }
+
+    /// While so many events come that there are always some, requests wait no longer for their turn.
+    private static let longestWait: Duration = .milliseconds(50)
 
     /// So many ends are not left lying until the owner comes by itself.
     private static let mostEnds = 1_000
@@ -67,6 +87,7 @@ package final class Intake: Sendable {
     private let byteLimit: ByteCount
     private let portion: Int
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
+    private let now: @Sendable () -> Deadline
 
     /// No more events are taken when `limit` events or `byteLimit` of them wait. The owner gets `portion` of them at a
     /// time, or more where the last submission has more: what comes of a portion can be sent while the next one is
@@ -75,30 +96,47 @@ package final class Intake: Sendable {
         limit: Int = 100_000,
         byteLimit: ByteCount = .mebibytes(128),
         portion: Int = 512,
-        answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)? = nil
+        answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)? = nil,
+        now: @escaping @Sendable () -> Deadline = Deadline.now
     ) {
         self.limit = limit
         self.byteLimit = byteLimit
         self.portion = portion
         self.answered = answered
+        self.now = now
     }
 
     /// Hands `submission` over to the pipeline. Any thread; never blocks.
-    package func submit(_ submission: Submission) {
-        let submission = timed(submission)
-        let bytes = submission.size
-        let (refusal, mustWake) = state.withLock { state -> (String?, Bool) in
-            if state.isClosed { return (Self.shuttingDown, false) }
-            guard state.events < limit, ByteCount(state.bytes) < byteLimit else {
-                return ("error: too busy, try again later", false)
+    package func submit(_ submission: Submission) { submit([submission]) }
+
+    /// The same for several, which the pipeline finds together.
+    ///
+    /// Events go before what is asked for over the API: an event is not to wait behind a notification that somebody
+    /// sends to thousands.
+    package func submit(_ submissions: [Submission]) {
+        guard !submissions.isEmpty else { return }
+        let submissions = submissions.map(timed)
+        let time = now()
+        let (refusals, mustWake) = state.withLock { state -> ([(Submission, String)], Bool) in
+            if state.isClosed { return (submissions.map { ($0, Self.shuttingDown) }, false) }
+            var refusals: [(Submission, String)] = []
+            for submission in submissions {
+                guard state.events < limit, ByteCount(state.bytes) < byteLimit else {
+                    refusals.append((submission, "error: too busy, try again later"))
+                    continue
+                }
+                state.events += submission.events.count
+                state.bytes += submission.size
+                if case .api = submission.source {
+                    state.requests.add(submission, at: time)
+                } else {
+                    state.submissions.append(submission)
+                }
             }
-            state.submissions.append(submission)
-            state.events += submission.events.count
-            state.bytes += bytes
-            return (nil, state.mustWake())
+            return (refusals, refusals.count < submissions.count && state.mustWake())
         }
         if mustWake { wake.signal() }
-        if let refusal { Self.refuse(submission, refusal) }
+        for (submission, refusal) in refusals { Self.refuse(submission, refusal) }
     }
 
     /// Wakes the owner if `body` says that it is to come; returns what it says.
@@ -134,7 +172,7 @@ package final class Intake: Sendable {
         guard let answered else { return submission }
         let (source, count) = (submission.source, submission.events.count)
         let begin = DispatchTime.now().uptimeNanoseconds
-        return Submission(events: submission.events, source: source) { verdicts in
+        return Submission(events: submission.events, source: source, isOurs: submission.isOurs) { verdicts in
             answered(source, count, DispatchTime.now().uptimeNanoseconds &- begin)
             submission.completion(verdicts)
         }
@@ -179,9 +217,10 @@ package final class Intake: Sendable {
     func next(within patience: Duration? = nil) -> Arrivals? {
         let deadline = patience.map { Deadline.now() + $0 }
         while true {
+            let time = now()
             let (arrivals, isClosed, isAbandoned, isNudged) = state.withLock { state in
                 let isNudged = state.isNudged
-                let arrivals = state.take(state.isAbandoned ? .max : portion)
+                let arrivals = state.take(state.isAbandoned ? .max : portion, at: time)
                 state.ownerSleeps = arrivals.isEmpty && !state.isClosed && !isNudged
                 return (arrivals, state.isClosed, state.isAbandoned, isNudged)
             }
@@ -197,8 +236,10 @@ package final class Intake: Sendable {
 
     /// A whole portion, if so much waits at this moment. For the pipeline's thread alone.
     func nextPortion() -> Arrivals? {
-        state.withLock { state in
-            state.events >= portion && !state.isAbandoned ? state.take(portion) : nil
+        let time = now()
+        return state.withLock { state in
+            let isWhole = state.events - state.requests.events >= portion
+            return isWhole && !state.isAbandoned ? state.take(portion, at: time) : nil
         }
     }
 
@@ -231,6 +272,10 @@ package final class Intake: Sendable {
             return true
         }
     }
+
+    /// Events that come before anything that is asked for over the API now: those that wait, and those that the owner
+    /// works on.
+    package var eventsAhead: Int { state.withLock { $0.events - $0.requests.events + $0.underWay } }
 
     /// What waits at this moment.
     package var backlog: IntakeBacklog {

@@ -1,0 +1,211 @@
+import Cipher
+import Console
+import Delivery
+import Dispatch
+import Nostr
+import Pipeline
+import Synchronization
+import Units
+
+/// Takes requests to the disk and to the pipeline, many at a time: a transaction costs as much as a hundred rows, and
+/// events that the pipeline finds together cost it one batch.
+///
+/// One that comes alone goes at once. While many come, they are gathered for a moment; while many events come, until
+/// these are through, within limits. Whoever asks waits meanwhile, and asks for no more.
+final class RequestQueue: Sendable {
+    /// A request that nobody has an answer to yet.
+    struct Request: Sendable {
+        /// As it is to be remembered, or as another member of the cluster knows it.
+        let record: RequestRecord
+        /// A digest of what is asked now.
+        let body: [UInt8]
+        let order: NotificationOrder
+        /// Makes the events that stand for it.
+        let events: @Sendable (RequestRecord) throws -> [Event]
+    }
+
+    private typealias Answer = CheckedContinuation<RequestRecord, any Error>
+
+    private struct State {
+        var new: [(request: Request, answer: OneAnswer)] = []
+        var done: [RequestRecord] = []
+        /// Whether a write is due, or others are waited for.
+        var isScheduled = false
+        var isResting = false
+        /// How often a write was put off for events.
+        var delays = 0
+    }
+
+    /// So many events go first.
+    private static let many = 16
+    private static let delay: Duration = .milliseconds(5)
+    private static let mostDelays = 20
+
+    /// How long requests are gathered at most. A write is followed by a millisecond of rest for each of its requests.
+    private static let longestRest: Duration = .milliseconds(20)
+
+    private let outbox: Outbox
+    private let intake: Intake
+    /// How long the pipeline has for an answer; nil: as long as it takes.
+    private let patience: Duration?
+    private let alarm: any Alarm
+    private let now: @Sendable () -> Timestamp
+    private let state = Mutex(State())
+    /// Requests that are with the pipeline.
+    private let underWay = Mutex<Set<[UInt8]>>([])
+    private let queue = DispatchQueue(label: "carillon requests")
+
+    init(
+        _ outbox: Outbox,
+        _ intake: Intake,
+        patience: Duration?,
+        alarm: any Alarm,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.outbox = outbox
+        self.intake = intake
+        self.patience = patience
+        self.alarm = alarm
+        self.now = now
+    }
+
+    /// Returns what is known of a request when everything that it leads to is on disk. Throws an ``APIProblem``.
+    func take(_ request: Request) async throws -> RequestRecord {
+        try await withCheckedThrowingContinuation { (answer: Answer) in
+            schedule { $0.new.append((request, OneAnswer(answer))) }
+        }
+    }
+
+    /// Requests that are gathered.
+    var waiting: Int { state.withLock { $0.new.count } }
+
+    /// Also what is not written yet.
+    func find(_ id: [UInt8]) throws -> RequestRecord? {
+        _ = queue.sync { write() }
+        return try outbox.request(id)
+    }
+
+    private func schedule(_ change: (inout State) -> Void) {
+        let mustWrite = state.withLock { state in
+            change(&state)
+            guard !state.isScheduled, !state.isResting else { return false }
+            state.isScheduled = true
+            return true
+        }
+        if mustWrite { queue.async { [self] in writeAndRest() } }
+    }
+
+    private func writeAndRest() {
+        let areEventsMany = intake.eventsAhead >= Self.many
+        let mustWait = state.withLock { state in
+            if areEventsMany, state.delays < Self.mostDelays {
+                state.delays += 1
+                return true
+            }
+            (state.delays, state.isScheduled, state.isResting) = (0, false, true)
+            return false
+        }
+        if mustWait { return alarm.ring(at: now() + Self.delay) { [self] in queue.async { [self] in writeAndRest() } } }
+        let rest = min(Self.longestRest, .milliseconds(write()))
+        if rest <= .milliseconds(1) { return endRest() }
+        alarm.ring(at: now() + rest) { [self] in endRest() }
+    }
+
+    private func endRest() {
+        let mustWrite = state.withLock { state in
+            state.isResting = false
+            state.isScheduled = !state.new.isEmpty || !state.done.isEmpty
+            return state.isScheduled
+        }
+        if mustWrite { queue.async { [self] in writeAndRest() } }
+    }
+
+    /// On the queue. Returns how many requests there were.
+    private func write() -> Int {
+        let (new, done) = state.withLock { state in
+            defer { (state.new, state.done) = ([], []) }
+            return (state.new, state.done)
+        }
+        guard !new.isEmpty || !done.isEmpty else { return 0 }
+        do {
+            let known = try outbox.remember(new.map(\.request.record), done: done)
+            let submissions = zip(new, known).compactMap { waiting, record in
+                submission(waiting.request, as: record, waiting.answer)
+            }
+            intake.submit(submissions)
+        } catch {
+            let problem = APIProblem(503, "the disk does not take it: try again later", retryAfter: 5)
+            for waiting in new { waiting.answer.give(.failure(problem)) }
+        }
+        return new.count
+    }
+
+    /// Nil: it is answered, since its events were made before or cannot be.
+    private func submission(_ request: Request, as record: RequestRecord, _ answer: OneAnswer) -> Submission? {
+        guard record.body == request.body else {
+            answer.give(.failure(Self.otherBody))
+            return nil
+        }
+        guard record.events.isEmpty else {
+            answer.give(.success(record))
+            return nil
+        }
+        guard underWay.withLock({ $0.insert(record.id).inserted }) else {
+            answer.give(.failure(APIProblem(409, "the same request is under way: wait for its answer", retryAfter: 1)))
+            return nil
+        }
+        do {
+            let events = try request.events(record)
+            if let patience {
+                alarm.ring(at: now() + patience) { [self] in end(record, answer, .failure(Self.silence)) }
+            }
+            return Submission(events: events.map(\.json), source: .api(request.order), isOurs: true) {
+                [self] verdicts in
+                if let refusal = Self.refusal(verdicts) { return end(record, answer, .failure(refusal)) }
+                var done = record
+                done.events = events.map(\.id.bytes.array)
+                end(record, answer, .success(done))
+                // Lost by a crash, they would be made again, and wake nobody twice.
+                schedule { $0.done.append(done) }
+            }
+        } catch {
+            end(record, answer, .failure(error))
+            return nil
+        }
+    }
+
+    private func end(_ record: RequestRecord, _ answer: OneAnswer, _ result: Result<RequestRecord, any Error>) {
+        guard answer.give(result) else { return }
+        underWay.withLock { _ = $0.remove(record.id) }
+    }
+
+    static let otherBody = APIProblem(422, "the Idempotency-Key was used for another body within the last day")
+
+    private static let silence = APIProblem(
+        503,
+        "owners of the recipients' partitions do not answer; sent again under its Idempotency-Key it goes out once",
+        retryAfter: 2
+    )
+
+    private static func refusal(_ verdicts: [EventVerdict]) -> APIProblem? {
+        for case .refused(let reason) in verdicts.map(\.result) {
+            return APIProblem(503, reason.hasPrefix("error: ") ? String(reason.dropFirst(7)) : reason, retryAfter: 1)
+        }
+        return nil
+    }
+}
+
+/// Takes the first of several answers.
+private final class OneAnswer: Sendable {
+    private let waiting: Mutex<CheckedContinuation<RequestRecord, any Error>?>
+
+    init(_ waiting: CheckedContinuation<RequestRecord, any Error>) { self.waiting = Mutex(waiting) }
+
+    /// Whether it is the first.
+    @discardableResult
+    func give(_ result: Result<RequestRecord, any Error>) -> Bool {
+        let continuation = waiting.withLock { $0.take() }
+        continuation?.resume(with: result)
+        return continuation != nil
+    }
+}

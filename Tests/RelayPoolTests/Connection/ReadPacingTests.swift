@@ -22,7 +22,7 @@ import Units
 
     @Test mutating func aFewEventsAtATimeAreReadAtOnce() {
         for _ in 0..<20 {
-            for _ in 0..<8 { read(1, after: 1) }
+            for _ in 0..<7 { read(1, after: 1) }
             #expect(pacing.wait(now: now) == nil)
             read(1, after: 1_000)
         }

@@ -53,8 +53,9 @@ struct ProgressTests {
             return [end] + (nobodys + [last]).map { RelayScript.event($0, on: subscription.name) }
         }
         let url = try #require(RelayURL("ws://127.0.0.1:\(relay.port)"))
-        try test.watch(url)
+        let key = try test.watch(url, isEstablished: false)
         #expect(await test.delegate.ids(1) == [last.id])
+        await test.wait(untilEstablished: [key])
         await test.pool.shutdown()
         #expect(screening.reported == 3)
         #expect(test.delegate.marks.last != nil)

@@ -467,8 +467,7 @@ let router: [[Target]] = [
             "Schnorr", "Storage", "Logs", "BrowserPages", "Cluster", "NATS", lifecycle, logging, nio, nioPosix,
         ],
         tests: [
-            "CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "RandomTestSupport",
-            "WebPushEncryption", grdb,
+            "CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb,
         ]
     ),
     [

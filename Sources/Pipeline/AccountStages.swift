@@ -169,6 +169,9 @@ struct AccountStages {
         partition.holds(id) || context.authors(of: id)?.first == author
     }
 
+    /// Whether a deletion may take back an event that was handed over to somebody, as far as `isKnown` tells.
+    func mayHaveHandedOver(_ id: EventID, isKnown: (EventID) -> Bool) -> Bool { handedOver.isInUse && isKnown(id) }
+
     mutating func knows(profileOf author: PublicKey) -> Bool { context.knows(profileOf: author) }
 
     /// Forgets what a deletion takes back, after so many registrations `ended`.
@@ -183,6 +186,11 @@ struct AccountStages {
         case .events:
             context.forget(deletion)
         }
+    }
+
+    /// Has the owners of all accounts withdraw what a deletion takes back; false: they are this pipeline's.
+    mutating func handOver(deletion event: Event, from source: EventSource, at place: AnswerPlace) -> Bool {
+        handedOver.handOver(deletion: event, from: source, at: place)
     }
 
     // MARK: Batches

@@ -24,13 +24,21 @@ struct Deletions {
     ]
 
     private let registry: Registry
+    private let endsRegistrations: Bool
     private let isOurRelay: @Sendable (String) -> Bool
     private let trouble: FailureLog
     /// Bounded, and in memory.
     private var entries = BoundedCache<Entry, Void>(capacity: 100_000)
 
-    init(registry: Registry, isOurRelay: @escaping @Sendable (String) -> Bool, trouble: FailureLog) {
+    /// `endsRegistrations`: not only events are taken back here.
+    init(
+        registry: Registry,
+        endsRegistrations: Bool,
+        isOurRelay: @escaping @Sendable (String) -> Bool,
+        trouble: FailureLog
+    ) {
         self.registry = registry
+        self.endsRegistrations = endsRegistrations
         self.isOurRelay = isOurRelay
         self.trouble = trouble
     }
@@ -67,7 +75,7 @@ struct Deletions {
     /// Ends registrations that the deletion takes back, and remembers the events that it names.
     mutating func apply(_ deletion: Deletion, by event: Event, at now: Timestamp) -> Result {
         do {
-            guard let ended = try registry.apply(deletion) else {
+            guard let ended = endsRegistrations ? try registry.apply(deletion) : 0 else {
                 let message = MachineReadablePrefix.invalid.message(
                     "created_at: expected a time that is not ahead of now"
                 )

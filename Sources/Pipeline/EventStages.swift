@@ -88,7 +88,7 @@ final class EventStages {
             settleRegistrations(&batch)
         }
         let isListWanted = registry.wants(scanned, for: purpose, in: json) {
-            accounts.holds($0, by: scanned.pubkey)
+            accounts.holds($0, by: scanned.pubkey) || accounts.mayHaveHandedOver($0) { gate.remembers($0) }
         } isProfileKept: {
             accounts.knows(profileOf: scanned.pubkey)
         }
@@ -108,7 +108,7 @@ final class EventStages {
         case .fetched(let event): learn(fetched: event, &batch)
         case .registration(let event): register(event, from: source, &batch)
         case .list(let event): take(list: event, &batch)
-        case .deletion(let event): delete(by: event, &batch)
+        case .deletion(let event): delete(by: event, from: source, at: place, &batch)
         case .request(let event): answer(event, from: source, &batch)
         case .hint(let event, let hits):
             begin(event, &batch)
@@ -235,7 +235,12 @@ final class EventStages {
     }
 
     /// Takes a deletion: of registrations, of what notifications may show, and of events that wait for a device's time.
-    private func delete(by event: Event, _ batch: inout OpenBatch) {
+    private func delete(
+        by event: Event,
+        from source: EventSource,
+        at place: AnswerPlace,
+        _ batch: inout OpenBatch
+    ) {
         guard let deletion = registry.deletion(event) else {
             return batch.stop(.unaddressed, EventVerdict(id: event.id, .accepted))
         }
@@ -247,7 +252,7 @@ final class EventStages {
             accounts.withdraw(deletion, ended: ended, &batch)
             let outcome = EventOutcome(
                 event: event.id,
-                end: .finished(.accepted),
+                end: accounts.handOver(deletion: event, from: source, at: place) ? .waits : .finished(.accepted),
                 step: .deleted,
                 account: ended > 0 ? event.pubkey : nil,
                 reason: ended > 0 ? "registrations ended: \(ended)" : "its author took events back"

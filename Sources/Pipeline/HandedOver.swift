@@ -3,13 +3,13 @@ import Registry
 
 /// Who owns the partitions of accounts, where several routers work as one.
 package protocol PartitionOwners: Sendable {
-    /// Hands a verified event over to the owners of the partitions of `accounts`. Calls `completion` once, on any
-    /// thread: `isKept` says whether everything that the event leads to is kept. Called on the pipeline's thread; must
-    /// not block.
+    /// Hands a verified event over to the owners of the partitions of `accounts`; nil: of all partitions. Calls
+    /// `completion` once, on any thread: `isKept` says whether everything that the event leads to is kept. Called on
+    /// the pipeline's thread; must not block.
     func handOver(
         _ event: Event,
         from source: EventSource,
-        concerning accounts: [PublicKey],
+        concerning accounts: [PublicKey]?,
         completion: @escaping @Sendable (_ isKept: Bool) -> Void
     )
 }
@@ -26,6 +26,8 @@ struct HandedOverEvents {
         self.intake = intake
     }
 
+    /// Whether accounts are other owners'.
+    var isInUse: Bool { owners != nil }
     var isEmpty: Bool { events.isEmpty }
     var count: Int { events.count }
 
@@ -35,17 +37,33 @@ struct HandedOverEvents {
         at place: AnswerPlace,
         in index: borrowing MatchIndex
     ) -> EventOutcome? {
-        guard let owners else { return nil }
-        let event = addressed.event
-        events[event.id] = WaitingEvent(event: event, source: addressed.source, places: [place])
+        guard owners != nil else { return nil }
         var accounts: [PublicKey] = []
         for account in addressed.accounts {
             if let key = index.key(of: account) { accounts.append(key) }
         }
-        owners.handOver(event, from: addressed.source, concerning: accounts) { [intake] isKept in
+        ask(addressed.event, from: addressed.source, at: place, concerning: accounts)
+        return EventOutcome(event: addressed.event.id, end: .waits)
+    }
+
+    /// Asks all owners to withdraw what a deletion takes back, whoever holds it; false: all accounts are this
+    /// pipeline's.
+    mutating func handOver(deletion event: Event, from source: EventSource, at place: AnswerPlace) -> Bool {
+        guard owners != nil else { return false }
+        ask(event, from: source, at: place, concerning: nil)
+        return true
+    }
+
+    private mutating func ask(
+        _ event: Event,
+        from source: EventSource,
+        at place: AnswerPlace,
+        concerning accounts: [PublicKey]?
+    ) {
+        events[event.id] = WaitingEvent(event: event, source: source, places: [place])
+        owners?.handOver(event, from: source, concerning: accounts) { [intake] isKept in
             intake.handOverEnded(event.id, isKept: isKept)
         }
-        return EventOutcome(event: event.id, end: .waits)
     }
 
     /// Lets a further copy of such an event share its end; false when it is none.

@@ -39,7 +39,13 @@ struct RegistryStage: ~Copyable {
             recipientLists: lists,
             trouble: trouble
         )
-        deletions = Deletions(registry: registry, isOurRelay: dependencies.isOurRelay, trouble: trouble)
+        deletions = Deletions(
+            registry: registry,
+            // Whoever hands a deletion over to the pipeline of a partition has ended them.
+            endsRegistrations: feed == nil,
+            isOurRelay: dependencies.isOurRelay,
+            trouble: trouble
+        )
     }
 
     /// Takes requests (NIP-46), which may carry registrations.

@@ -7,7 +7,7 @@ import pytest
 
 from cluster import Cluster, Member, offer
 from console import Console
-from nostr import Person
+from nostr import Person, device_token, ios
 from programs import carillon, wait_until
 from relays import CountingProxy, LocalRelay
 from test_me import Me
@@ -156,6 +156,44 @@ def explained(member: Member, event: str) -> dict | None:
     done = run(member, "explain", event, "--json")
     story = json.loads(done.stdout) if done.returncode == 0 else None
     return story if story and "→ delivered" in run(member, "explain", event).stdout else None
+
+
+def test_an_author_takes_back_what_another_member_holds(cluster, lab):
+    """Each account has its partition with some member, and the deletion comes to one of them."""
+    first, author = cluster.members[0], Person()
+    people, tokens = [Person() for _ in range(6)], [device_token() for _ in range(6)]
+    for person, token in zip(people, tokens):
+        content = ios(token, mode="alert", batch={"cooldown_seconds": 3600})
+        assert offer(first, [person.registration(first, content)])
+    pushed = [author.note("hello", person) for person in people]
+    held = [author.note("a slip of the pen", person) for person in people]
+    # Whoever is not known to a partition yet is told of nothing.
+    assert offer(first, pushed) == {event["id"] for event in pushed}
+    lab.accepted(6)
+    assert offer(first, held) == {event["id"] for event in held}
+    for event in held:
+        wait_until(lambda event=event: steps(first, event) in (["held"], ["batched"]), "it is held")
+    deletion = author.event(5, "", [["k", "1"], *(["e", event["id"]] for event in held)])
+    assert offer(first, [deletion]) == {deletion["id"]}
+    for event in held:
+        wait_until(lambda event=event: steps(first, event)[1:] == ["deleted"], "it is taken back")
+    assert len({member for event in held for member in holders(first, event)}) > 1, "several members held something"
+    assert len(lab.received()) == 6
+
+
+def devices_of(member: Member, event: dict) -> list[dict]:
+    done = run(member, "explain", event["id"], "--json")
+    accounts = json.loads(done.stdout)["accounts"] if done.returncode == 0 else []
+    return [device for account in accounts for device in account["devices"]]
+
+
+def steps(member: Member, event: dict) -> list[str]:
+    """What became of it at devices, in the trace's words."""
+    return [step["step"] for device in devices_of(member, event) for step in device["steps"]]
+
+
+def holders(member: Member, event: dict) -> set[str]:
+    return {step["member"] for device in devices_of(member, event) for step in device["steps"]}
 
 
 def owners(member: Member) -> list[str | None]:

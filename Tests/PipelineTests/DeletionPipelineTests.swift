@@ -96,6 +96,26 @@ import Units
         #expect(bench.kept.count == 1)
     }
 
+    /// Whoever handed the deletion over has ended registrations.
+    @Test func thePipelineOfAPartitionOnlyTakesBackEvents() throws {
+        let bench = try Workbench.paced(feed: IndexFeed(of: 0) { _ in true })
+        let (owner, author) = (try Workbench.keys(), try Workbench.keys())
+        let registration = try bench.registration(of: owner, Workbench.content(mode: "alert"))
+        bench.submit([registration], from: .feed)
+        bench.submit([try note(bench, "first", to: owner, by: author)])
+        try bench.end()
+        let held = try note(bench, "second", to: owner, by: author)
+        bench.submit([held])
+        #expect(try bench.rows().held == 1)
+        bench.submit([try deletion(bench, of: [held], by: author)], from: .relay(.live))
+        #expect(try bench.rows().held == 0)
+        #expect(bench.trace(of: held.id).last?.step == .deleted)
+        bench.submit([try deletion(bench, of: [registration], by: owner, kind: "10062")], from: .relay(.live))
+        bench.pass(120)
+        bench.submit([try note(bench, "third", to: owner, by: author)])
+        #expect(bench.kept.count == 2)
+    }
+
     @Test func aBatchLosesOneOfItsCount() throws {
         let bench = try Workbench.paced()
         let (owner, author) = (try bench.account(mode: "alert"), try Workbench.keys())

@@ -14,7 +14,8 @@ import Units
         struct Question {
             let event: EventID
             let source: EventSource
-            let accounts: Set<PublicKey>
+            /// Nil: whoever there is.
+            let accounts: Set<PublicKey>?
             let completion: @Sendable (Bool) -> Void
         }
 
@@ -23,13 +24,13 @@ import Units
         func handOver(
             _ event: Event,
             from source: EventSource,
-            concerning accounts: [PublicKey],
+            concerning accounts: [PublicKey]?,
             completion: @escaping @Sendable (Bool) -> Void
         ) {
             let question = Question(
                 event: event.id,
                 source: source,
-                accounts: Set(accounts),
+                accounts: accounts.map { Set($0) },
                 completion: completion
             )
             questions.withLock { $0.append(question) }
@@ -87,6 +88,32 @@ import Units
         #expect(bench.pipeline?.awaitsOwners == true)
         bench.pipeline?.finish()
         #expect(answer.results.map(\.isFinal) == [false])
+    }
+
+    /// Only owners know what they hold, so all are asked.
+    @Test func aDeletionGoesToAllOwners() throws {
+        let (owner, author, stranger) = (try bench.account(), try Workbench.keys(), try Workbench.keys())
+        let note = try bench.event(.textNote, "hello", tags: [["p", owner.publicKey.hex]], by: author)
+        _ = bench.arrive([([note], .relay(.live))])
+        owners.answer(true)
+        bench.process()
+        let deletion = try bench.event(.deletion, tags: [["e", note.id.hex], ["k", "1"]], by: author)
+        let answer = bench.arrive([([deletion], .relay(.live))])[0]
+        #expect(answer.results.isEmpty && owners.count == 1)
+        #expect(owners.questions.withLock { $0.first?.event == deletion.id && $0.first?.accounts == nil })
+        #expect(bench.trace(of: deletion.id).map(\.step) == [.deleted])
+        owners.answer(true)
+        bench.process()
+        #expect(answer.results == [.accepted])
+        #expect(bench.submit([deletion], from: .relay(.stored)).map(\.result) == [.duplicate])
+        // Of an event that went to nobody.
+        let other = try bench.event(
+            .deletion,
+            tags: [["e", deletion.id.hex.reversed().map(String.init).joined()]],
+            by: stranger
+        )
+        #expect(bench.submit([other], from: .relay(.live)).map(\.result) == [.accepted])
+        #expect(owners.count == 0)
     }
 
     @Test func whatConcernsNobodyIsNobodysAndWhatWasThereBeforeIsHandedOverAsThat() throws {

@@ -149,10 +149,12 @@ extension ClusterPart: PartitionOwners {
     func handOver(
         _ event: Event,
         from source: EventSource,
-        concerning accounts: [PublicKey],
+        concerning accounts: [PublicKey]?,
         completion: @escaping @Sendable (Bool) -> Void
     ) {
-        let partitions = Set(accounts.map { link.partitioning.partition(of: $0.bytes.array) })
+        let partitions =
+            accounts.map { Set($0.map { link.partitioning.partition(of: $0.bytes.array) }) }
+            ?? Set(0..<link.partitioning.partitions)
         guard let member, !partitions.isEmpty else { return completion(partitions.isEmpty) }
         let item = HandedOverEvent(from: source, registry: parts.registry.clusterPosition, json: event.json).bytes
         let join = HandOverJoin(partitions.count, ended: completion)

@@ -14,9 +14,10 @@ extension Workbench {
     static func paced(
         _ policy: PacingPolicy = PacingPolicy(),
         defaultMode: Mode = .wake,
+        feed: IndexFeed? = nil,
         dependencies: PipelineDependencies = PipelineDependencies()
     ) throws -> Workbench {
-        try Workbench(defaultMode: defaultMode, pacing: policy, dependencies: dependencies)
+        try Workbench(defaultMode: defaultMode, pacing: policy, feed: feed, dependencies: dependencies)
     }
 
     /// Lets time pass; whoever becomes due is woken in their time.

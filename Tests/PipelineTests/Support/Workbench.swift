@@ -62,6 +62,8 @@ final class Workbench {
     private var dependencies: PipelineDependencies
     private let folder: URL
     private let threads: Int
+    /// The accounts of a partition, if the pipeline is that of one.
+    private let feed: IndexFeed?
     /// Where a bench with pacing keeps everything.
     private(set) var outbox: Outbox?
     /// What is in it, in order.
@@ -78,9 +80,11 @@ final class Workbench {
         usesContext: Bool = true,
         pacing: PacingPolicy? = nil,
         threads: Int = 2,
+        feed: IndexFeed? = nil,
         dependencies: PipelineDependencies = PipelineDependencies()
     ) throws {
         self.threads = threads
+        self.feed = feed
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "pipeline-" + Hex.encode(SecureRandom.bytes(8))
         )
@@ -119,6 +123,7 @@ final class Workbench {
             intake: intake,
             dependencies: dependencies,
             accepted: causes,
+            feed: feed,
             threads: threads,
             deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
             keep: { [weak self] deliveries, causes, pace in

@@ -124,6 +124,8 @@ class Member(Router):
     """A router that is a member of a cluster."""
 
     log_level = "info"
+    # Three servers that start at once on a busy machine may take a few elections of 4 to 9 s until they have a leader.
+    start_patience = 3 * PATIENCE
 
     def __init__(
         self, folder: Path, lab: Lab, servers: list[Server], partitions: int, key: Path | None, relays: list[OutsideRelay]

@@ -13,13 +13,14 @@ from contextlib import closing
 from pathlib import Path
 
 from lab import Lab
-from programs import built, wait_until
+from programs import PATIENCE, built, wait_until
 
 
 class Router:
     """A router with a folder of its own, that can be started, killed and started again."""
 
     log_level = "trace"
+    start_patience = PATIENCE
     plugin_names = [
         f"libCarillon{name}.so"
         for name in ["APNs", "FCM", "Gotify", "Mutes", "Noise", "Ntfy", "UnifiedPush", "WebOfTrust", "WebPush"]
@@ -101,7 +102,7 @@ class Router:
             )
 
     def wait_for_port(self) -> "Router":
-        wait_until(self._port_file.exists, "the router writes its port", self.process)
+        wait_until(self._port_file.exists, "the router writes its port", self.process, self.start_patience)
         self.port = int(self._port_file.read_text())
         return self
 

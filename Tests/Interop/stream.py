@@ -3,6 +3,7 @@
 import http.client
 import json
 import queue
+import socket
 import threading
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ class Stream:
             headers["last-event-id"] = last
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self.connection.request("GET", f"/v1/stream{query}", headers=headers)
+        self.socket = self.connection.sock
         self.answer = self.connection.getresponse()
         self.status = self.answer.status
         self.headers = self.answer.headers
@@ -70,6 +72,11 @@ class Stream:
         return found
 
     def close(self):
+        # Whoever reads a line holds the answer until it comes, which may take until the next comment.
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
         self.connection.close()
         # The answer keeps the socket.
         self.answer.close()

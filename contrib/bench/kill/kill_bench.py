@@ -96,9 +96,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=Path, help="the folder of built programs")
     parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--events", type=int, default=4_000, help="for each kill, which comes after a quarter of them")
+    parser.add_argument("--events", type=int, help="for each kill, which comes after a quarter of them; else as many as the lab can keep")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes the figures there")
     options = parser.parse_args()
+    # A quarter of each kill's events is collected before the last start, and the lab keeps the last 10,000 requests.
+    options.events = options.events or 12_000 // (options.kills + 1)
     with tempfile.TemporaryDirectory() as temporary:
         run = Kills(options, Path(temporary))
         try:

@@ -29,17 +29,20 @@ struct AccountView: Sendable {
 
     func report(of key: PublicKey) async throws -> OwnReport {
         let result = try await survey.ask(.own(account: key.hex)) { try await facts(of: key.hex) }
-        guard let asked = result.asked else { return result.answers[0].answer.report }
-        return OwnReport.together(result.answers.map(\.answer), isWhole: asked.silent.isEmpty)
+        guard let asked = result.asked,
+            let whole = OwnReport.together(result.answers.map(\.answer), isWhole: asked.silent.isEmpty)
+        else { return result.answers[0].answer.report }
+        return whole
     }
 
     /// What became of one event, as 64 hex digits, note1… or nevent1….
     func event(_ text: String, of key: PublicKey) async throws -> OwnReport.Event {
         let question = MemberQuestion.ownEvent(account: key.hex, event: text)
         let result = try await survey.ask(question) { try await facts(of: text, for: key.hex) }
-        let found = result.answers.flatMap(\.answer)
-        guard !found.isEmpty else { throw OwnOperations.unknownEvent }
-        return OwnReport.Event.together(found)
+        guard let found = OwnReport.Event.together(result.answers.flatMap(\.answer)) else {
+            throw OwnOperations.unknownEvent
+        }
+        return found
     }
 
     func test(_ handle: String, of key: PublicKey, mode: String?) async throws -> OwnTest {
@@ -90,10 +93,10 @@ struct OwnFacts: Codable, Sendable, Equatable {
 }
 
 extension OwnReport {
-    /// What all members know of the same account, at least one. `isWhole`: all of them answered.
-    static func together(_ members: [OwnFacts], isWhole: Bool) -> OwnReport {
+    /// What all members know of the same account; nil: there are none. `isWhole`: all of them answered.
+    static func together(_ members: [OwnFacts], isWhole: Bool) -> OwnReport? {
         let owner = members.first(where: \.isOwner)?.report
-        guard var whole = owner ?? members.first?.report else { preconditionFailure("nobody answered") }
+        guard var whole = owner ?? members.first?.report else { return nil }
         let reports = members.map(\.report)
         whole.devices = whole.devices.map { device in
             device.with(
@@ -103,7 +106,7 @@ extension OwnReport {
         }
         let relays = Dictionary(grouping: reports.flatMap(\.relays), by: \.url)
         whole.relays = relays.values.compactMap(Relay.together).sorted { $0.url < $1.url }
-        let events = Dictionary(grouping: reports.flatMap(\.events), by: \.event).values.map(Event.together)
+        let events = Dictionary(grouping: reports.flatMap(\.events), by: \.event).values.compactMap(Event.together)
         whole.events = Array(events.sorted { $0.newest > $1.newest }.prefix(OwnOperations.events))
         // Before that some member remembers nothing.
         whole.tracedSince = reports.compactMap(\.tracedSince).max()
@@ -140,10 +143,10 @@ extension OwnReport.Event {
     /// When the last of it happened.
     fileprivate var newest: String { (steps + devices.flatMap(\.steps)).map(\.at).max() ?? "" }
 
-    /// What several members know of the same event, at least one: an event may have come to one and been pushed by
+    /// What several members know of the same event; nil: none does. An event may have come to one and been pushed by
     /// another, or by two after each other.
-    static func together(_ copies: [OwnReport.Event]) -> OwnReport.Event {
-        guard var whole = copies.max(by: { $0.newest < $1.newest }) else { preconditionFailure("nobody answered") }
+    static func together(_ copies: [OwnReport.Event]) -> OwnReport.Event? {
+        guard var whole = copies.max(by: { $0.newest < $1.newest }) else { return nil }
         guard copies.count > 1 else { return whole }
         whole.steps = OwnReport.Step.together(copies.map(\.steps))
         let known = whole.devices

@@ -55,7 +55,7 @@ import Testing
         return OwnReport.Event(event: id, steps: steps, devices: [device])
     }
 
-    @Test func theOwnerKnowsWhatWaitsAndTheFormerOneTheLastPush() {
+    @Test func theOwnerKnowsWhatWaitsAndTheFormerOneTheLastPush() throws {
         let owner = Self.report(
             Self.device(success: "2026-01-02T00:00:00Z", waiting: 3),
             relays: [("wss://a.example", "idle"), ("wss://b.example", "connected")],
@@ -67,30 +67,33 @@ import Testing
             since: "2026-01-02T12:00:00Z"
         )
         let facts = [OwnFacts(isOwner: false, report: former), OwnFacts(isOwner: true, report: owner)]
-        let whole = OwnReport.together(facts, isWhole: true)
+        let whole = try #require(OwnReport.together(facts, isWhole: true))
         #expect(whole.devices.map(\.waiting) == [3] && whole.isPartial == nil)
         #expect(whole.devices.map(\.lastSuccess?.at) == ["2026-01-03T00:00:00Z"])
         #expect(whole.relays.map(\.state) == ["connected", "connected"])
         #expect(whole.tracedSince == "2026-01-02T12:00:00Z")
         // Without the owner nobody says that nothing waits.
-        let rest = OwnReport.together([facts[0]], isWhole: false)
+        let rest = try #require(OwnReport.together([facts[0]], isWhole: false))
         #expect(rest.devices.map(\.waiting) == [nil] && rest.isPartial == true)
     }
 
-    @Test func anEventIsToldFromItsComingToItsEnd() {
+    @Test func anEventIsToldFromItsComingToItsEnd() throws {
         let came = Self.step("2026-01-01T00:00:01Z", "came")
         let queued = Self.step("2026-01-01T00:00:02Z", "queued")
         let retry = Self.step("2026-01-01T00:00:03Z", "retry")
         let delivered = Self.step("2026-01-01T00:00:09Z", "delivered")
-        let whole = OwnReport.Event.together([
-            Self.event("e", [came], device: [queued, retry], "tried again"),
-            Self.event("e", [came], device: [delivered], "delivered"),
-        ])
+        let whole = try #require(
+            OwnReport.Event.together([
+                Self.event("e", [came], device: [queued, retry], "tried again"),
+                Self.event("e", [came], device: [delivered], "delivered"),
+            ])
+        )
         #expect(whole.steps == [came] && whole.devices.map(\.steps) == [[queued, retry, delivered]])
         #expect(whole.devices.map(\.outcome) == ["delivered"])
         let other = Self.event("f", [], device: [retry], "tried again")
         let report = Self.report(Self.device(success: nil, waiting: 0), events: [other, whole])
-        let together = OwnReport.together([OwnFacts(isOwner: true, report: report)], isWhole: true)
+        let together = try #require(OwnReport.together([OwnFacts(isOwner: true, report: report)], isWhole: true))
         #expect(together.events.map(\.event) == ["e", "f"])
+        #expect(OwnReport.together([], isWhole: true) == nil && OwnReport.Event.together([]) == nil)
     }
 }

@@ -84,7 +84,7 @@ struct NotifyRequest: Sendable {
         to.members[list] = JSONObject.Member(name: "account", value: .string(accounts[0].hex))
         var short = object
         short.members[place].value = .object(to)
-        return Array(JSONValue.object(short).written.utf8)
+        return Array(JSONValue.object(short).json.utf8)
     }
 
     // MARK: What it says
@@ -306,19 +306,5 @@ private struct Target {
             return nil
         }
         return key
-    }
-}
-
-extension JSONValue {
-    fileprivate var written: String {
-        switch self {
-        case .null: "null"
-        case .bool(let flag): flag ? "true" : "false"
-        case .number(let digits): digits
-        case .string(let text): Console.JSONText.quoted(text)
-        case .array(let values): "[\(values.map(\.written).joined(separator: ","))]"
-        case .object(let object):
-            "{\(object.members.map { "\(Console.JSONText.quoted($0.name)):\($0.value.written)" }.joined(separator: ","))}"
-        }
     }
 }

@@ -164,9 +164,9 @@ final class RequestQueue: Sendable {
                 if let refusal = Self.refusal(verdicts) { return end(record, answer, .failure(refusal)) }
                 var done = record
                 done.events = events.map(\.id.bytes.array)
-                end(record, answer, .success(done))
-                // Lost by a crash, they would be made again, and wake nobody twice.
+                // Before the sender can ask for it. Lost by a crash, they would be made again, and wake nobody twice.
                 schedule { $0.done.append(done) }
+                end(record, answer, .success(done))
             }
         } catch {
             end(record, answer, .failure(error))

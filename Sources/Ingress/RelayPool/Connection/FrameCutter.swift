@@ -18,6 +18,8 @@ struct FrameCutter {
     private static let finalText: UInt8 = 0x81
     private static let reserved: UInt8 = 0x70
     private static let longestHeader = 10
+    /// A frame's header may promise much that never comes.
+    private static let reserve = 16 << 10
 
     private let frameBytes: Int
     private var rest = ByteBuffer()
@@ -61,8 +63,8 @@ struct FrameCutter {
         return rest.readSlice(length: header + length).map { .frame($0) }
     }
 
-    /// The first byte of the next frame, and the lengths of its header and payload; no length of a payload where that is
-    /// masked or absurd. Nil while the header is not whole.
+    /// The first byte of the next frame, and the lengths of its header and payload; no length of a payload where that
+    /// is masked or absurd. Nil while the header is not whole.
     private func header() -> (first: UInt8, header: Int, length: Int?)? {
         rest.withUnsafeReadableBytes { bytes in
             guard bytes.count >= 2 else { return nil }
@@ -87,11 +89,11 @@ struct FrameCutter {
         return .undivided(rest)
     }
 
-    /// Keeps the begin of a frame, which will have so many bytes, but not the large buffer that it came in.
+    /// Keeps the beginning of a frame, which will have so many bytes, but not the large buffer that it came in.
     private mutating func keep(_ count: Int = Self.longestHeader) -> Piece? {
         guard rest.readerIndex > 0 || rest.writableBytes == 0 else { return nil }
         var copy = ByteBuffer()
-        copy.reserveCapacity(count)
+        copy.reserveCapacity(min(count, Self.reserve))
         copy.writeImmutableBuffer(rest)
         rest = copy
         return nil

@@ -70,8 +70,8 @@ package struct URLParts: Sendable, Hashable {
         return sent.first == slash ? text : "/" + text
     }
 
-    /// Whether there are only letters, digits, slashes, hyphens and full stops, as in most targets. Without branches or an
-    /// early exit, so that the compiler can vectorize it.
+    /// Whether there are only letters, digits, slashes, hyphens and full stops, as in most targets. Without branches or
+    /// an early exit, so that the compiler can vectorize it.
     private static func isPlain(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         var isOther: UInt8 = 0
         for byte in UnsafeBufferPointer(rebasing: bytes) {

@@ -29,8 +29,8 @@ package final class Pipeline {
 
     /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
     /// are events that were accepted before this process began. `feed`: only what concerns its accounts is this
-    /// pipeline's. `deliveryID` names a delivery, the same for the same event and device. `keep` puts deliveries on disk,
-    /// with the events that shall wake no device again (``Effects/causes``) and the changes of paces, and starts the
+    /// pipeline's. `deliveryID` names a delivery, the same for the same event and device. `keep` puts deliveries on
+    /// disk, with the events that shall wake no device again (``Effects/causes``) and the changes of paces, and starts the
     /// courier, or throws. So many `threads` check signatures at a time. Throws when the registry cannot be read.
     package init(
         settings: PipelineSettings,

@@ -24,8 +24,8 @@ final class RegistryFollower: Sendable {
     private let trouble: FailureLog
     private let state = Mutex(State())
 
-    /// `pause` waits until the registry is looked at although nobody said that it changed. `isCutOff` is called when this
-    /// member is too far behind for the registry's log.
+    /// `pause` waits until the registry is looked at although nobody said that it changed. `isCutOff` is called when
+    /// this member is too far behind for the registry's log.
     init(
         _ link: ClusterLink,
         _ parts: PartitionParts,

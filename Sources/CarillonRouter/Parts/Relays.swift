@@ -129,8 +129,8 @@ struct Relays: RouterPart {
     }
 }
 
-/// The first look at who is registered. It takes seconds with a million accounts, and what comes in elsewhere does not wait
-/// for it.
+/// The first look at who is registered. It takes seconds with a million accounts, and what comes in elsewhere does not
+/// wait for it. Nothing cancels it, since reading a database goes to its end; whoever stops waits for that.
 final class FirstSurvey: Sendable {
     private let failed: @Sendable (any Error) -> Void
     private let task = Mutex<Task<Void, Never>?>(nil)

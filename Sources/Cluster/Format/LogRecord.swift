@@ -13,7 +13,8 @@ import Delivery
 /// count, the number of their first delivery, and each as ``LogTransaction`` has it. Since version 3 a list of the
 /// notifications that several of its deliveries have stands before each; these have an empty one, and the number in the
 /// list behind it. Since version 2 the dead letters that go follow all of them: for each transaction a list of ids.
-/// Marks continue with their count, and each as ``RelayMark`` has it. Integers are LEB128; counts are never more than the bytes that follow.
+/// Marks continue with their count, and each as ``RelayMark`` has it. Integers are LEB128; counts are never more than
+/// the bytes that follow.
 package struct LogRecord: Equatable, Sendable {
     /// The newest that this program reads. A record is written in the oldest that can hold it.
     package static let formatVersion = 3

@@ -27,7 +27,8 @@ struct LogContents: Sendable {
         note(snapshot.bytes)
     }
 
-    /// Takes up the record at a sequence, which `bytes` are. Throws for one that does not follow, and then is as before.
+    /// Takes up the record at a sequence, which `bytes` are. Throws for one that does not follow, and then is as
+    /// before.
     mutating func add(_ record: LogRecord, _ bytes: [UInt8], at sequence: UInt64) throws(PartitionLogError) {
         guard sequence > position else { throw .gap }
         try state.apply(record)

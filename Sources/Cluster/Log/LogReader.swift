@@ -1,8 +1,8 @@
 import Cipher
 import Delivery
 
-/// Reads the newest snapshot of a partition and the records behind it. Pure: its owner carries questions to the storage,
-/// one at a time, and the answers back.
+/// Reads the newest snapshot of a partition and the records behind it. Pure: its owner carries questions to the
+/// storage, one at a time, and the answers back.
 struct LogReader: Sendable {
     enum Step: Sendable {
         case ask(LogQuestion)

@@ -58,8 +58,8 @@ final class ConnectionHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Sends the frames of `session` while the channel accepts them: first a piece with which the peer can begin, and then
-    /// larger ones, as each costs a call of the system.
+    /// Sends the frames of `session` while the channel accepts them: first a piece with which the peer can begin, and
+    /// then larger ones, as each costs a call of the system.
     func send(_ session: HTTP2Session) {
         guard let context else { return }
         var more = true

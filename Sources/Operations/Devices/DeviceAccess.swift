@@ -1,8 +1,8 @@
 import Foundation
 import RouterConfiguration
 
-/// The way of commands to events, devices and users: the files, also while a router runs. What a member of a cluster has in
-/// its files is only a part of the truth, so that it is asked as long as it runs.
+/// The way of commands to events, devices and users: the files, also while a router runs. What a member of a cluster
+/// has in its files is only a part of the truth, so that it is asked as long as it runs.
 package struct DeviceAccess {
     private let configuration: Configuration
 

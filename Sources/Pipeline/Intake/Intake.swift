@@ -212,8 +212,8 @@ package final class Intake: Sendable {
     /// Says whether any end may set something free that waits. For the owner, before it looks for what has come.
     func awaitEnds(_ isAwaited: Bool) { state.withLock { $0.awaitsEnds = isAwaited } }
 
-    /// A portion of what waits; blocks until there is something, or until `patience` is over. Nil once closed and empty.
-    /// For the pipeline's thread alone.
+    /// A portion of what waits; blocks until there is something, or until `patience` is over. Nil once closed and
+    /// empty. For the pipeline's thread alone.
     func next(within patience: Duration? = nil) -> Arrivals? {
         let deadline = patience.map { Deadline.now() + $0 }
         while true {

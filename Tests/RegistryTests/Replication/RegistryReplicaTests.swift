@@ -173,7 +173,8 @@ struct RegistryReplicaTests {
         #expect(try Self.devices(away.registry) == Self.devices(one.registry))
     }
 
-    /// Servers that were restored from an older backup have less than a member: it would not fit behind what others write.
+    /// Servers that were restored from an older backup have less than a member: it would not fit behind what others
+    /// write.
     @Test func whoeverIsAheadOfTheLogSaysSo() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)

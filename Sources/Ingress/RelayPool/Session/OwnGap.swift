@@ -13,8 +13,8 @@ struct OwnGap: Sendable {
 
     var isEmpty: Bool { start == nil }
 
-    /// Begins or stops watching the key. `isNew`: the relay was connected to before, so that its mark says nothing about
-    /// this key.
+    /// Begins or stops watching the key. `isNew`: the relay was connected to before, so that its mark says nothing
+    /// about this key.
     mutating func watch(_ isWatched: Bool, isNew: Bool) { start = isWatched ? (isNew ? .everything : .mark) : nil }
 
     /// A connection begins.

@@ -144,6 +144,18 @@ import Units
         #expect(taker.events == (1...4).map { "{\"id\":\($0)}" })
     }
 
+    /// As much as a reader takes at once, so that neither side is woken for every 64 KiB.
+    @Test func aFIFOHoldsWhatIsReadAtOnce() throws {
+        let path = path()
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let input = try FeedInput(path: path)
+        let writer = try #require(FileHandle(forWritingAtPath: path))
+        let getPipeSize: Int32 = 1032  // `F_GETPIPE_SZ`, which Glibc keeps from Swift.
+        #expect(fcntl(writer.fileDescriptor, getPipeSize) == 256 << 10)
+        #expect(input.path == path)
+    }
+
     private func write(_ text: String, to path: String) throws {
         let file = try #require(FileHandle(forWritingAtPath: path))
         try file.write(contentsOf: Data(text.utf8))

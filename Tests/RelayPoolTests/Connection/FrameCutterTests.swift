@@ -79,4 +79,43 @@ import Testing
             #expect(pieces(bytes, of: { generator.number(sizes) }) == whole)
         }
     }
+
+    /// However wrong bytes come in, they leave as they would all at once, and nothing twice.
+    @Test func oddBytesLeaveAsTheyCame() {
+        var generator = SeededGenerator(seed: 4)
+        for _ in 0..<300 {
+            var bytes = (0..<generator.number(1...10)).flatMap { _ in
+                Frame(first: 0x81, payload: generator.bytes(generator.number(0...200))).bytes
+            }
+            for _ in 0..<generator.number(1...4) {
+                bytes[generator.number(0...(bytes.count - 1))] = generator.bytes(1)[0]
+            }
+            let whole = pieces(bytes, of: { bytes.count }, frameBytes: 1_024)
+            let parts = pieces(bytes, of: { generator.number(1...40) }, frameBytes: 1_024)
+            #expect(joined(parts) == joined(whole))
+            #expect(whole.reduce(0) { $0 + length($1) } <= bytes.count)
+        }
+    }
+
+    /// With what is undivided put together, since that leaves as it comes.
+    private func joined(_ pieces: [FrameCutter.Piece]) -> [FrameCutter.Piece] {
+        var joined: [FrameCutter.Piece] = []
+        for piece in pieces {
+            if case .undivided(let next) = piece, case .undivided(var former)? = joined.last {
+                former.writeImmutableBuffer(next)
+                joined[joined.count - 1] = .undivided(former)
+            } else {
+                joined.append(piece)
+            }
+        }
+        return joined
+    }
+
+    /// The fewest bytes that the piece can have been.
+    private func length(_ piece: FrameCutter.Piece) -> Int {
+        switch piece {
+        case .text(let bytes): bytes.readableBytes + 2
+        case .frame(let bytes), .undivided(let bytes): bytes.readableBytes
+        }
+    }
 }

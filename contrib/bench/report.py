@@ -49,6 +49,18 @@ def whole(is_long: bool) -> list[Row]:
     return rows
 
 
+def peers(is_long: bool) -> list[Row]:
+    """Only where SYGNAL names a Python that has Sygnal."""
+    if not os.environ.get("SYGNAL"):
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = Path(folder) / "ours.json", Path(folder) / "theirs.json"
+        output(["contrib/bench/whole/run", "--isolation", "none", "--rounds", 1, "--only", "reactions", "--json", ours])
+        output(["contrib/bench/peers/run", "--json", theirs, "--pushes", 10_000 if is_long else 3_000])
+        cpu, peer = json.loads(ours.read_text())[0]["cpu"], json.loads(theirs.read_text())["cpu"]
+    return [Row("a reaction that wakes one device: CPU of a push, of one of Sygnal's", f"{cpu:.0f} of {peer:.0f} µs", cpu / peer, 1 / 8)]
+
+
 def devices(is_long: bool) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "devices.json"
@@ -121,7 +133,7 @@ def latency(is_long: bool) -> list[Row]:
 
 
 BENCHES: dict[str, Callable[[bool], list[Row]]] = {
-    "whole": whole, "devices": devices, "growth": growth, "kill": kill, "lanes": lanes, "delivery": delivery, "isolation": isolation, "latency": latency,
+    "whole": whole, "peers": peers, "devices": devices, "growth": growth, "kill": kill, "lanes": lanes, "delivery": delivery, "isolation": isolation, "latency": latency,
 }
 
 

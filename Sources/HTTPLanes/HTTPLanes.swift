@@ -60,6 +60,7 @@ package final class HTTPLanes: HTTPSender {
                 connector: connector,
                 settings: configuration.lanes,
                 jitter: { Double.random(in: 0...1) },
+                gate: configuration.gate,
                 withoutHTTP2: { exchange in
                     if !curl.send(exchange) { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
                 }

@@ -26,6 +26,8 @@ extension HTTPLanes {
         /// The most connections of libcurl to one host. Each queue of the courier has half as many attempts under way
         /// there. Default: 32.
         package var otherConnectionsPerHost: Int
+        /// Holds requests back that are not to be sent any more. Default: none.
+        package var gate: RequestGate?
 
         package init(
             caFile: String? = nil,

@@ -16,6 +16,8 @@ final class OriginConnections: @unchecked Sendable {
         var settings: ConnectionSettings
         /// Chance between 0 and 1.
         var jitter: @Sendable () -> Double
+        /// Requests begin only while it is open.
+        var gate: RequestGate?
         /// Takes requests when an origin speaks no HTTP/2.
         var withoutHTTP2: @Sendable (Exchange) -> Void
         /// Called on the loop of an origin that was to leave and has ended.
@@ -147,9 +149,12 @@ final class OriginConnections: @unchecked Sendable {
     private func spread(now: Deadline) {
         // A copy: a flush may end a connection.
         let connections = connections
+        let isHeldBack = surroundings.gate?.isOpen == false
         while !waiting.isEmpty, let connection = Self.leastLoaded(connections), let exchange = waiting.next() {
             if exchange.deadline <= now {
                 exchange.fail(.timeout, mayHaveBeenProcessed: false)
+            } else if isHeldBack {
+                exchange.fail(.closed, mayHaveBeenProcessed: false)
             } else if !connection.submit(exchange, now: now) {
                 waiting.putBack(exchange)
                 // A connection that refuses takes nothing more.

@@ -63,6 +63,7 @@ final class CurlWorker: @unchecked Sendable {
             for exchange in errand.overflow { exchange.fail(.overloaded, mayHaveBeenProcessed: false) }
             if errand.end == .now { break }
             while let exchange = queue.next() { begin(exchange) }
+            if configuration.gate?.isOpen == false { holdBack() }
             if errand.end == .whenDone, transfers.isEmpty { break }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
@@ -118,6 +119,15 @@ final class CurlWorker: @unchecked Sendable {
     private func refuse(_ exchange: Exchange, _ reason: HTTPFailure.Reason) {
         finished.append(exchange.request.share)
         exchange.fail(reason, mayHaveBeenProcessed: false)
+    }
+
+    /// Gives up what no server has seen yet.
+    private func holdBack() {
+        for transfer in transfers.values where !transfer.mayHaveBeenProcessed {
+            curl_multi_remove_handle(multi, transfer.easy)
+            transfers[transfer.easy] = nil
+            refuse(end(transfer), .closed)
+        }
     }
 
     private func collect() {

@@ -31,6 +31,7 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
     var isMute = false
     /// While true, nothing that a peer says arrives.
     var isWithheld = false
+    var gate: RequestGate?
     let handedOver = NIOLockedValueBox<[Exchange]>([])
 
     func connect(
@@ -62,6 +63,7 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
             connector: self,
             settings: settings,
             jitter: { 1 },
+            gate: gate,
             withoutHTTP2: { exchange in self.handedOver.withLockedValue { $0.append(exchange) } }
         )
     }

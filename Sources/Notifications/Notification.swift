@@ -51,8 +51,8 @@ package struct Notification: Sendable, Hashable {
         left.storage === right.storage || left.fields == right.fields
     }
 
-    /// Whether both are copies of one notification, which is quickly said. False says nothing.
-    package func isCopy(of other: Notification) -> Bool { storage === other.storage }
+    /// The same for copies of one notification, as long as one of them lives. Others may be equal as well.
+    package var identity: ObjectIdentifier { ObjectIdentifier(storage) }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(fields) }
 
@@ -130,6 +130,8 @@ package struct Notification: Sendable, Hashable {
         get { fields.neutralPresentation }
         set { fields.neutralPresentation = newValue }
     }
+    /// Whether ``neutralPresentation`` says anything: without a copy of it, as each notification that is stored is asked.
+    package var hasNeutralPresentation: Bool { !storage.fields.neutralPresentation.isEmpty }
     /// A JSON object: the envelope around the encrypted notification; empty if nothing is encrypted yet.
     package var sealed: String {
         get { fields.sealed }
@@ -297,7 +299,10 @@ package struct Presentation: Sendable, Hashable {
     }
 
     /// Whether there is nothing to keep.
-    package var isEmpty: Bool { self == Presentation() }
+    package var isEmpty: Bool {
+        subtitle.isEmpty && category.isEmpty && thread.isEmpty && collapseKey.isEmpty && url.isEmpty && actions.isEmpty
+            && data.isEmpty && native.isEmpty
+    }
 }
 
 /// The texts of a notification without sender or content (``Mode/nudge``), and those around a sealed one.

@@ -14,13 +14,14 @@ enum SQLiteMemory {
 package struct RawStatement {
     // Keeps the handle alive.
     private let statement: Statement
+    private let handle: OpaquePointer
     private static let emptyText: StaticString = ""
     /// SQLITE_TRANSIENT, a macro that Swift cannot import.
     private static var copies: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
-    private var handle: OpaquePointer { statement.sqliteStatement }
 
     package init(_ database: Database, _ sql: String) throws {
         statement = try database.cachedStatement(sql: sql)
+        handle = statement.sqliteStatement
         reset()
     }
 

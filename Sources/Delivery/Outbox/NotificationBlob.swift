@@ -10,19 +10,27 @@ extension Notification {
 
     /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
     package var blob: [UInt8] {
-        // Without an array of them, since each push has one. A number and a length take a few bytes.
+        // Each is asked for once, and without an array of them, since each push has a blob.
+        let (signal, title, subtitle, body) = (signal.rawValue, title, subtitle, body)
+        let (category, thread, collapseKey, url) = (category, thread, collapseKey, url)
+        let (data, sealed, actions, native) = (data, sealed, actions, native)
+        // A number and a length take a few bytes.
         let lengths =
-            signal.rawValue.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
+            signal.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
             + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count + sealed.utf8.count
-            + native.reduce(0) { $0 + $1.value.utf8.count + 16 }
+            + (native.isEmpty ? 0 : native.reduce(0) { $0 + $1.value.utf8.count + 16 })
         var writer = BlobWriter(capacity: 96 + lengths)
-        let version = requiredBlobVersion
+        let neutral = neutral
+        let version =
+            hasNeutralPresentation
+            ? Notification.blobVersion
+            : neutral.isEmpty && sealed.isEmpty ? Notification.firstBlobVersion : Notification.versionOfNeutralTexts
         writer.write(byte: version)
         writer.write(byte: UInt8(truncatingIfNeeded: mode.rawValue))
         writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
         writer.write(UInt64(count))
         writer.write(UInt64(bitPattern: expiresAt.milliseconds))
-        writer.write(signal.rawValue)
+        writer.write(signal)
         writer.write(title)
         writer.write(subtitle)
         writer.write(body)
@@ -96,11 +104,6 @@ extension Notification {
             neutralPresentation.native = try reader.blocks()
         }
         guard reader.remaining == 0 else { throw .trailingBytes(reader.remaining) }
-    }
-
-    private var requiredBlobVersion: UInt8 {
-        if !neutralPresentation.isEmpty { return Notification.blobVersion }
-        return neutral.isEmpty && sealed.isEmpty ? Notification.firstBlobVersion : Notification.versionOfNeutralTexts
     }
 }
 

@@ -148,25 +148,24 @@ package final class Outbox: DeliveryStore {
         try state.withLock { state in
             var next = state
             var inserted: [StoredDelivery] = []
-            var isSharing = false
             try watch.writing {
                 try writer.writeWithoutTransaction { database in
                     try Durability.flushEveryCommit(database)
+                    var isSharing = false
                     try database.inTransaction(.immediate) {
                         let deliveries = try deliveries(database)
-                        let keys = try deliveries.map { delivery in
-                            defer { next.nextSequence += 1 }
-                            let queue = try OutboxRows.queue(of: delivery, in: &next.queues, database)
-                            return OutboxKey(queue: queue, sequence: next.nextSequence)
-                        }
+                        let first = next.nextSequence
+                        let keys = try OutboxRows.keys(of: deliveries, from: first, in: &next.queues, database)
+                        next.nextSequence += Int64(deliveries.count)
                         let notifications = notifications ?? InsertedNotifications(of: deliveries)
                         try OutboxRows.insert(deliveries, notifications, keys, database)
                         isSharing = !notifications.shared.isEmpty
                         inserted = zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
                         return .commit
                     }
-                    if isSharing, let first = inserted.first, let last = inserted.last {
-                        shared.withLock { $0.add(first.key.sequence...last.key.sequence, count: inserted.count) }
+                    if isSharing {
+                        let sequences = state.nextSequence...(next.nextSequence - 1)
+                        shared.withLock { $0.add(sequences, count: inserted.count) }
                     }
                 }
             }
@@ -180,14 +179,14 @@ package final class Outbox: DeliveryStore {
     package func apply(_ changes: OutboxChanges) throws {
         guard !changes.isEmpty else { return }
         let most = deadLetters.isOn ? deadLetters.rows : 0
-        let removed = try writeUnflushed { database -> (count: Int, ends: SharedNotificationUse.Ends) in
-            let removed = try OutboxRows.apply(changes, deadLetters: most, database)
-            let (ends, unneeded) = shared.withLock { shared in
-                let ends = shared.ends(of: removed)
-                return (ends, shared.unneeded(after: ends))
+        let removed = try writeUnflushed { database in
+            try OutboxRows.apply(changes, deadLetters: most, database)
+            let ranges = shared.withLock { $0.ranges(of: changes.removals) }
+            let removed = try OutboxRows.remove(ranges, database)
+            if !removed.ends.isEmpty {
+                try SharedNotificationRows.delete(shared.withLock { $0.unneeded(after: removed.ends) }, database)
             }
-            try SharedNotificationRows.delete(unneeded, database)
-            return (count: removed.count, ends)
+            return removed
         } committed: { removed in
             if !removed.ends.isEmpty { shared.withLock { $0.apply(removed.ends) } }
         }
@@ -201,19 +200,16 @@ package final class Outbox: DeliveryStore {
     ) throws -> Value {
         try watch.writing {
             try writer.writeWithoutTransaction { database in
-                try Durability.flushCheckpointsOnly(database)
-                var value: Value?
-                let written = Result {
+                try Durability.flushingCheckpointsOnly(database) {
+                    var value: Value?
                     try database.inTransaction(.immediate) {
                         value = try body(database)
                         return .commit
                     }
+                    guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+                    committed(value)
+                    return value
                 }
-                if case .success = written, let value { committed(value) }
-                try Durability.flushEveryCommit(database)
-                try written.get()
-                guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
-                return value
             }
         }
     }
@@ -350,14 +346,31 @@ private enum Durability {
     /// From here on what is committed survives a power cut. Read back, because SQLite reports no failure of this
     /// setting.
     static func flushEveryCommit(_ database: Database) throws {
-        try database.cachedStatement(sql: "PRAGMA synchronous = FULL").execute()
-        let level = try Int.fetchOne(database.cachedStatement(sql: "PRAGMA synchronous")) ?? -1
+        guard try level(database) < 2 else { return }
+        try database.execute(sql: "PRAGMA synchronous = FULL")
+        let level = try level(database)
         guard level >= 2 else { throw OutboxError.notDurable(synchronous: level) }
     }
 
-    /// From here on what is committed survives the process, and a power cut once anything later is flushed.
-    static func flushCheckpointsOnly(_ database: Database) throws {
-        try database.cachedStatement(sql: "PRAGMA synchronous = NORMAL").execute()
+    /// Runs `body`. What it commits survives the process, and a power cut once anything later is flushed.
+    static func flushingCheckpointsOnly<Value>(_ database: Database, _ body: () throws -> Value) throws -> Value {
+        try run("PRAGMA synchronous = NORMAL", database)
+        let value = Result { try body() }
+        // An insertion reads back whether this was done.
+        try run("PRAGMA synchronous = FULL", database)
+        return try value.get()
+    }
+
+    private static func level(_ database: Database) throws -> Int {
+        let read = try RawStatement(database, "PRAGMA synchronous")
+        defer { read.reset() }
+        return try read.step() ? Int(read.integer(at: 0)) : -1
+    }
+
+    private static func run(_ sql: String, _ database: Database) throws {
+        let statement = try RawStatement(database, sql)
+        defer { statement.reset() }
+        try statement.run()
     }
 }
 

@@ -8,6 +8,7 @@ package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
     package let rawValue: Int64
 
     private static let sequenceBits: Int64 = 44
+    static let largestSequence: Int64 = 1 << sequenceBits - 1
 
     /// Numbers of queues lie in `1...largestQueue`.
     package static let largestQueue = 1 << 18
@@ -16,20 +17,21 @@ package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// `sequence` rises by one with every delivery accepted, whatever its queue.
+    /// `sequence` rises with every delivery accepted, whatever its queue, except that those which are accepted together
+    /// are numbered queue by queue.
     package init(queue: Int, sequence: Int64) {
         self.rawValue = Int64(queue) << Self.sequenceBits | sequence
     }
 
     package var queue: Int { Int(rawValue >> Self.sequenceBits) }
 
-    package var sequence: Int64 { rawValue & (1 << Self.sequenceBits - 1) }
+    package var sequence: Int64 { rawValue & Self.largestSequence }
 
     /// Lies below every delivery of that queue.
     static func lowest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: 0) }
 
     /// Lies above every delivery of that queue.
-    static func highest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: 1 << sequenceBits - 1) }
+    static func highest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: largestSequence) }
 
     package static func < (left: OutboxKey, right: OutboxKey) -> Bool { left.rawValue < right.rawValue }
 }

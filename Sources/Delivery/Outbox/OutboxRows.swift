@@ -34,6 +34,45 @@ enum OutboxRows {
         return number
     }
 
+    /// Keys for deliveries that are accepted together, from a sequence on. Those of one queue follow each other, so that
+    /// they can be removed in ranges. New queues get a row, and a place in `queues`.
+    static func keys(
+        of deliveries: [Delivery],
+        from first: Int64,
+        in queues: inout [QueueName: Int],
+        _ database: Database
+    ) throws -> [OutboxKey] {
+        var numbers: [Int] = []
+        numbers.reserveCapacity(deliveries.count)
+        var isMixed = false
+        for place in deliveries.indices {
+            // Most are of the same queue as the one before, which is said faster than it is looked up.
+            if place > 0, deliveries[place].platform == deliveries[place - 1].platform,
+                deliveries[place].app == deliveries[place - 1].app
+            {
+                numbers.append(numbers[place - 1])
+            } else {
+                numbers.append(try queue(of: deliveries[place], in: &queues, database))
+                isMixed = isMixed || place > 0
+            }
+        }
+        guard isMixed else {
+            return numbers.enumerated().map { OutboxKey(queue: $1, sequence: first + Int64($0)) }
+        }
+        var next: [Int: Int64] = [:]
+        for number in numbers { next[number, default: 0] += 1 }
+        var sequence = first
+        for (number, count) in next.sorted(by: { $0.key < $1.key }) {
+            next[number] = sequence
+            sequence += count
+        }
+        return numbers.map { number in
+            let sequence = next[number, default: first]
+            next[number] = sequence + 1
+            return OutboxKey(queue: number, sequence: sequence)
+        }
+    }
+
     /// Those of `queues` in which something waits.
     static func waiting(_ database: Database, _ queues: [QueueName: Int]) throws -> [StoredQueue] {
         try queues.sorted { $0.value < $1.value }.compactMap { name, number in
@@ -223,8 +262,8 @@ enum OutboxRows {
         }
     }
 
-    /// Applies `changes`, with so many dead letters at most, and returns the deliveries that were removed.
-    static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws -> [OutboxKey] {
+    /// Applies `changes` except for the removals, with so many dead letters at most.
+    static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws {
         for change in changes.reschedulings { try apply(change, database) }
         if !changes.hastenings.isEmpty {
             let update = try RawStatement(
@@ -242,14 +281,23 @@ enum OutboxRows {
         if deadLetters > 0 { try DeadLetterRows.bury(changes.burials, atMost: deadLetters, database) }
         try DeadLetterRows.forget(changes.forgotten, database)
         try PaceStatements.apply(changes.ends, database)
-        let delete = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number = ?")
-        defer { delete.reset() }
-        var removed: [OutboxKey] = []
-        removed.reserveCapacity(changes.removals.count)
-        for key in changes.removals {
-            try delete.bind(key.rawValue, at: 1)
+    }
+
+    static func remove(_ ranges: [RemovalRange], _ database: Database) throws -> RemovedDeliveries {
+        var removed = RemovedDeliveries()
+        guard !ranges.isEmpty else { return removed }
+        let single = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number = ?")
+        let several = try RawStatement(database, "DELETE FROM outbox_delivery WHERE number BETWEEN ? AND ?")
+        defer {
+            single.reset()
+            several.reset()
+        }
+        for range in ranges {
+            let delete = range.first == range.last ? single : several
+            try delete.bind(range.first.rawValue, at: 1)
+            if range.first < range.last { try delete.bind(range.last.rawValue, at: 2) }
             try delete.run()
-            if sqlite3_changes(database.sqliteConnection) > 0 { removed.append(key) }
+            removed.add(Int(sqlite3_changes(database.sqliteConnection)), of: range)
             delete.reset()
         }
         return removed

@@ -22,6 +22,12 @@ struct QueueQuota: Sendable {
         var count = 0
         /// Nil when it is not known yet, or the device has none.
         var host: String?
+
+        /// Returns the host.
+        mutating func add(_ added: Int) -> String? {
+            count += added
+            return host
+        }
     }
 
     /// A queue may use one part in so many of the outbox. So it takes four push services that hang at once to fill the
@@ -104,19 +110,17 @@ struct QueueQuota: Sendable {
     /// Counts deliveries for a device that are in the outbox.
     mutating func add(_ added: Int = 1, for device: DeviceID) {
         count += added
-        var place = places[device] ?? Place(host: takers[device] ?? nil)
-        place.count += added
-        places[device] = place
-        if let host = place.host { hosts[host, default: 0] += added }
+        let host = places[device, default: Place(host: takers.isEmpty ? nil : takers[device] ?? nil)].add(added)
+        if let host { hosts[host, default: 0] += added }
     }
 
     /// Counts a delivery for a device that left the outbox.
     mutating func remove(for device: DeviceID) {
-        guard var place = places[device] else { return }
+        guard let index = places.index(forKey: device) else { return }
         count -= 1
-        place.count -= 1
-        places[device] = place.count > 0 ? place : nil
-        if let host = place.host { leave(host, 1) }
+        let host = places.values[index].add(-1)
+        if places.values[index].count <= 0 { places.remove(at: index) }
+        if let host { leave(host, 1) }
         if isFull, count <= limit / 2 { isFull = false }
     }
 

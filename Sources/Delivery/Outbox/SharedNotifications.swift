@@ -11,7 +11,6 @@ package struct InsertedNotifications {
     private static let lookBack = 8
 
     private struct Distinct {
-        let notification: Notification
         let blob: [UInt8]
         /// The place of the first delivery that has it.
         let place: Int
@@ -24,17 +23,18 @@ package struct InsertedNotifications {
 
     package init(of deliveries: [Delivery]) {
         indices.reserveCapacity(deliveries.count)
+        // Of the distinct ones.
+        var identities: [ObjectIdentifier] = []
         for place in deliveries.indices {
-            let notification = deliveries[place].notification
-            let known = distinct.indices.suffix(Self.lookBack).last {
-                distinct[$0].notification.isCopy(of: notification)
-            }
-            if let known {
+            let identity = deliveries[place].notification.identity
+            if let known = identities.suffix(Self.lookBack).lastIndex(of: identity) {
                 distinct[known].uses += 1
+                indices.append(known)
             } else {
-                distinct.append(Distinct(notification: notification, blob: notification.blob, place: place))
+                indices.append(distinct.count)
+                distinct.append(Distinct(blob: deliveries[place].notification.blob, place: place))
+                identities.append(identity)
             }
-            indices.append(known ?? distinct.count - 1)
         }
     }
 
@@ -65,7 +65,7 @@ struct SharedNotificationUse: Sendable {
     /// In order.
     private var groups: [Group] = []
 
-    /// How many deliveries of each group have ended; see ``ends(of:)``.
+    /// How many deliveries of each group have ended, by the group's index.
     typealias Ends = [Int: Int]
 
     /// Whether nothing is shared.
@@ -76,14 +76,27 @@ struct SharedNotificationUse: Sendable {
         if count > 0 { groups.append(Group(sequences: sequences, left: count)) }
     }
 
-    /// What the removal of deliveries means; each of them was there.
-    func ends(of removed: [OutboxKey]) -> Ends {
-        var ends: Ends = [:]
-        guard !groups.isEmpty else { return ends }
-        for key in removed {
-            if let group = group(of: key.sequence) { ends[group, default: 0] += 1 }
+    /// Deliveries as ranges that one statement removes: their keys follow each other, and they are of one group or of
+    /// none, so that the number of removed ones is all that ``apply(_:)`` needs.
+    func ranges(of keys: [OutboxKey]) -> [RemovalRange] {
+        var ranges: [RemovalRange] = []
+        // The last key that the current range may grow to.
+        var limit = OutboxKey(rawValue: .min)
+        for key in Self.inOrder(keys) {
+            if let last = ranges.last?.last, key <= limit, key.rawValue - last.rawValue <= 1 {
+                ranges[ranges.count - 1].last = key
+            } else {
+                let (group, end) = placeOfGroup(with: key.sequence)
+                ranges.append(RemovalRange(first: key, last: key, group: group))
+                limit = OutboxKey(queue: key.queue, sequence: end)
+            }
         }
-        return ends
+        return ranges
+    }
+
+    /// Answers mostly come in the order of the deliveries.
+    private static func inOrder(_ keys: [OutboxKey]) -> [OutboxKey] {
+        zip(keys, keys.dropFirst()).allSatisfy { $0 <= $1 } ? keys : keys.sorted()
     }
 
     /// The numbers of the notifications that nobody needs after `ends`.
@@ -97,13 +110,36 @@ struct SharedNotificationUse: Sendable {
         if ends.keys.contains(where: { groups[$0].left <= 0 }) { groups.removeAll { $0.left <= 0 } }
     }
 
-    private func group(of sequence: Int64) -> Int? {
+    /// The group of a delivery, if it is of one, and the last sequence of that group or of the gap between two.
+    private func placeOfGroup(with sequence: Int64) -> (group: Int?, end: Int64) {
         var (low, high) = (0, groups.count)
         while low < high {
             let middle = (low + high) / 2
             if groups[middle].sequences.upperBound < sequence { low = middle + 1 } else { high = middle }
         }
-        return low < groups.count && groups[low].sequences.contains(sequence) ? low : nil
+        guard low < groups.count else { return (nil, OutboxKey.largestSequence) }
+        let sequences = groups[low].sequences
+        return sequences.contains(sequence) ? (low, sequences.upperBound) : (nil, sequences.lowerBound - 1)
+    }
+}
+
+/// Deliveries of one queue that one statement removes. All keys from the first to the last are meant.
+struct RemovalRange: Equatable {
+    let first: OutboxKey
+    fileprivate(set) var last: OutboxKey
+    /// The index of their group in ``SharedNotificationUse``, if they are of one.
+    let group: Int?
+}
+
+/// What a removal did.
+struct RemovedDeliveries {
+    /// How many of the deliveries were there.
+    private(set) var count = 0
+    private(set) var ends: SharedNotificationUse.Ends = [:]
+
+    mutating func add(_ removed: Int, of range: RemovalRange) {
+        count += removed
+        if removed > 0, let group = range.group { ends[group, default: 0] += removed }
     }
 }
 

@@ -53,6 +53,42 @@ struct OutboxTests {
         #expect(second.isLast)
     }
 
+    @Test func deliveriesOfOneInsertionAreNumberedQueueByQueue() throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let platforms = ["ios", "android", "ios", "android", "web", "ios"]
+        let first = try inserted(platforms.enumerated().map { .sample($0, platform: $1) }, into: outbox)
+        let second = try inserted([.sample(9, platform: "web"), .sample(10, platform: "ios")], into: outbox)
+        for platform in Set(platforms) {
+            let sequences = first.filter { $0.delivery.platform == platform }.map(\.key.sequence)
+            #expect(sequences == Array(sequences[0]..<sequences[0] + Int64(sequences.count)))
+        }
+        let all = (first + second).map(\.key.sequence)
+        #expect(Set(all).count == 8)
+        #expect(try #require(first.map(\.key.sequence).max()) < (try #require(second.map(\.key.sequence).min())))
+    }
+
+    @Test func onlyWhatEndedIsRemovedWhereOthersLieBetween() throws {
+        let folder = try TemporaryFolder()
+        let outbox = try Outbox(path: folder.path("outbox"))
+        let stored = try inserted(
+            (0..<300).map { .sample($0, platform: $0 % 3 == 0 ? "android" : "ios") },
+            into: outbox
+        )
+        // In runs of seven of ten, out of order, some of them twice.
+        let ended = stored.filter { $0.delivery.number % 10 < 7 }
+        var changes = OutboxChanges()
+        changes.removals = ended.reversed().map(\.key) + ended.prefix(20).map(\.key)
+        try outbox.apply(changes)
+        let left = Set(stored.filter { $0.delivery.number % 10 >= 7 }.map(\.key))
+        #expect(Set(try all(outbox).map(\.key)) == left)
+        #expect(outbox.count == left.count)
+        try folder.snapshot(of: "outbox", as: "crashed")
+        let reopened = try Outbox(path: folder.path("crashed"))
+        #expect(Set(try all(reopened).map(\.key)) == left)
+        #expect(reopened.count == left.count)
+        withExtendedLifetime(outbox) {}
+    }
+
     @Test func retriesComeByDueTimeAndFirstTriesWithoutThem() throws {
         let outbox = try Outbox(DatabaseQueue())
         let stored = try inserted((0..<4).map { Delivery.sample($0) }, into: outbox)

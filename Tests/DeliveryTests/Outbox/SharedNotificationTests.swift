@@ -176,20 +176,103 @@ struct SharedNotificationTests {
         #expect(try shared(DatabasePool(path: folder.path("outbox"))) == [])
     }
 
+    @Test func aNotificationStaysWhileOneOfTheDevicesOfAnotherPlatformWaits() throws {
+        let note = Self.note("hello")
+        let mixed = deliveries(0..<30, note).map { delivery in
+            var delivery = delivery
+            if delivery.number.isMultiple(of: 3) { delivery.platform = "android" }
+            return delivery
+        }
+        let stored = try insert(mixed)
+        #expect(Set(stored.map(\.key.queue)).count == 2)
+        let (android, ios) = (
+            stored.filter { $0.delivery.platform == "android" }, stored.filter { $0.delivery.platform == "ios" }
+        )
+        try end(ios)
+        #expect(try shared().count == 1)
+        try end(android.dropFirst())
+        #expect(try waiting(in: outbox) == [mixed[0]])
+        try end(android)
+        #expect(try shared() == [])
+        #expect(outbox.count == 0)
+    }
+
+    @Test func oneRemovalThatReachesOverInsertionsEndsEachByItself() throws {
+        let first = try insert(deliveries(0..<10, Self.note("first")))
+        let between = try insert((10..<15).map { Delivery.sample($0) })
+        let second = try insert(deliveries(15..<25, Self.note("second")))
+        // Of the first and the second, one each stays.
+        try end((first + between + second).dropFirst().dropLast().reversed())
+        #expect(try shared() == [first[0].key.sequence, second[0].key.sequence])
+        #expect(try waiting(in: outbox) == [first[0].delivery, second[9].delivery])
+        try end([first[0]])
+        #expect(try shared() == [second[0].key.sequence])
+        try end([second[9]])
+        #expect(try shared() == [])
+    }
+
+    @Test func aRangeThatIsGoneInPartsCountsWhatWasThere() throws {
+        let stored = try insert(deliveries(0..<10, Self.note("hello")))
+        try end([stored[3], stored[6]])
+        try end(stored[0..<9])
+        #expect(outbox.count == 1)
+        #expect(try shared().count == 1)
+        try end(stored)
+        #expect(outbox.count == 0)
+        #expect(try shared() == [])
+    }
+
+    private func keys(_ sequences: Range<Int64>, queue: Int = 3) -> [OutboxKey] {
+        sequences.map { OutboxKey(queue: queue, sequence: $0) }
+    }
+
+    /// What `use` notes when all of `keys` are removed.
+    private func ends(of keys: [OutboxKey], in use: SharedNotificationUse) -> SharedNotificationUse.Ends {
+        var removed = RemovedDeliveries()
+        for range in use.ranges(of: keys) {
+            removed.add(Int(range.last.sequence - range.first.sequence) + 1, of: range)
+        }
+        return removed.ends
+    }
+
     @Test func aWriteThatFailsEndsNothing() {
         var use = SharedNotificationUse()
         use.add(5...9, count: 5)
         use.add(20...29, count: 10)
-        let keys = (5..<10).map { OutboxKey(queue: 3, sequence: $0) }
-        #expect(use.unneeded(after: use.ends(of: keys)) == [5...9])
+        let keys = keys(5..<10)
+        #expect(use.unneeded(after: ends(of: keys, in: use)) == [5...9])
         // Nothing was applied, so it is the same again, and one of them alone ends nothing.
-        #expect(use.unneeded(after: use.ends(of: Array(keys.dropLast()))) == [])
-        #expect(use.unneeded(after: use.ends(of: keys)) == [5...9])
-        use.apply(use.ends(of: keys))
-        #expect(use.ends(of: keys).isEmpty)
-        let others = (15..<40).map { OutboxKey(queue: 1, sequence: $0) }
-        #expect(use.unneeded(after: use.ends(of: others)) == [20...29])
-        use.apply(use.ends(of: others))
+        #expect(use.unneeded(after: ends(of: keys.dropLast(), in: use)) == [])
+        #expect(use.unneeded(after: ends(of: keys, in: use)) == [5...9])
+        use.apply(ends(of: keys, in: use))
+        #expect(ends(of: keys, in: use).isEmpty)
+        let others = self.keys(15..<40, queue: 1)
+        #expect(use.unneeded(after: ends(of: others, in: use)) == [20...29])
+        use.apply(ends(of: others, in: use))
         #expect(use.isEmpty)
+    }
+
+    @Test func aRangeIsOfOneQueueAndOneInsertion() {
+        var use = SharedNotificationUse()
+        use.add(5...9, count: 5)
+        use.add(10...14, count: 5)
+        use.add(20...29, count: 10)
+        func ranges(_ keys: [OutboxKey]) -> [[Int64]] {
+            use.ranges(of: keys).map { [$0.first.sequence, $0.last.sequence, Int64($0.group ?? -1)] }
+        }
+        #expect(ranges([]) == [])
+        #expect(
+            ranges(keys(1..<40)) == [[1, 4, -1], [5, 9, 0], [10, 14, 1], [15, 19, -1], [20, 29, 2], [30, 39, -1]]
+        )
+        #expect(ranges(keys(6..<8) + keys(9..<10)) == [[6, 7, 0], [9, 9, 0]])
+        #expect(ranges(keys(21..<24, queue: 2) + keys(21..<24)) == [[21, 23, 2], [21, 23, 2]])
+        #expect(ranges(keys(21..<24).reversed() + keys(22..<26)) == [[21, 25, 2]])
+    }
+
+    @Test func aRangeEndsWhereItsQueueEnds() {
+        let last = OutboxKey(queue: 1, sequence: OutboxKey.largestSequence)
+        let next = OutboxKey(queue: 2, sequence: 0)
+        #expect(next.rawValue == last.rawValue + 1)
+        #expect(SharedNotificationUse().ranges(of: [last, next]).map(\.last) == [last, next])
     }
 }

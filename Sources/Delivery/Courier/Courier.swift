@@ -3,39 +3,12 @@ import Notifications
 import Storage
 import Synchronization
 import Units
-import WakeUps
 
 /// Takes deliveries, stores them durably, and attempts each until it has a final outcome.
 ///
 /// ``accept(_:causes:pace:)`` returns when deliveries are on disk. From there on ``CourierQueues`` decides every
 /// attempt, retry and end, in batches on a serial queue of the courier's own; transports answer from any thread.
 package final class Courier: Sendable {
-    enum Message: Sendable {
-        case event(CourierEvent)
-        /// A push service says that a device is gone. `registeredAt` belongs to the address that was tried.
-        case gone(Attempt, registeredAt: Timestamp, Outcome)
-        /// A push service accepted the token of a device for the first time.
-        case proven(Attempt, Outcome)
-        /// Drop deliveries that wait.
-        case drop([QueueEntry], @Sendable (QueueDrop) -> Void)
-        /// Make deliveries due that wait for a later time, and end the pauses of queues.
-        case hasten([QueueEntry], unpausing: Set<QueueName>, @Sendable (QueueHastening) -> Void)
-        /// What was decided elsewhere, and what to call when it is reported.
-        case decided([DeliveryReport], @Sendable () -> Void)
-        /// To be called when no attempt is under way any more and all outcomes are on disk.
-        case drain(@Sendable () -> Void)
-        /// To be called when everything posted before has been handled.
-        case probe(@Sendable () -> Void)
-
-        /// Whether the registry learns something from it. Few do.
-        var concernsRegistry: Bool {
-            switch self {
-            case .gone, .proven: true
-            case .event, .drain, .probe, .drop, .hasten, .decided: false
-            }
-        }
-    }
-
     struct State: Sendable {
         var queues: CourierQueues
         var drains: [@Sendable () -> Void] = []
@@ -46,19 +19,17 @@ package final class Courier: Sendable {
     private let environment: CourierEnvironment
     private let log: Logger
     // Internal for tests, which wait until both are idle.
-    let mailbox = SerialMailbox<Message>(label: "carillon.courier")
+    let mailbox = SerialMailbox<CourierMessage>(label: "carillon.courier")
     let writer: OutboxWriter
     let state: Mutex<State>
     private let resolver: AddressResolver
+    private let sender: AttemptSender
     private let fullTrouble: FailureLog
     /// How the outbox's capacity is divided.
     package let capacity: OutboxCapacity
     /// Deliveries handed over that the queues have not taken yet.
     private let onTheWay = Atomic<Int>(0)
     private let mostOnTheWay: Int
-    /// After so many attempts the threads that carry them are woken: once for many, and early enough to work while the
-    /// rest is prepared.
-    private static let attemptsTogether = 64
     /// Couriers of the same router over other stores.
     private let others = Mutex<@Sendable () -> [Courier]>({ [] })
 
@@ -87,6 +58,7 @@ package final class Courier: Sendable {
             now: environment.now,
             log: log
         )
+        sender = AttemptSender(resolver: resolver, capacity: capacity, mailbox: mailbox)
         try environment.store.forEachWaiting { [capacity] queue, device in capacity.add(1, for: device, of: queue) }
         state = Mutex(
             State(
@@ -257,7 +229,7 @@ package final class Courier: Sendable {
 
     /// Handles one batch. Runs only on the mailbox's queue. The lock is held while the state machine decides; its
     /// actions are carried out without the lock.
-    private func handle(_ messages: [Message]) {
+    private func handle(_ messages: [CourierMessage]) {
         let ends = settle(messages)
         var actions = CourierActions()
         let now = environment.now()
@@ -324,14 +296,14 @@ package final class Courier: Sendable {
 
     /// Tells the registry about devices that are gone or proven, and returns the messages with the outcomes that
     /// follow.
-    private func settle(_ messages: [Message]) -> [Message] {
+    private func settle(_ messages: [CourierMessage]) -> [CourierMessage] {
         guard messages.contains(where: \.concernsRegistry) else { return messages }
         var proven: [DeviceID] = []
         let settled = messages.map { message in
             switch message {
             case .gone(let attempt, let registeredAt, let outcome):
                 let settled = resolver.settleGone(attempt, registeredAt: registeredAt, outcome)
-                return Message.event(.ended(attempt, settled))
+                return CourierMessage.event(.ended(attempt, settled))
             case .proven(let attempt, _):
                 proven.append(attempt.stored.delivery.device)
                 return message
@@ -374,16 +346,7 @@ package final class Courier: Sendable {
 
     /// Finds where each attempt goes, and makes those that may be made.
     private func attempt(_ attempts: [Attempt], now: Timestamp) -> CourierActions {
-        let targets = resolver.resolve(attempts, now: now) { try accept([$0]) }
-        capacity.locate(
-            targets.compactMap { target in
-                guard case .found(let host?) = target.resolution, host != CourierEnvironment.newDevices else {
-                    return nil
-                }
-                let delivery = target.attempt.stored.delivery
-                return (delivery.queue, delivery.device, host)
-            }
-        )
+        let targets = sender.targets(of: attempts, now: now) { try accept([$0]) }
         var actions = CourierActions()
         let admitted = state.withLock { state in
             let admitted = targets.indices.filter { place in
@@ -393,53 +356,9 @@ package final class Courier: Sendable {
             state.queues.advance(now: now, into: &actions)
             return admitted
         }
-        var starts: [AttemptStart] = []
-        var rest = admitted[...]
-        // By the queue's index; empty where no transport takes several at once.
-        var together: [Int: (transport: any Transport, attempts: [DeliveryAttempt])] = [:]
-        while !rest.isEmpty {
-            WakeUps.together {
-                for place in rest.prefix(Self.attemptsTogether) { begin(targets[place], now: now, &together, &starts) }
-            }
-            rest = rest.dropFirst(Self.attemptsTogether)
-        }
-        for batch in together.values { batch.transport.deliver(batch.attempts) }
+        let starts = sender.send(targets, at: admitted, now: now)
         if !starts.isEmpty { environment.observer.attemptsBegan(starts) }
         return actions
-    }
-
-    /// Makes an attempt, or notes it for a transport that takes several at once.
-    private func begin(
-        _ target: AddressResolver.Target,
-        now: Timestamp,
-        _ together: inout [Int: (transport: any Transport, attempts: [DeliveryAttempt])],
-        _ starts: inout [AttemptStart]
-    ) {
-        guard let address = target.address, let transport = target.transport else { return }
-        let attempt = target.attempt
-        let delivery = attempt.stored.delivery
-        starts.append(
-            AttemptStart(
-                delivery: delivery.id,
-                queue: delivery.queue,
-                attempt: attempt.stored.attempts + 1,
-                age: now - delivery.acceptedAt
-            )
-        )
-        let (registeredAt, isProven) = (address.registeredAt, address.isProven)
-        let completion: @Sendable (Outcome) -> Void = { [mailbox] outcome in
-            switch outcome.kind {
-            case .gone: mailbox.post(.gone(attempt, registeredAt: registeredAt, outcome))
-            case .delivered where !isProven: mailbox.post(.proven(attempt, outcome))
-            default: mailbox.post(.event(.ended(attempt, outcome)))
-            }
-        }
-        if transport.takesMany {
-            together[attempt.queue, default: (transport, [])].attempts
-                .append(DeliveryAttempt(delivery, to: address, completion: completion))
-        } else {
-            transport.deliver(delivery, to: address, completion: completion)
-        }
     }
 
     private func wake(at time: Timestamp) {

@@ -9,22 +9,20 @@ import Units
 struct CourierQueue: Sendable {
     /// This queue's index among the courier's queues.
     private let index: Int
-    /// This queue's number in the outbox.
-    private let number: Int
     let name: QueueName
     private let limits: CourierLimits
     private let policy: RetryPolicy
-    private(set) var backlog: Backlog
+    private(set) var paging: QueuePaging
     private(set) var devices = DeviceQueues()
     private var throttles: QueueThrottles
     /// Devices with an attempt under way.
     private(set) var inFlight = 0
 
+    /// `number` is the queue's in the outbox.
     init(index: Int, number: Int, name: QueueName, backlog: Backlog, limits: CourierLimits, policy: RetryPolicy) {
         self.index = index
-        self.number = number
         self.name = name
-        self.backlog = backlog
+        paging = QueuePaging(index: index, number: number, backlog: backlog, limits: limits)
         self.limits = limits
         self.policy = policy
         throttles = QueueThrottles(queue: name, limits: limits, policy: policy)
@@ -55,14 +53,11 @@ struct CourierQueue: Sendable {
         throttles.pausedUntil(device, at: host, now: now)
     }
 
-    /// Takes a delivery that is on disk now. It comes into memory if nothing before it waits only on disk and memory
-    /// has space.
-    mutating func accept(_ stored: StoredDelivery) {
-        if backlog.accept(stored.key, hasRoom: devices.count < limits.window) { devices.append(stored) }
-    }
+    /// Takes a delivery that is on disk now.
+    mutating func accept(_ stored: StoredDelivery) { paging.accept(stored, into: &devices) }
 
     /// Notes that deliveries up to `key` were accepted and left on disk.
-    mutating func leave(upTo key: OutboxKey) { backlog.leave(upTo: key) }
+    mutating func leave(upTo key: OutboxKey) { paging.leave(upTo: key) }
 
     /// Ends pauses, because somebody repaired something.
     mutating func lift() { throttles.lift() }
@@ -70,7 +65,7 @@ struct CourierQueue: Sendable {
     /// Begins what may begin: wakes what is due, asks for pages, hands out attempts.
     mutating func advance(now: Timestamp, into actions: inout CourierActions) {
         devices.wake(now: now, lifetime: policy.lifetime)
-        moveDelayedToDisk(into: &actions)
+        actions.changes.reschedulings += paging.moveDelayedToDisk(from: &devices)
         while inFlight < throttles.allowance(now: now), let device = devices.nextReady() {
             dropExpired(device, now: now, into: &actions)
             guard let first = devices[device].waiting.first else {
@@ -83,7 +78,7 @@ struct CourierQueue: Sendable {
             inFlight += 1
             actions.lookups.append(Attempt(queue: index, device: device, stored: first))
         }
-        askForPages(into: &actions)
+        actions.reads += paging.nextReads(for: devices)
     }
 
     private mutating func dropExpired(_ device: Int, now: Timestamp, into actions: inout CourierActions) {
@@ -159,7 +154,7 @@ struct CourierQueue: Sendable {
             inFlight -= 1
             if let stored = devices[device].waiting.first {
                 actions.postponed.append(
-                    report(stored, .postponed, reason: reason, attempt: stored.attempts, nextDue: until)
+                    stored.report(.postponed, reason: reason, attempt: stored.attempts, nextDue: until)
                 )
             }
             devices.delay(device, until: until)
@@ -269,7 +264,7 @@ struct CourierQueue: Sendable {
         into actions: inout CourierActions
     ) {
         guard let stored = devices.removeFirst(of: device) else { return }
-        backlog.end(stored)
+        paging.end(stored)
         actions.changes.removals.append(stored.key)
         if let failure {
             actions.changes.burials.append(
@@ -283,7 +278,7 @@ struct CourierQueue: Sendable {
         }
         if kind == .gone || kind == .unregistered { actions.changes.forgotten.append(stored.delivery.device) }
         actions.reports.append(
-            report(stored, kind, status: status, reason: reason, attempt: stored.attempts + attempted)
+            stored.report(kind, status: status, reason: reason, attempt: stored.attempts + attempted)
         )
     }
 
@@ -331,11 +326,11 @@ struct CourierQueue: Sendable {
         )
         // A failure that concerns the device concerns all its deliveries.
         let standsAside = attempts >= limits.standAsideAfter && outcome.scope != .device
-        var report = report(stored, kind, status: outcome.status, reason: outcome.reason, attempt: attempts)
+        var report = stored.report(kind, status: outcome.status, reason: outcome.reason, attempt: attempts)
         report.nextDue = due
         report.standsAside = standsAside
         actions.reports.append(report)
-        backlog.noteRetry(stored.key)
+        paging.noteRetry(stored.key)
         let rescheduled = stored.rescheduled(attempts: attempts, due: due, failure: failure)
         if standsAside {
             _ = devices.removeFirst(of: device)
@@ -365,53 +360,26 @@ struct CourierQueue: Sendable {
             failure: stored.failure
         )
         actions.reports.append(
-            report(stored, .reduced, status: outcome.status, reason: outcome.reason, attempt: attempts)
+            stored.report(.reduced, status: outcome.status, reason: outcome.reason, attempt: attempts)
         )
         return true
     }
 
-    private func report(
-        _ stored: StoredDelivery,
-        _ kind: DeliveryReport.Kind,
-        status: UInt32 = 0,
-        reason: String,
-        attempt: Int,
-        nextDue: Timestamp? = nil
-    ) -> DeliveryReport {
-        DeliveryReport(
-            delivery: stored.delivery.id,
-            device: stored.delivery.device,
-            queue: name,
-            kind: kind,
-            status: status,
-            reason: reason,
-            attempt: attempt,
-            nextDue: nextDue,
-            acceptedAt: stored.delivery.acceptedAt,
-            mode: stored.delivery.notification.mode
-        )
-    }
-
     // MARK: Operators
 
-    /// Drops deliveries of this queue that wait. Those that are in memory end here; the rest is for the disk, as far as
-    /// it is there at all.
+    /// Drops deliveries of this queue that wait. Those that are in memory end here; the rest is for the disk.
     mutating func drop(_ entries: [QueueEntry], into actions: inout CourierActions) -> CourierQueues.Drop {
-        let removal = devices.remove(Set(entries.compactMap(\.key)))
-        for stored in removal.removed {
-            backlog.end(stored)
+        let (removed, underWay, absent) = paging.drop(entries, from: &devices)
+        for stored in removed {
             actions.changes.removals.append(stored.key)
-            actions.reports.append(report(stored, .discarded, reason: "operator", attempt: stored.attempts))
+            actions.reports.append(stored.report(.discarded, reason: "operator", attempt: stored.attempts))
         }
-        let handled = Set(removal.removed.map(\.key)).union(removal.underWay)
-        let absent = entries.filter { entry in entry.key.map { !handled.contains($0) } ?? false }
-        backlog.drop(Set(absent.compactMap(\.key)))
-        return CourierQueues.Drop(dropped: removal.removed.count, underWay: removal.underWay.count, absent: absent)
+        return CourierQueues.Drop(dropped: removed.count, underWay: underWay, absent: absent)
     }
 
     /// Makes deliveries of this queue due that wait for a later time. Returns how many.
     mutating func hasten(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
-        let (hastened, inMemory) = devices.hasten(Set(entries.compactMap(\.key)), now: now)
+        let (hastened, onDisk) = paging.hasten(entries, in: &devices, now: now)
         for stored in hastened {
             if let due = stored.due {
                 actions.changes.reschedulings.append(
@@ -419,14 +387,9 @@ struct CourierQueue: Sendable {
                 )
             }
             actions.reports.append(
-                report(stored, .requeued, reason: "operator", attempt: stored.attempts, nextDue: now)
+                stored.report(.requeued, reason: "operator", attempt: stored.attempts, nextDue: now)
             )
         }
-        let onDisk = entries.filter { entry in
-            guard let key = entry.key, let due = entry.due else { return false }
-            return due > now && !inMemory.contains(key)
-        }
-        guard !onDisk.isEmpty, backlog.hasten(Set(onDisk.compactMap(\.key)), now: now) else { return hastened.count }
         for entry in onDisk {
             guard let key = entry.key else { continue }
             actions.changes.hastenings.append(OutboxChanges.Hastening(key: key, due: now))
@@ -440,42 +403,6 @@ struct CourierQueue: Sendable {
 
     // MARK: The disk
 
-    /// Leaves the latest due deliveries to the disk, where memory has too many of them. Deliveries that wait behind
-    /// others of their device get the same due time, so that they come back in order.
-    private mutating func moveDelayedToDisk(into actions: inout CourierActions) {
-        guard !backlog.isReadingRetries else { return }
-        while var place = devices.lastPlace,
-            devices.delayedCount > limits.delayed || backlog.isBeyondHorizon(place),
-            let (deliveries, standsAside) = devices.removeLast()
-        {
-            for stored in deliveries {
-                backlog.forgetRetry(stored.key)
-                place.key = min(place.key, stored.key)
-                guard !standsAside, stored.due != place.due else { continue }
-                actions.changes.reschedulings.append(
-                    OutboxChanges.Rescheduling(key: stored.key, due: place.due, attempts: stored.attempts)
-                )
-            }
-            backlog.lowerHorizon(to: place)
-        }
-    }
-
-    private mutating func askForPages(into actions: inout CourierActions) {
-        let capacity = limits.window - devices.count
-        if backlog.isBehind, !backlog.isReadingFirstTries, capacity >= limits.window / 2 {
-            backlog.beginReadingFirstTries()
-            let part = OutboxRead.Part.firstTries(after: backlog.taken)
-            actions.reads.append(OutboxRead(queue: index, number: number, part: part, limit: limits.page))
-        }
-        if let horizon = backlog.horizon, !backlog.isReadingRetries, capacity >= limits.page,
-            devices.delayedCount < limits.page
-        {
-            backlog.beginReadingRetries()
-            let part = OutboxRead.Part.retries(from: horizon)
-            actions.reads.append(OutboxRead(queue: index, number: number, part: part, limit: limits.page))
-        }
-    }
-
     /// Takes a page that was asked for.
     mutating func take(
         _ page: OutboxPage,
@@ -484,31 +411,7 @@ struct CourierQueue: Sendable {
         into actions: inout CourierActions
     ) {
         for row in page.unreadable { drop(row, into: &actions) }
-        switch part {
-        case .firstTries:
-            for stored in page.deliveries where backlog.take(stored.key) && !backlog.isDropped(stored.key) {
-                devices.append(stored)
-            }
-            backlog.endReadingFirstTries(isLast: page.isLast)
-        case .retries:
-            var last: RetryPlace?
-            for stored in page.deliveries {
-                last = RetryPlace(due: stored.due ?? .distantPast, key: stored.key)
-                guard !backlog.isDropped(stored.key), backlog.noteRetry(stored.key) else { continue }
-                devices.delay(stored, until: backlog.isHastened(stored.key) ? now : Self.due(stored, at: now))
-            }
-            backlog.endReadingRetries(last: last, isLast: page.isLast)
-        }
-    }
-
-    /// When a retry from disk is due. The acceptance tells whether the clock was set back since it was postponed: then
-    /// it waits no longer than it was meant to.
-    private static func due(_ stored: StoredDelivery, at now: Timestamp) -> Timestamp {
-        let due = stored.due ?? .distantPast
-        let accepted = stored.delivery.acceptedAt
-        let step = accepted - now
-        guard step > CourierQueues.tolerance, due > accepted else { return due }
-        return due - step
+        paging.take(page, of: part, now: now, into: &devices)
     }
 
     private func drop(_ row: OutboxPage.Unreadable, into actions: inout CourierActions) {

@@ -1,3 +1,4 @@
+import Notifications
 import Units
 
 /// A delivery as the outbox stores it. A class, because a delivery is a large value with many strings that queues only
@@ -34,6 +35,28 @@ package final class StoredDelivery: Sendable {
             attempts: attempts,
             due: due,
             failure: failure ?? self.failure
+        )
+    }
+
+    /// What was decided about it.
+    func report(
+        _ kind: DeliveryReport.Kind,
+        status: UInt32 = 0,
+        reason: String,
+        attempt: Int,
+        nextDue: Timestamp? = nil
+    ) -> DeliveryReport {
+        DeliveryReport(
+            delivery: delivery.id,
+            device: delivery.device,
+            queue: delivery.queue,
+            kind: kind,
+            status: status,
+            reason: reason,
+            attempt: attempt,
+            nextDue: nextDue,
+            acceptedAt: delivery.acceptedAt,
+            mode: delivery.notification.mode
         )
     }
 }

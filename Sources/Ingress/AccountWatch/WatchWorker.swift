@@ -1,21 +1,8 @@
 import Logging
 import Nostr
-import Notifications
 import Registry
 import RelayPool
 import Units
-
-/// The part of the registry that an ``AccountWatch`` reads accounts from.
-protocol WatchedAccounts: Sendable {
-    func watchedAccount(_ key: PublicKey) throws -> WatchedAccount?
-    func forEachWatchedAccount(_ body: (WatchedAccount) throws -> Void) throws
-    func concerns(_ author: PublicKey) throws -> Bool
-    func rootsOfInterest() throws -> Set<PublicKey>
-    func partners(of account: PublicKey) throws -> [DeviceID: Set<PublicKey>]
-    func markFollowsRead(_ accounts: Set<PublicKey>) throws
-}
-
-extension Registry: WatchedAccounts {}
 
 /// Brings what is watched, on disk and at the relays, in line with what accounts ask for. Used by one thread at a time.
 struct WatchWorker {
@@ -32,18 +19,12 @@ struct WatchWorker {
     private static let ownersAtOnce = 10_000
     private static let transactionSize = 1_000
     private static let longestSleep: Duration = .minutes(1)
-    /// Hints that follow each other faster lead to nothing new.
-    private static let hintGranularity: Duration = .minutes(10)
-    /// A younger registration counts from its own time and not from when its relays became known.
-    private static let freshRegistration: Duration = .minutes(10)
-    private static let keysPerAccount = 16
 
     private let uses: Dependencies
     /// Nil before the start and after the end.
     private var relays: (any RelayWatching)?
     private var book: RelayBook
-    private var hints: HintLedger
-    private var choice: RelayChoice
+    private var targets: WatchTargets
     /// Rows whose key is not their owner's. Without any, nobody else can have an owner's key watched.
     private var claims = 0
     private var reading: ReadParts
@@ -60,8 +41,7 @@ struct WatchWorker {
             limit: configuration.maxRelays,
             perHost: configuration.relaysPerHost
         )
-        hints = HintLedger(silentAfter: configuration.silentAfter, granularity: Self.hintGranularity)
-        choice = RelayChoice(source: configuration.perUser, limit: configuration.relaysPerAccount)
+        targets = WatchTargets(of: dependencies.accounts, configuration)
     }
 
     var isRunning: Bool { relays != nil }
@@ -73,7 +53,7 @@ struct WatchWorker {
     }
 
     /// Watches nobody at these relays, from the next look at everybody on.
-    mutating func block(_ relays: BlockedRelays) { choice.blocked = relays }
+    mutating func block(_ relays: BlockedRelays) { targets.block(relays) }
 
     /// Writes what was reported and does nothing more.
     mutating func stop(_ batch: WatchInbox.Batch) throws {
@@ -87,11 +67,8 @@ struct WatchWorker {
     /// this throws, `batch` holds what is to be worked off again.
     mutating func work(_ batch: inout WatchInbox.Batch) throws -> Timestamp? {
         let now = uses.now()
-        for hint in batch.hints where hints.receive(hint, now: now) {
-            batch.keys.insert(hint.account)
-        }
+        batch.keys.formUnion(targets.receive(batch.hints, now: now))
         batch.hints = []
-        batch.keys.formUnion(hints.silenced(now: now))
         try record(batch)
         batch.established = [:]
         batch.marked = [:]
@@ -108,13 +85,13 @@ struct WatchWorker {
         var rest = Array(batch.keys)[...]
         while !rest.isEmpty {
             let keys = rest.prefix(Self.transactionSize)
-            try settle(keys.map { ($0, try target(for: $0, now: now)) }, relaysKnow: true)
-            for key in keys { hints.forget(key, now: now) }
+            try settle(keys.map { ($0, try targets.target(for: $0, in: &book, now: now)) }, relaysKnow: true)
+            targets.settled(keys, now: now)
             rest = rest.dropFirst(keys.count)
         }
         try shareForgotten()
         if book.isCrowded, now >= nextCount { try survey(relaysKnow: true) }
-        let next = [hints.nextCheck, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
+        let next = [targets.nextCheck, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
         // Not too long, because the system's clock may be set meanwhile.
         return next.map { min($0, now + Self.longestSleep) }
     }
@@ -235,12 +212,12 @@ struct WatchWorker {
     private mutating func survey(relaysKnow: Bool) throws {
         guard let relays else { return }
         let now = uses.now()
-        var targets = try targets(now: now)
+        var targets = try self.targets.all(in: &book, now: now)
         if book.isCrowded, now >= nextCount {
             book.admit(by: try count())
             nextCount = now + uses.configuration.countInterval
             if book.isCrowded { reportCrowding() }
-            targets = try self.targets(now: now)
+            targets = try self.targets.all(in: &book, now: now)
         }
         var announcer = announcer(relays, most: 4_096)
         var comparison = WatchComparison(targets, always: book.always)
@@ -273,7 +250,7 @@ struct WatchWorker {
     private mutating func count() throws -> RelayCounts {
         var counts = RelayCounts(room: 4 * uses.configuration.maxRelays)
         try uses.accounts.forEachWatchedAccount { account in
-            for relay in choice(of: account) { counts.count(relay) }
+            for relay in targets.choice(of: account, besides: book.operators) { counts.count(relay) }
         }
         return counts
     }
@@ -410,78 +387,6 @@ struct WatchWorker {
         guard !reading.forgotten.isEmpty, reading.sharing?.isUnderstood() == true else { return }
         try uses.registry.share(read: [], forgotten: reading.forgotten, asked: WatchInterest.bitsAsked)
         reading.forgottenAreShared()
-    }
-
-    // MARK: Targets
-
-    /// The targets of all owners, in the order of the owners' bytes.
-    private mutating func targets(now: Timestamp) throws -> [WatchTarget] {
-        var targets: [WatchTarget] = []
-        var partnered: Set<PublicKey> = []
-        try uses.accounts.forEachWatchedAccount { account in
-            targets.append(target(of: account, now: now))
-            if account.isPartnered, hints.lastHint(for: account.key) != nil { partnered.insert(account.key) }
-        }
-        for root in try uses.accounts.rootsOfInterest() { targets.append(target(ofRoot: root, now: now)) }
-        targets.sort { $0.owner < $1.owner }
-        if !partnered.isEmpty {
-            for index in targets.indices where partnered.contains(targets[index].owner) {
-                try consider(for: &targets[index], now: now)
-            }
-        }
-        return targets
-    }
-
-    /// What is to be watched for `key`; nil when nothing is.
-    private mutating func target(for key: PublicKey, now: Timestamp) throws -> WatchTarget? {
-        guard let account = try uses.accounts.watchedAccount(key) else {
-            return try uses.accounts.concerns(key) ? target(ofRoot: key, now: now) : nil
-        }
-        var target = target(of: account, now: now)
-        if account.isPartnered { try consider(for: &target, now: now) }
-        return target
-    }
-
-    /// Leaves an account to its partners, if each of its devices lists one that sent a hint lately.
-    private func consider(for target: inout WatchTarget, now: Timestamp) throws {
-        guard uses.configuration.hints == .prefer, let lastHint = hints.lastHint(for: target.owner) else { return }
-        let devices = try uses.accounts.partners(of: target.owner).values
-        target.isLeftToPartners =
-            !devices.isEmpty
-            && devices.allSatisfy { hints.isReached(target.owner, throughAnyOf: $0, now: now) }
-        // Since then, nothing came for the device whose partners fell silent first.
-        let lastHints = devices.compactMap { hints.lastHint(for: target.owner, throughAnyOf: $0) }
-        target.lastHint = (lastHints.min() ?? lastHint).seconds
-    }
-
-    /// The relays that an account chose besides the operator's, admitted or not.
-    private mutating func choice(of account: WatchedAccount) -> [RelayURL] {
-        choice.relays(of: account, without: book.operators)
-    }
-
-    /// What to watch for an account, according to the account itself.
-    private mutating func target(of account: WatchedAccount, now: Timestamp) -> WatchTarget {
-        let relays = choice(of: account).compactMap { book.admit($0) }
-        let now = now.seconds
-        let isFresh = now - account.registeredAt < Self.freshRegistration.seconds
-        var target = WatchTarget(
-            owner: account.key,
-            interest: [.addressed, .authored],
-            relays: relays,
-            begin: isFresh ? min(account.registeredAt, now) : now
-        )
-        if !account.messageKeys.isEmpty {
-            target.messageKeys = Array(account.messageKeys.filter { $0 != account.key }.prefix(Self.keysPerAccount))
-        }
-        if !relays.isEmpty, !account.partners.isEmpty {
-            target.partners = Array(account.partners.subtracting([account.key]).sorted().prefix(Self.keysPerAccount))
-        }
-        return target
-    }
-
-    /// What is to be watched for a root of interest that has no account.
-    private func target(ofRoot root: PublicKey, now: Timestamp) -> WatchTarget {
-        WatchTarget(owner: root, interest: .authored, begin: now.seconds)
     }
 }
 

@@ -118,10 +118,53 @@ import Units
         batcher.answered(first, [.taken, .taken], now: 0)
         let third = batcher.read("{\"id\":\"nobody\"}\n")
         #expect(third.lines == [5])
-        batcher.answered(second, [.notNow], now: 0)
+        batcher.answered(second, [.taken], now: 0)
         batcher.answered(third, [.taken], now: 0)
         #expect(batcher.read("{\"id\":\"nobody\"}\n").isEmpty)
-        #expect(batcher.handOverAgain().lines == [4])
+    }
+
+    /// Whom it registers is nobody until it is taken: what is for them would wake nobody.
+    @Test func whatComesBehindARegistrationComesAgainWithIt() {
+        var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
+        let first = batcher.read("{\"id\":\"a\"}\n{\"id\":\"register\"}\n{\"id\":\"b\"}\n")
+        let second = batcher.read("{\"id\":\"c\"}\n{\"id\":\"d\"}\n")
+        // The later batch is answered first.
+        batcher.answered(second, [.taken, .refused("invalid")], now: 0)
+        #expect(batcher.unsettled == 5 && batcher.counts.refused == 0)
+        batcher.answered(first, [.taken, .notNow, .taken], now: 0)
+        #expect(batcher.counts == FeedCounts(lines: 5, taken: 1, refused: 1, passedOver: 0))
+        #expect(batcher.nextDue == 100 && !batcher.wantsMore)
+        let again = batcher.due(at: 100)
+        #expect(again.lines == [2, 3, 4] && again.registering == 1)
+        // Read behind it, it is no less behind it.
+        #expect(batcher.read("{\"id\":\"nobody\"}\n").lines == [6])
+        batcher.answered(again, [.notNow, .taken, .taken], now: 100)
+        #expect(batcher.unsettled == 4 && batcher.counts.taken == 1)
+    }
+
+    /// All of it goes in its order, so what was handed over before is answered before.
+    @Test func aRegistrationComesAgainWhenEverythingBehindItIsAnswered() {
+        var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
+        let first = batcher.read("{\"id\":\"register\"}\n")
+        let second = batcher.read("{\"id\":\"a\"}\n")
+        batcher.answered(first, [.notNow], now: 0)
+        #expect(batcher.nextDue == nil && batcher.due(at: 60_000).isEmpty)
+        batcher.answered(second, [.taken], now: 60_000)
+        let again = batcher.due(at: 60_000)
+        #expect(again.lines == [1, 2])
+        batcher.answered(again, [.taken, .taken], now: 60_000)
+        #expect(batcher.counts.taken == 2 && batcher.unsettled == 0 && batcher.wantsMore)
+        #expect(batcher.read("{\"id\":\"nobody\"}\n").isEmpty)
+    }
+
+    /// What only has to come again by itself holds nothing back.
+    @Test func whatRegistersNobodyHoldsNothingBack() {
+        var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
+        let first = batcher.read("{\"id\":\"a\"}\n{\"id\":\"b\"}\n")
+        let second = batcher.read("{\"id\":\"c\"}\n")
+        batcher.answered(second, [.taken], now: 0)
+        batcher.answered(first, [.notNow, .taken], now: 0)
+        #expect(batcher.counts.taken == 2 && batcher.due(at: 100).lines == [1])
     }
 
     @Test func nothingIsReadWhileTooMuchIsOutstanding() {

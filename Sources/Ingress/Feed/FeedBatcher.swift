@@ -2,12 +2,24 @@ import Nostr
 import Units
 
 /// Turns what is read into batches of events, and hands each over until it is dealt with. Knows no file and no clock.
+///
+/// Where an event that may register somebody has to come again, so does everything behind it: what concerns whom it
+/// registers concerned nobody so far. Events that were taken are known by then and wake nobody twice.
 struct FeedBatcher {
+    /// A batch that was handed over. Its answers wait until those of registrations before it are there.
+    private struct UnderWay {
+        let number: Int
+        let registers: Bool
+        var answered: (batch: FeedBatch, answers: [FeedAnswer])?
+    }
+
     private let limits: FeedLimits
     private var splitter: LineSplitter
     private var screening: OrderedScreening
     private var outstandingEvents = 0
     private var outstandingBytes = 0
+    private var underWay: [UnderWay] = []
+    private var lastNumber = 0
     /// Events to be handed over again.
     private var again = FeedBatch()
     private var retryAt: Deadline = .distantPast
@@ -43,7 +55,10 @@ struct FeedBatcher {
     var isWithinLine: Bool { splitter.isWithinLine }
 
     /// When to call ``due(at:)`` again if nothing else happens; nil: not at all.
-    var nextDue: Deadline? { again.isEmpty ? nil : retryAt }
+    var nextDue: Deadline? { again.isEmpty || isWaitingForOthers ? nil : retryAt }
+
+    /// What came behind a registration is answered before all of it goes again.
+    private var isWaitingForOthers: Bool { again.registering > 0 && !underWay.isEmpty }
 
     /// Takes what was read. Returns the events to hand over.
     mutating func read(_ bytes: UnsafeRawBufferPointer) -> FeedBatch {
@@ -65,7 +80,7 @@ struct FeedBatcher {
 
     /// What is to be handed over again by now.
     mutating func due(at now: Deadline) -> FeedBatch {
-        now >= retryAt ? handOverAgain() : FeedBatch()
+        now >= retryAt && !isWaitingForOthers ? handOverAgain() : FeedBatch()
     }
 
     /// The same, whatever the time.
@@ -76,17 +91,19 @@ struct FeedBatcher {
 
     /// Takes the answers to a batch, one for each event in order.
     mutating func answered(_ batch: FeedBatch, _ answers: [FeedAnswer], now: Deadline) {
-        outstandingEvents -= batch.events.count
-        outstandingBytes -= batch.bytes
-        screening.settled(registering: batch.registering)
+        guard let index = underWay.firstIndex(where: { $0.number == batch.number }) else { return }
+        underWay[index].answered = (batch, answers)
         let wasEmpty = again.isEmpty
-        for (index, event) in batch.events.enumerated() {
-            // A missing answer means "not now".
-            switch index < answers.count ? answers[index] : .notNow {
-            case .taken: counts.taken += 1
-            case .refused(let reason): refuse(batch.lines[index], reason)
-            case .notNow: again.append(event, line: batch.lines[index])
+        var place = 0
+        while place < underWay.count {
+            guard let answered = underWay[place].answered else {
+                // Those behind it may have to come again with it.
+                if underWay[place].registers { break }
+                place += 1
+                continue
             }
+            underWay.remove(at: place)
+            settle(answered.batch, answered.answers)
         }
         if again.isEmpty {
             retryDelay = limits.retryDelays.lowerBound
@@ -94,6 +111,25 @@ struct FeedBatcher {
             retryAt = now + retryDelay
             retryDelay = min(retryDelay * 2, limits.retryDelays.upperBound)
         }
+    }
+
+    private mutating func settle(_ batch: FeedBatch, _ answers: [FeedAnswer]) {
+        outstandingEvents -= batch.events.count
+        outstandingBytes -= batch.bytes
+        var registered = 0
+        for (index, event) in batch.events.enumerated() {
+            let mayRegister = batch.mayRegister(index)
+            // A missing answer means "not now".
+            switch index < answers.count ? answers[index] : .notNow {
+            case .taken where again.registering == 0: counts.taken += 1
+            case .refused(let reason): refuse(batch.lines[index], reason)
+            case .taken, .notNow:
+                again.append(event, line: batch.lines[index], mayRegister: mayRegister)
+                continue
+            }
+            if mayRegister { registered += 1 }
+        }
+        screening.settled(registering: registered)
     }
 
     /// What to tell the operator by now; not too often.
@@ -113,6 +149,11 @@ struct FeedBatcher {
     }
 
     private mutating func handOver(_ batch: FeedBatch) -> FeedBatch {
+        guard !batch.isEmpty else { return batch }
+        lastNumber += 1
+        var batch = batch
+        batch.number = lastNumber
+        underWay.append(UnderWay(number: lastNumber, registers: batch.registering > 0))
         outstandingEvents += batch.events.count
         outstandingBytes += batch.bytes
         return batch
@@ -162,13 +203,19 @@ struct FeedBatch: Sendable, Equatable {
     /// The line that each came in.
     var lines: [Int] = []
     var bytes = 0
-    /// How many of them may register somebody.
-    var registering = 0
+    /// Tells it from others.
+    var number = 0
+    /// Positions of those that may register somebody.
+    private var registrations: Set<Int> = []
 
     var isEmpty: Bool { events.isEmpty }
+    /// How many of them may register somebody.
+    var registering: Int { registrations.count }
+
+    func mayRegister(_ index: Int) -> Bool { registrations.contains(index) }
 
     mutating func append(_ event: [UInt8], line: Int, mayRegister: Bool = false) {
-        if mayRegister { registering += 1 }
+        if mayRegister { registrations.insert(events.count) }
         events.append(event)
         lines.append(line)
         bytes += event.count

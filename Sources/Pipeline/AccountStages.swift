@@ -169,8 +169,8 @@ struct AccountStages {
         partition.holds(id) || context.authors(of: id)?.first == author
     }
 
-    /// Whether a deletion may take back an event that was handed over to somebody, as far as `isKnown` tells.
-    func mayHaveHandedOver(_ id: EventID, isKnown: (EventID) -> Bool) -> Bool { handedOver.isInUse && isKnown(id) }
+    /// Whether other owners may keep events that never came here.
+    var handsOver: Bool { handedOver.isInUse }
 
     mutating func knows(profileOf author: PublicKey) -> Bool { context.knows(profileOf: author) }
 

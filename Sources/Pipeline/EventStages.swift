@@ -88,7 +88,7 @@ final class EventStages {
             settleRegistrations(&batch)
         }
         let isListWanted = registry.wants(scanned, for: purpose, in: json) {
-            accounts.holds($0, by: scanned.pubkey) || accounts.mayHaveHandedOver($0) { gate.remembers($0) }
+            accounts.handsOver || accounts.holds($0, by: scanned.pubkey)
         } isProfileKept: {
             accounts.knows(profileOf: scanned.pubkey)
         }
@@ -250,10 +250,12 @@ final class EventStages {
         case .applied(let ended):
             updateIndex()
             accounts.withdraw(deletion, ended: ended, &batch)
+            let isHandedOver = accounts.handOver(deletion: event, from: source, at: place)
             let outcome = EventOutcome(
                 event: event.id,
-                end: accounts.handOver(deletion: event, from: source, at: place) ? .waits : .finished(.accepted),
-                step: .deleted,
+                end: isHandedOver ? .waits : .finished(.accepted),
+                // Whether it takes an event back is known to the owner who holds that.
+                step: isHandedOver && ended == 0 ? nil : .deleted,
                 account: ended > 0 ? event.pubkey : nil,
                 reason: ended > 0 ? "registrations ended: \(ended)" : "its author took events back"
             )

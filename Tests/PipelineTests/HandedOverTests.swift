@@ -92,7 +92,7 @@ import Units
 
     /// Only owners know what they hold, so all are asked.
     @Test func aDeletionGoesToAllOwners() throws {
-        let (owner, author, stranger) = (try bench.account(), try Workbench.keys(), try Workbench.keys())
+        let (owner, author) = (try bench.account(), try Workbench.keys())
         let note = try bench.event(.textNote, "hello", tags: [["p", owner.publicKey.hex]], by: author)
         _ = bench.arrive([([note], .relay(.live))])
         owners.answer(true)
@@ -101,18 +101,41 @@ import Units
         let answer = bench.arrive([([deletion], .relay(.live))])[0]
         #expect(answer.results.isEmpty && owners.count == 1)
         #expect(owners.questions.withLock { $0.first?.event == deletion.id && $0.first?.accounts == nil })
-        #expect(bench.trace(of: deletion.id).map(\.step) == [.deleted])
+        // An owner who holds the event says so.
+        #expect(bench.trace(of: deletion.id).isEmpty)
         owners.answer(true)
         bench.process()
         #expect(answer.results == [.accepted])
         #expect(bench.submit([deletion], from: .relay(.stored)).map(\.result) == [.duplicate])
-        // Of an event that went to nobody.
-        let other = try bench.event(
-            .deletion,
-            tags: [["e", deletion.id.hex.reversed().map(String.init).joined()]],
-            by: stranger
-        )
-        #expect(bench.submit([other], from: .relay(.live)).map(\.result) == [.accepted])
+    }
+
+    /// Another member may have read the event, and its author need not have registered.
+    @Test func aDeletionOfAnEventThatNeverCameHereGoesToAllOwners() throws {
+        let stranger = try Workbench.keys()
+        let deletion = try bench.event(.deletion, tags: [["e", String(repeating: "ab", count: 32)]], by: stranger)
+        let answer = bench.arrive([([deletion], .socket(authenticated: []))])[0]
+        #expect(answer.results.isEmpty)
+        #expect(owners.questions.withLock { $0.map(\.event) == [deletion.id] && $0.first?.accounts == nil })
+        // Nobody may keep it for now: it comes again.
+        owners.answer(false)
+        bench.process()
+        #expect(answer.results.map(\.isFinal) == [false])
+        let again = bench.arrive([([deletion], .socket(authenticated: []))])[0]
+        owners.answer(true)
+        bench.process()
+        #expect(again.results == [.accepted])
+    }
+
+    /// What names no event takes none back, and a forged one is nobody's.
+    @Test func otherDeletionsOfStrangersGoToNobody() throws {
+        let stranger = try Workbench.keys()
+        let address = try bench.event(.deletion, tags: [["a", "30023:\(stranger.publicKey.hex):x"]], by: stranger)
+        #expect(bench.submit([address], from: .relay(.live)).map(\.result) == [.accepted])
+        #expect(owners.count == 0)
+        let id = String(repeating: "ab", count: 32)
+        let real = try bench.event(.deletion, tags: [["e", id]], by: stranger)
+        let forged = Array(String(decoding: real.json, as: UTF8.self).replacing(id, with: String(id.reversed())).utf8)
+        _ = bench.submit([forged], from: .relay(.live))
         #expect(owners.count == 0)
     }
 

@@ -31,6 +31,19 @@ struct HandOverTests {
         #expect(queue.ended(1, .kept, now: 160) == [.kept([1])])
     }
 
+    /// What a former owner does not answer need not wait until that is too late.
+    @Test func aNewOwnerIsAskedAtOnce() {
+        var queue = HandOverQueue(sender: 7)
+        let batch = Self.sent(queue.add([1], token: 1))[0]
+        #expect(queue.ownerChanged(now: 10) == [.send(batch)])
+        #expect(queue.nextDeadline == nil)
+        // The former owner's silence orders another try, and the answer of the new one still counts.
+        #expect(queue.ended(1, .unanswered, now: 20).isEmpty)
+        #expect(queue.nextDeadline == 70)
+        #expect(queue.ended(1, .kept, now: 30) == [.kept([1])])
+        #expect(queue.tick(now: 100).isEmpty && queue.ownerChanged(now: 100).isEmpty)
+    }
+
     @Test func sourcesWaitAtTheLimit() {
         var limits = HandOverQueue.Limits()
         (limits.waitingBytes, limits.batchBytes) = (10, 4)

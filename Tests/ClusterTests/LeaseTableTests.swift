@@ -60,6 +60,19 @@ struct LeaseTableTests {
         #expect(!table.holds(0))
     }
 
+    /// The connection was lost and is there again: the lease is renewed before it ends.
+    @Test mutating func aLostConnectionDoesNotCostTheLease() {
+        take()
+        let renewal = Self.writes(table.tick(now: 3_000))[0]
+        #expect(table.wrote(partition: 0, renewal.record, .unknown, now: 3_050) == [.read(partition: 0)])
+        table.readFailed(partition: 0)
+        #expect(Self.writes(table.tick(now: 3_299)).isEmpty)
+        let again = Self.writes(table.tick(now: 3_300))
+        #expect(again.map(\.over) == [revision])
+        _ = table.wrote(partition: 0, again[0].record, .stored(revision: revision + 1), now: 3_310)
+        #expect(table.holds(0) && table.maySend(for: 0, at: 5_299))
+    }
+
     @Test mutating func aRenewalWithoutAnAnswerMayHaveSucceeded() {
         take()
         let renewal = Self.writes(table.tick(now: 3_000))[0]
@@ -78,6 +91,8 @@ struct LeaseTableTests {
             _ = table.observed(partition: 0, lease, revision: UInt64(second) + 50, now: now)
             #expect(Self.writes(table.tick(now: now)).isEmpty)
         }
+        // Its own records tell this member that the servers work.
+        table.observed(member: a.name, a, revision: 90, now: 5_000)
         #expect(Self.writes(table.tick(now: 5_999)).isEmpty)
         #expect(Self.writes(table.tick(now: 6_000)).map(\.over) == [53])
     }
@@ -192,6 +207,54 @@ struct LeaseTableTests {
         #expect(decline(94_000) == [[0]])
         #expect(Self.writes(tick(123_900)).isEmpty)
         #expect(tick(124_000).contains(.acquired(partition: 0)))
+    }
+
+    /// The servers elect a leader: nobody can renew anything, and nobody is gone for that.
+    @Test func membersOutliveASilentBucket() throws {
+        let c = MemberRecord(name: .known("c"), incarnation: 3)
+        var table = LeaseTable(a, partitions: 8)
+        var revision: UInt64 = 100
+        /// What is taken when each write succeeds at once.
+        func tick(_ now: Deadline) -> Set<Int> {
+            var taken: Set<Int> = []
+            for action in table.tick(now: now) {
+                guard case .write(let partition, let record, _) = action else { continue }
+                revision += 1
+                for action in table.wrote(partition: partition, record, .stored(revision: revision), now: now) {
+                    if case .acquired(let partition) = action { taken.insert(partition) }
+                }
+            }
+            return taken
+        }
+        func see(_ members: [MemberRecord], _ now: Deadline) {
+            for member in members {
+                revision += 1
+                table.observed(member: member.name, member, revision: revision, now: now)
+            }
+        }
+        func share(_ names: [MemberName]) -> Set<Int> {
+            Set((0..<8).filter { Placement.owner(of: $0, among: Set(names)) == a.name })
+        }
+        table.becameCurrent(now: 0)
+        for second in 0..<4 { see([b, c], Deadline(milliseconds: Int64(second) * 1_000)) }
+        #expect(tick(3_000) == share([a.name, b.name, c.name]))
+        // From now on there are no servers for seven seconds; this member's leases end meanwhile.
+        for now: Deadline in [5_000, 7_000, 9_900] {
+            for action in table.tick(now: now) {
+                if case .write(let partition, let record, _) = action {
+                    _ = table.wrote(partition: partition, record, .unknown, now: now)
+                    table.readFailed(partition: partition)
+                }
+            }
+            #expect(Set(table.livingMembers(at: now).map(\.name)) == [a.name, b.name, c.name])
+        }
+        #expect(table.heldPartitions.isEmpty)
+        // Then it takes what was its own, and nothing of those who had no time to write yet.
+        #expect(tick(10_300) == share([a.name, b.name, c.name]))
+        see([b], 10_800)
+        #expect(tick(11_700).isEmpty)
+        // One of them is gone.
+        #expect(tick(11_800) == share([a.name, b.name]).subtracting(share([a.name, b.name, c.name])))
     }
 
     @Test mutating func whatAnotherDeclinesIsTaken() throws {

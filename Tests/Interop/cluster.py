@@ -16,7 +16,7 @@ from websockets.exceptions import WebSocketException
 
 from lab import Lab
 from nostr import Person, Socket, device_token, ios
-from programs import PATIENCE, REPOSITORY, free_port, wait_until
+from programs import PATIENCE, REPOSITORY, free_ports, wait_until
 from relays import Client, CountingProxy, OutsideRelay
 from router import Router
 
@@ -80,11 +80,13 @@ class Link:
 class Server:
     """One nats-server, which can be killed and started again where it was."""
 
-    def __init__(self, folder: Path, routes: list[int], number: int, ways: list[int] | None = None):
+    def __init__(
+        self, folder: Path, routes: list[int], number: int, port: int, monitoring_port: int, ways: list[int] | None = None
+    ):
         """`ways` are the ports by which it reaches the others, where that is not their own."""
         self.folder = folder
         folder.mkdir(parents=True)
-        self.port, self.monitoring_port = free_port(), free_port()
+        self.port, self.monitoring_port = port, monitoring_port
         others = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ways or routes)
         # Whoever is to be reached by these ways only must not be found by others.
         hidden = 'no_advertise: true, advertise: "127.0.0.1:9", ' if ways else ""
@@ -110,6 +112,11 @@ class Server:
     def stop(self):
         self.process.terminate()
         self.process.wait()
+
+    @property
+    def log_text(self) -> str:
+        log = self.folder / "log"
+        return log.read_text(errors="replace") if log.exists() else ""
 
     @property
     def url(self) -> str:
@@ -180,13 +187,18 @@ class Cluster:
         """With `can_be_cut`, :meth:`cut` parts a machine from the others: a server and the member of its number. With `labs` each
         member sends to one of its own, so that one sees who sent."""
         self.partitions = partitions
-        routes = [free_port() for _ in range(3)]
+        # All at once: none of them is given twice, as none is in use yet.
+        ports = free_ports(9)
+        routes, ports = ports[:3], ports[3:]
         self._links: dict[tuple[int, int], list[Link]] = {}
         ways = [
             [self._link(number, other, port) for other, port in enumerate(routes) if other != number] if can_be_cut else None
             for number in range(3)
         ]
-        self.servers = [Server(folder / f"nats{number}", routes, number, ways[number]).start() for number in range(3)]
+        self.servers = [
+            Server(folder / f"nats{number}", routes, number, ports[number], ports[number + 3], ways[number]).start()
+            for number in range(3)
+        ]
         self.can_be_cut = can_be_cut
         self.folder, self.labs = folder, labs or [lab]
         self.relays = relays or ([relay] if relay else [])
@@ -194,6 +206,11 @@ class Cluster:
         self.members: list[Member] = []
         try:
             self._start(members)
+        except AssertionError as error:
+            states = self.states
+            self.stop()
+            # Nobody has the cluster whom a report could ask for it.
+            raise AssertionError(f"{error}\n{states}\n{self.logs}") from error
         except BaseException:
             # Nobody has it who could stop it.
             self.stop()
@@ -211,6 +228,20 @@ class Cluster:
             member.wait_for_port()
         if members:
             self.wait_until_shared()
+
+    @property
+    def states(self) -> str:
+        """Which programs run, and how the others ended."""
+        programs = [(server.folder.name, server.process) for server in self.servers]
+        programs += [(member.folder.name, member.process) for member in self.members if member.process]
+        return ", ".join(f"{name} {'runs' if (end := process.poll()) is None else f'ended with {end}'}" for name, process in programs)
+
+    @property
+    def logs(self) -> str:
+        """What servers and members said last."""
+        said = [(server.folder.name, server.log_text) for server in self.servers]
+        said += [(member.folder.name, member.log_text) for member in self.members]
+        return "\n".join(f"--- {name}\n{text[-4_000:]}" for name, text in said)
 
     def add(self, key: Path | None) -> Member:
         """A further member, which is not started yet."""

@@ -2,6 +2,7 @@ import signal
 
 import pytest
 
+from cluster import Cluster
 from lab import Lab
 from nostr import Person, Socket
 from relays import ScriptedRelay
@@ -81,4 +82,6 @@ def pytest_runtest_makereport(item, call):
             if isinstance(value, (Lab, Router)) and value.log.exists():
                 tail = value.log.read_text(errors="replace")[-6000:]
                 report.sections.append((f"{type(value).__name__.lower()} log", tail))
+            if isinstance(value, Cluster):
+                report.sections.append(("cluster", f"{value.states}\n{value.logs}"))
     return report

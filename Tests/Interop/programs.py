@@ -45,11 +45,19 @@ def wait_until(condition, what: str, process: subprocess.Popen | None = None, ti
 
 def free_port() -> int:
     """A port for a program that must be told one, or that must find its own again: none of those that systems give away by themselves."""
-    while True:
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """So many different ones."""
+    found: set[int] = set()
+    while len(found) < count:
         port = random.randrange(10_000, 32_000)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+            found.add(port)
+    # A set has an order of its own.
+    return random.sample(sorted(found), count)

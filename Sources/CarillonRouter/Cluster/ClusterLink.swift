@@ -13,8 +13,10 @@ import Units
 /// The servers of a cluster, as a router has them that is to be a member: connected, found fit, and agreed with the
 /// other members on what never changes.
 package final class ClusterLink: Sendable {
-    /// Servers that start together take a moment until one of them leads.
-    private static let patience = 20
+    /// Looks at servers that start together until one of them leads.
+    private static let looks = 20
+    /// How long servers may take to make streams, each of which they elect a leader for.
+    private static let patience: Duration = .seconds(45)
 
     let client: NATSClient
     let settings: ClusterMember.Settings
@@ -66,7 +68,8 @@ package final class ClusterLink: Sendable {
         servers.oldestVersion = ClusterCheck.oldestVersion
         let client = try NATSClient(servers, loop: group.next(), random: &random, log: logger) { _ in }
         client.start()
-        for remaining in (0..<patience).reversed() {
+        let deadline = Deadline.now() + patience
+        while true {
             do {
                 let partitioning = try await ClusterMember.prepare(
                     settings,
@@ -75,7 +78,7 @@ package final class ClusterLink: Sendable {
                     random: &random
                 )
                 return ClusterLink(client, settings, partitioning, deadLetters, group)
-            } catch let error as NATSError where remaining > 0 {
+            } catch let error as NATSError where Deadline.now() < deadline {
                 logger.notice("The cluster's servers are not ready yet", metadata: ["reason": "\(error)"])
                 try await Task.sleep(for: .milliseconds(500))
             } catch {
@@ -84,7 +87,6 @@ package final class ClusterLink: Sendable {
                 throw OperationFailure.unavailable("cluster: \(error)")
             }
         }
-        throw OperationFailure.unavailable("cluster: the servers are not ready")
     }
 
     /// The same for members whose configuration files only differ in the member's name.
@@ -99,7 +101,7 @@ package final class ClusterLink: Sendable {
     /// The same look at the servers that `carillon cluster check` takes.
     private static func check(_ cluster: Configuration.Cluster, _ logger: Logger) async throws {
         var report = try await ClusterCheck(cluster).run()
-        for _ in 0..<patience where !report.isUsable {
+        for _ in 0..<looks where !report.isUsable {
             try await Task.sleep(for: .milliseconds(500))
             report = try await ClusterCheck(cluster).run()
         }

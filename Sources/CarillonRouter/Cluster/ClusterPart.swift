@@ -110,7 +110,8 @@ final class ClusterPart: RouterPart {
                     waiting: waiting[partition],
                     movedTo: member.move(of: partition)?.rawValue
                 )
-            }
+            },
+            repeats: owned.repeats
         )
     }
 

@@ -23,10 +23,12 @@ final class OwnedPartitions: Sendable {
         var openings: [Int: Int] = [:]
         /// Of partitions that could not be served since they were opened.
         var failures: [Int: FailureLog] = [:]
+        /// Deliveries that were due when they were taken over from a member that had not handed over.
+        var repeats = 0
     }
 
     /// After a partition could not be opened.
-    private static let pause = DispatchTimeInterval.seconds(1)
+    private static let pause = DispatchTimeInterval.milliseconds(250)
 
     private let partitioning: Partitioning
     private let parts: PartitionParts
@@ -51,6 +53,10 @@ final class OwnedPartitions: Sendable {
     }
 
     private var member: ClusterMember? { box.member }
+
+    /// Deliveries that may have been sent twice, under one id: a member that went away without handing over may have
+    /// sent them, and this one has sent them since.
+    var repeats: Int { state.withLock(\.repeats) }
 
     var isEmpty: Bool { state.withLock(\.entries.isEmpty) }
 
@@ -86,10 +92,13 @@ final class OwnedPartitions: Sendable {
 }
 
 extension OwnedPartitions: PartitionWork {
-    func opened(_ partition: Int, _ waiting: PartitionState) {
+    func opened(_ partition: Int, _ waiting: PartitionState, isHandedOver: Bool) {
+        let now = parts.now()
+        let repeats = isHandedOver ? 0 : waiting.waiting.values.count { $0.due.map { $0 <= now } ?? true }
         let opening = state.withLock { state in
             state.entries[partition] = .opening(nil)
             state.openings[partition, default: 0] += 1
+            state.repeats += repeats
             return state.openings[partition] ?? 0
         }
         relays.take(partition, waiting.relays)

@@ -16,7 +16,7 @@ package struct HandOverQueue: Sendable {
         /// From so many bytes on sources wait.
         package var waitingBytes = 4 << 20
         /// After a batch without an answer; doubles.
-        package var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .seconds(2))
+        package var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .seconds(1))
 
         package init() {}
     }
@@ -76,8 +76,9 @@ package struct HandOverQueue: Sendable {
 
     /// A batch that is under way got an answer, or none.
     package mutating func ended(_ number: UInt64, _ result: Result, now: Deadline) -> [Action] {
-        guard var ended = underWay[number], ended.retryAt == nil else { return [] }
+        guard var ended = underWay[number] else { return [] }
         guard result == .kept else {
+            guard ended.retryAt == nil else { return [] }
             let next = ended.pause.map { min($0 * 2, limits.pause.longest) } ?? limits.pause.first
             (ended.pause, ended.retryAt) = (next, now + next)
             underWay[number] = ended
@@ -86,6 +87,16 @@ package struct HandOverQueue: Sendable {
         underWay[number] = nil
         waitingBytes -= ended.batch.items.reduce(0) { $0 + $1.count }
         return [.kept(ended.tokens)] + sendNext()
+    }
+
+    /// Somebody else is to be asked from now on: what was sent to the former owner goes out again at once. Whichever
+    /// answer comes first counts.
+    package mutating func ownerChanged(now: Deadline) -> [Action] {
+        for number in underWay.keys {
+            underWay[number]?.pause = nil
+            underWay[number]?.retryAt = now
+        }
+        return tick(now: now)
     }
 
     package mutating func tick(now: Deadline) -> [Action] {

@@ -4,7 +4,8 @@ import Units
 /// carries the actions out.
 ///
 /// Another member counts as living while its record changes, by this member's own monotonic clock; wall clocks play no
-/// part. A lease is renewed by a conditional write each second. Whoever finds one unchanged for ``Times/stillness`` may
+/// part. While the bucket is silent, because the servers elect a leader or this member has lost them, that says nothing:
+/// members that lived before count as living until they have had the time to write again. A lease is renewed by a conditional write each second. Whoever finds one unchanged for ``Times/stillness`` may
 /// write itself in, on the condition that it is still unchanged. A holder trusts its lease only for ``Times/validity``
 /// from the moment at which it *sent* a renewal that succeeded. That is shorter, so that it stops before another can
 /// begin. Leases keep pushes from going out twice; against lost or doubled state the log has its own fence.
@@ -12,10 +13,16 @@ package struct LeaseTable: Sendable {
     package struct Times: Sendable {
         /// How often a member writes its record and its leases.
         package var renewal: Duration = .seconds(1)
+        /// How soon a write without an answer is tried again: a lost connection must not cost the lease.
+        package var retry: Duration = .milliseconds(250)
         /// How long a holder trusts a lease, from when it sent the last renewal.
         package var validity: Duration = .seconds(2)
         /// After so long without a change a member is gone, and a lease may be taken.
         package var stillness: Duration = .seconds(3)
+        /// After so long without any sign of the bucket this member cannot tell who lives.
+        package var blindness: Duration = .seconds(2)
+        /// How long after that those who lived before have to show it.
+        package var grace: Duration = .milliseconds(1_500)
         /// How long the members must have been the same before a partition moves, and how long a new member looks
         /// around before it takes any.
         package var settling: Duration = .seconds(2)
@@ -85,6 +92,8 @@ package struct LeaseTable: Sendable {
         /// The beat of the write that is under way.
         var underWay: UInt64?
         var isReading = false
+        /// Whether whoever had it before gave it up, or nobody had it.
+        var wasFree = true
         var validUntil = Deadline.distantPast
         var writeAt = Deadline.distantPast
 
@@ -110,6 +119,8 @@ package struct LeaseTable: Sendable {
     /// Since when the bucket has been read as a whole.
     private var currentSince: Deadline?
     private var announceAt = Deadline.distantPast
+    /// When something was last read or written in the bucket; nil: never.
+    private var heardAt: Deadline?
     /// The living members at the last look, and since when they are the same.
     private var living: Set<MemberName> = []
     private var livingSince = Deadline.distantPast
@@ -132,6 +143,9 @@ package struct LeaseTable: Sendable {
         return (lease.phase == .held || lease.phase == .draining) && now < lease.validUntil
     }
 
+    /// Whether whoever had the partition before finished what was under way: else what waits may have been sent.
+    package func wasHandedOver(_ partition: Int) -> Bool { leases[partition].wasFree }
+
     package func holds(_ partition: Int) -> Bool { leases[partition].isOurs }
 
     /// How long ``maySend(for:at:)`` stays true without a further renewal.
@@ -146,13 +160,13 @@ package struct LeaseTable: Sendable {
 
     /// The members that live, this one included, by name.
     package func livingMembers(at now: Deadline) -> [MemberRecord] {
-        ([me] + members.values.filter { isAlive($0.sighting, now) }.map(\.record)).sorted { $0.name < $1.name }
+        ([me] + members.values.filter { isAlive($0, now) }.map(\.record)).sorted { $0.name < $1.name }
     }
 
     /// Members that lived of late and went away without a word, by name.
     package func missingMembers(at now: Deadline) -> [MemberRecord] {
         members.values.filter { member in
-            !isAlive(member.sighting, now) && member.hasMoved && !member.record.isLeaving
+            !isAlive(member, now) && member.hasMoved && !member.record.isLeaving
                 && now - member.sighting.since < times.memory
         }
         .map(\.record).sorted { $0.name < $1.name }
@@ -164,12 +178,30 @@ package struct LeaseTable: Sendable {
     /// The newest format that all living members read.
     package func wire(at now: Deadline) -> Int { livingMembers(at: now).map(\.wire).min() ?? me.wire }
 
-    private func isAlive(_ sighting: Sighting, _ now: Deadline) -> Bool { now - sighting.since < times.stillness }
+    private func isAlive(_ member: Member, _ now: Deadline) -> Bool {
+        guard let heardAt, now - heardAt > times.blindness else { return isFresh(member.sighting, now) }
+        return isFresh(member.sighting, heardAt)
+    }
+
+    private func isFresh(_ sighting: Sighting, _ now: Deadline) -> Bool { now - sighting.since < times.stillness }
+
+    /// The bucket works.
+    private mutating func heard(_ now: Deadline) {
+        let last = heardAt
+        heardAt = now
+        guard let last, now - last > times.blindness else { return }
+        for (name, member) in members where isFresh(member.sighting, last) {
+            let since = now - (times.stillness - times.grace)
+            members[name]?.sighting.since = max(member.sighting.since, since)
+        }
+        announceAt = min(announceAt, now)
+    }
 
     // MARK: What happens in the bucket
 
     /// A member's record was written; nil: deleted.
     package mutating func observed(member name: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
+        heard(now)
         guard name != me.name else {
             if let record, currentSince != nil, record.incarnation != me.incarnation { hasDouble = true }
             return
@@ -198,6 +230,7 @@ package struct LeaseTable: Sendable {
         now: Deadline
     ) -> [Action] {
         guard leases.indices.contains(partition) else { return [] }
+        heard(now)
         leases[partition].isReading = false
         guard revision > leases[partition].sighting?.revision ?? 0 else { return [] }
         leases[partition].sighting = Sighting(revision: revision, since: now)
@@ -223,6 +256,7 @@ package struct LeaseTable: Sendable {
         if leases[partition].underWay == record.beat { leases[partition].underWay = nil }
         switch result {
         case .stored(let revision):
+            heard(now)
             guard revision > leases[partition].sighting?.revision ?? 0 else { return [] }
             leases[partition].sighting = Sighting(revision: revision, since: now)
             leases[partition].record = record
@@ -234,6 +268,7 @@ package struct LeaseTable: Sendable {
         case .unknown:
             if leases[partition].phase == .taking { leases[partition].phase = .none }
             leases[partition].isReading = true
+            leases[partition].writeAt = min(leases[partition].writeAt, now + times.retry)
             return [.read(partition: partition)]
         }
     }
@@ -392,8 +427,9 @@ package struct LeaseTable: Sendable {
         if let record = lease.record, !record.isFree, let sighting = lease.sighting {
             // What this incarnation lost it may take again at once: nobody else has it.
             let isOwn = record.holder == me.name && record.incarnation == me.incarnation
-            guard isOwn || !isAlive(sighting, now) else { return [] }
+            guard isOwn || !isFresh(sighting, now) else { return [] }
         }
+        leases[partition].wasFree = lease.record?.isFree ?? true
         leases[partition].phase = .taking
         return [write(partition, isFree: false, now)]
     }

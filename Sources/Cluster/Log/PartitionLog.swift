@@ -18,7 +18,7 @@ package struct PartitionLog: Sendable {
         package var partSize = SnapshotHead.partSize
         package var limits = PartitionState.Limits()
         /// Between two tries of what did not succeed; doubles up to the second.
-        package var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .seconds(1))
+        package var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .milliseconds(250))
         /// Contradictions in a row before it counts as damaged. A snapshot may be replaced while it is read.
         package var mostContradictions = 5
 

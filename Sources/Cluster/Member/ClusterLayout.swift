@@ -32,11 +32,15 @@ package struct ClusterLayout: Hashable, Sendable {
     func parts(_ partition: Int) -> String { "\(prefix).snap.\(partition).>" }
     /// Where a member takes questions of others.
     package func questions(to member: String) -> String { "\(prefix).ask.\(member)" }
+    /// Where a member hears what happens at others, and whether they want to hear what happens there.
+    package func live(to member: String) -> String { "\(prefix).live.\(member)" }
     /// Where whoever holds the relays of a partition is asked for what they have, and where all learn what was found.
     package func fetch(_ partition: Int) -> String { "\(prefix).fetch.\(partition)" }
     package var findings: String { "\(prefix).found" }
 
     func handOver(_ partition: Int) -> String { "\(prefix).in.\(partition)" }
+    /// A word to all members that the named partition has an owner who takes events; not kept.
+    var openedPartitions: String { "\(prefix).opened" }
 
     static let clusterKey = "cluster"
 
@@ -99,32 +103,49 @@ package struct ClusterLayout: Hashable, Sendable {
         package init() {}
     }
 
-    /// Makes streams and buckets, where they are missing or different.
+    /// Makes streams and buckets, where they are missing or different. All at once: the servers elect a leader for each,
+    /// which may take seconds.
     package func ensure(in stream: JetStream, replicas: Int, _ capacity: Capacity) async throws(NATSError) {
+        let results = await withTaskGroup(of: Result<Void, NATSError>.self) { group in
+            for configuration in configurations(replicas, capacity) {
+                group.addTask {
+                    do throws(NATSError) {
+                        return .success(try await stream.ensure(configuration))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        for result in results { try result.get() }
+    }
+
+    private func configurations(_ replicas: Int, _ capacity: Capacity) -> [StreamConfiguration] {
         var log = StreamConfiguration(name: logStream, subjects: ["\(prefix).log.*"])
         log.replicas = replicas
         // A repetition of an append is known for longer than any outage that a lease survives.
         log.duplicateWindow = 600_000_000_000
         log.maxBytes = Int64(capacity.log)
-        try await stream.ensure(log)
         var snapshots = StreamConfiguration(name: snapshotStream, subjects: ["\(prefix).snap.*.*.*"])
         snapshots.replicas = replicas
         snapshots.allowDirect = true
         snapshots.maxBytes = Int64(capacity.snapshots)
-        try await stream.ensure(snapshots)
         var registry = StreamConfiguration(name: registryStream, subjects: [registry])
         registry.replicas = replicas
         registry.duplicateWindow = 600_000_000_000
         registry.deniesDeletion = true
         registry.maxBytes = Int64(capacity.registry)
-        try await stream.ensure(registry)
-        try await KeyValueBucket(leaseBucket, in: stream).ensure(replicas: replicas)
-        try await KeyValueBucket(headBucket, in: stream).ensure(replicas: replicas)
-        try await KeyValueBucket(requestBucket, in: stream).ensure(
-            replicas: replicas,
-            age: .days(1),
-            bytes: Int64(capacity.requests)
-        )
+        return [
+            log, snapshots, registry, KeyValueBucket.configuration(leaseBucket, replicas: replicas),
+            KeyValueBucket.configuration(headBucket, replicas: replicas),
+            KeyValueBucket.configuration(
+                requestBucket,
+                replicas: replicas,
+                age: .days(1),
+                bytes: Int64(capacity.requests)
+            ),
+        ]
     }
 }
 

@@ -7,8 +7,9 @@ import Units
 
 /// What runs on the partitions that a member owns. All functions are called one at a time, and must return soon.
 package protocol PartitionWork: Sendable {
-    /// The partition is this member's. Everything in `state` that waits goes on here.
-    func opened(_ partition: Int, _ state: PartitionState)
+    /// The partition is this member's. Everything in `state` that waits goes on here. `isHandedOver`: whoever had it
+    /// before finished what was under way; else what waits may have been sent.
+    func opened(_ partition: Int, _ state: PartitionState, isHandedOver: Bool)
     /// Takes events that a member hands over. Calls `taken` once, on any thread: true when everything that they lead to
     /// was committed, false when they are to come again.
     func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (Bool) -> Void)
@@ -54,25 +55,18 @@ package final class ClusterMember: Sendable {
 
     private struct Shell {
         var machine: MemberState
-        var receivers: [Int: HandOverReceiver<String>] = [:]
-        var subscriptions: [Int: NATSClient.Subscription] = [:]
-        var queues: [HandOverQueue]
-        var kept: [UInt64: @Sendable () -> Void] = [:]
-        var lastToken: UInt64 = 0
         /// Actions in order; whoever finds nobody carrying carries them.
         var actions: Deque<MemberState.Action> = []
         var isCarrying = false
-        var watch: KeyValueWatch?
         var task: Task<Void, Never>?
         var whenLeft: [CheckedContinuation<Void, Never>] = []
         var hasLeft = false
     }
 
     package let partitioning: Partitioning
-    private let client: NATSClient
-    private let settings: Settings
     private let logs: JetStreamLogs
-    private let leases: KeyValueBucket
+    private let leases: LeaseBucket
+    private let exchange: HandOverExchange
     private let work: any PartitionWork
     private let log: Logger
     private let now: @Sendable () -> Deadline
@@ -108,19 +102,18 @@ package final class ClusterMember: Sendable {
         log: Logger,
         now: @escaping @Sendable () -> Deadline = ClusterMember.bootTime
     ) {
-        self.settings = settings
         self.partitioning = partitioning
-        self.client = client
         self.work = work
         self.log = log
         self.now = now
         // The lease goes on being renewed while one renewal is late.
         let stream = JetStream(client, patience: .seconds(1))
-        leases = KeyValueBucket(settings.layout.leaseBucket, in: stream)
+        leases = LeaseBucket(settings.layout, in: stream)
         logs = JetStreamLogs(settings.layout, stream) { error in
             log.warning("NATS refuses to keep something", metadata: ["error": "\(error)"])
         }
         let incarnation = UInt64.random(in: 1 ... .max, using: &random)
+        exchange = HandOverExchange(client, settings, sender: incarnation, work: work, log: log, now: now)
         var record = MemberRecord(
             name: settings.name,
             incarnation: incarnation,
@@ -135,10 +128,7 @@ package final class ClusterMember: Sendable {
                     partitions: settings.partitions,
                     times: settings.times,
                     settings: settings.log
-                ),
-                queues: (0..<settings.partitions).map { _ in
-                    HandOverQueue(sender: incarnation, limits: settings.handOver)
-                }
+                )
             )
         )
     }
@@ -154,15 +144,22 @@ package final class ClusterMember: Sendable {
     package func start(
         pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .milliseconds(100)) }
     ) {
-        let watch = KeyValueWatch(leases) { [weak self] in self?.observed($0) }
+        exchange.start { [weak self] partition in self?.ownership(of: partition) }
+        leases.follow(pause: pause) { [weak self] in
+            self?.change { machine, now in
+                machine.leasesBecameCurrent(now: now)
+                return []
+            }
+        } changed: { [weak self] change, revision in
+            self?.observed(change, revision)
+        }
         let task = Task { [weak self] in
             while !Task.isCancelled, let self {
-                await watch.tick()
                 self.tick()
                 await pause()
             }
         }
-        shell.withLock { ($0.watch, $0.task) = (watch, task) }
+        shell.withLock { $0.task = task }
     }
 
     /// Hands all partitions over, and returns when others may take them. Without servers that is never; ``stop()`` ends
@@ -181,16 +178,16 @@ package final class ClusterMember: Sendable {
 
     /// Stops without a word, as a crash does. Others take over when the leases have not changed for a while.
     package func stop() {
-        let (watch, task, continuations) = shell.withLock { shell in
+        let (task, continuations) = shell.withLock { shell in
             defer {
-                shell.subscriptions = [:]
                 shell.whenLeft = []
                 shell.hasLeft = true
-                (shell.watch, shell.task) = (nil, nil)
+                shell.task = nil
             }
-            return (shell.watch, shell.task, shell.whenLeft)
+            return (shell.task, shell.whenLeft)
         }
-        watch?.end()
+        exchange.end()
+        leases.end()
         task?.cancel()
         for continuation in continuations { continuation.resume() }
     }
@@ -251,12 +248,7 @@ package final class ClusterMember: Sendable {
 
     /// Tells all members that a partition is to be at that one while it lives; nil: wherever it belongs.
     package func move(_ partition: Int, to member: MemberName?) async throws(NATSError) {
-        let key = ClusterLayout.moveKey(partition)
-        if let member {
-            try await leases.put(key, MoveRecord(member: member).bucketValue)
-        } else {
-            try await leases.delete(key)
-        }
+        try await leases.move(partition, to: member)
     }
 
     /// Keeps how far relays were read whose reader a partition's owner is; nothing where this member is not it.
@@ -268,124 +260,46 @@ package final class ClusterMember: Sendable {
     // MARK: Handing over
 
     /// Whether whoever reads events for a partition should wait.
-    package func isFull(_ partition: Int) -> Bool { shell.withLock { $0.queues[partition].isFull } }
+    package func isFull(_ partition: Int) -> Bool { exchange.isFull(partition) }
 
     /// Whether whoever reads events should wait: some owner has too many before it.
-    package var isFull: Bool { shell.withLock { $0.queues.contains(where: \.isFull) } }
+    package var isFull: Bool { exchange.isFull }
 
     /// Hands an event to the owner of a partition, wherever it is. Calls `kept` once when everything that it leads to
     /// is kept; the reader's mark may move past it then.
     package func handOver(_ item: [UInt8], to partition: Int, kept: @escaping @Sendable () -> Void) {
-        let actions = shell.withLock { shell in
-            shell.lastToken += 1
-            shell.kept[shell.lastToken] = kept
-            return shell.queues[partition].add(item, token: shell.lastToken)
-        }
-        hand(actions, partition)
-    }
-
-    private func hand(_ actions: [HandOverQueue.Action], _ partition: Int) {
-        for action in actions {
-            switch action {
-            case .send(let batch):
-                let subject = settings.layout.handOver(partition)
-                client.request(subject, batch.bytes, within: .seconds(3)) { [weak self] result in
-                    let answer = (try? result.get()).flatMap { HandOverAnswer($0.payload) }
-                    let ended: HandOverQueue.Result =
-                        switch answer {
-                        case .kept: .kept
-                        case .later: .later
-                        case nil: .unanswered
-                        }
-                    self?.ended(batch.id.number, ended, partition)
-                }
-            case .kept(let tokens):
-                let callbacks = shell.withLock { shell in tokens.compactMap { shell.kept.removeValue(forKey: $0) } }
-                for callback in callbacks { callback() }
-            }
-        }
-    }
-
-    private func ended(_ number: UInt64, _ result: HandOverQueue.Result, _ partition: Int) {
-        let now = now()
-        hand(shell.withLock { $0.queues[partition].ended(number, result, now: now) }, partition)
-    }
-
-    /// A batch came for a partition that this member owns.
-    private func receive(_ message: NATSMessage, _ partition: Int) {
-        guard let replyTo = message.replyTo else { return }
-        guard let batch = try? HandOverBatch(message.payload) else {
-            return log.warning("A batch of events is not understood", metadata: ["partition": "\(partition)"])
-        }
-        let (isNew, isFull) = shell.withLock { shell -> (Bool, Bool) in
-            guard shell.receivers[partition]?.hasCapacity(for: batch.id) ?? true else { return (false, true) }
-            return (shell.receivers[partition]?.receive(batch.id, reply: replyTo) ?? false, false)
-        }
-        if isFull { answer(.later, [replyTo]) }
-        guard isNew else { return }
-        work.take(batch.items, in: partition) { [weak self] isTaken in
-            self?.worked(batch.id, isTaken: isTaken, partition)
-        }
-    }
-
-    private func worked(_ id: HandOverBatch.ID, isTaken: Bool, _ partition: Int) {
-        guard isTaken else {
-            return answer(.later, shell.withLock { $0.receivers[partition]?.refused(id) ?? [] })
-        }
-        let replies = shell.withLock { shell in
-            // What is known already may be on its way to the log.
-            guard let last = shell.machine.lastCommitted(in: partition) else { return [String]() }
-            return shell.receivers[partition]?.worked(id, awaiting: last) ?? []
-        }
-        answer(.kept, replies)
-    }
-
-    private func answer(_ answer: HandOverAnswer, _ replies: [String]) {
-        // Whoever does not hear it asks again.
-        for reply in replies { try? client.publish(reply, answer.bytes) }
+        exchange.handOver(item, to: partition, kept: kept)
     }
 
     // MARK: The machine
 
     private func tick() {
         change { $0.tick(now: $1) }
-        let now = now()
-        let due = shell.withLock { shell in
-            shell.queues.indices.map { ($0, shell.queues[$0].tick(now: now)) }
-        }
-        for (partition, actions) in due { hand(actions, partition) }
+        exchange.tick()
     }
 
-    private func observed(_ change: KeyValueWatch.Change) {
-        switch change {
-        case .isCurrent:
-            self.change { machine, now in
-                machine.leasesBecameCurrent(now: now)
+    private func ownership(of partition: Int) -> HandOverExchange.Ownership? {
+        let now = now()
+        return shell.withLock { shell in
+            guard let last = shell.machine.lastCommitted(in: partition) else { return nil }
+            let hasLease = shell.machine.maySend(for: partition, at: now)
+            return HandOverExchange.Ownership(lastCommit: last, hasLease: hasLease)
+        }
+    }
+
+    private func observed(_ change: LeaseBucket.Change, _ revision: UInt64) {
+        self.change { machine, now in
+            switch change {
+            case .member(let name, let record):
+                machine.observed(member: name, record, revision: revision, now: now)
+                return []
+            case .lease(let partition, let record):
+                return machine.observed(partition: partition, record, revision: revision, now: now)
+            case .move(let partition, let member):
+                machine.observed(move: partition, to: member)
                 return []
             }
-        case .entry(let entry):
-            switch ClusterLayout.LeaseKey(entry.key) {
-            case .member(let name):
-                self.change { machine, now in
-                    let record = entry.value.flatMap { MemberRecord(bucketValue: $0) }
-                    machine.observed(member: name, record, revision: entry.revision, now: now)
-                    return []
-                }
-            case .partition(let partition): observed(partition, entry)
-            case .move(let partition):
-                self.change { machine, _ in
-                    let record = entry.value.flatMap { MoveRecord(bucketValue: $0) }
-                    machine.observed(move: partition, to: record?.member)
-                    return []
-                }
-            case nil: break
-            }
         }
-    }
-
-    private func observed(_ partition: Int, _ entry: KeyValueBucket.Entry) {
-        let record = entry.value.flatMap { LeaseRecord(bucketValue: $0) }
-        change { $0.observed(partition: partition, record, revision: entry.revision, now: $1) }
     }
 
     private func change(_ body: (inout MemberState, Deadline) -> [MemberState.Action]) {
@@ -411,12 +325,12 @@ package final class ClusterMember: Sendable {
     private func carry(_ action: MemberState.Action) {
         switch action {
         case .announce(let record):
-            Task { [leases] in
-                // The next one follows in a second.
-                _ = try? await leases.put(ClusterLayout.memberKey(record.name), record.bucketValue)
-            }
+            Task { [leases] in await leases.announce(record) }
         case .writeLease(let partition, let record, let over):
-            Task { await self.write(record, partition, over) }
+            Task { [leases] in
+                let result = await leases.write(record, of: partition, over: over)
+                self.change { $0.wroteLease(partition: partition, record, result, now: $1) }
+            }
         case .readLease(let partition):
             Task { await self.read(partition) }
         case .ask(let partition, let question, let opening, let ticket):
@@ -430,15 +344,12 @@ package final class ClusterMember: Sendable {
         case .committed(let partition, let commits):
             work.committed(partition, commits)
             guard let last = commits.last else { return }
-            answer(.kept, shell.withLock { $0.receivers[partition]?.kept(through: last.number) ?? [] })
+            exchange.committed(partition, through: last.number)
         case .drain(let partition):
-            shell.withLock { $0.subscriptions[partition] = nil }
+            exchange.drain(partition)
             work.drain(partition)
         case .closed(let partition, let error):
-            shell.withLock { shell in
-                shell.subscriptions[partition] = nil
-                shell.receivers[partition] = nil
-            }
+            exchange.close(partition)
             switch error {
             case .damaged, .newerFormat:
                 log.error("A partition cannot be opened", metadata: ["partition": "\(partition)", "why": "\(error)"])
@@ -462,40 +373,19 @@ package final class ClusterMember: Sendable {
             "A partition is open",
             metadata: ["partition": "\(partition)", "epoch": "\(state.identity.epoch)"]
         )
-        shell.withLock { $0.receivers[partition] = HandOverReceiver() }
-        work.opened(partition, state)
-        do throws(NATSError) {
-            let subscription = try client.subscribe(settings.layout.handOver(partition)) { [weak self] in
-                self?.receive($0, partition)
-            }
-            shell.withLock { shell in
-                guard shell.machine.isOpen(partition), !shell.hasLeft else { return }
-                shell.subscriptions[partition] = subscription
-            }
-        } catch {
-            log.error("A partition takes no events", metadata: ["partition": "\(partition)", "error": "\(error)"])
-        }
-    }
-
-    private func write(_ record: LeaseRecord, _ partition: Int, _ over: UInt64) async {
-        var result = LeaseTable.WriteResult.unknown
-        do throws(NATSError) {
-            let key = ClusterLayout.leaseKey(partition)
-            result = .stored(revision: try await leases.put(key, record.bucketValue, over: over))
-        } catch {
-            // Otherwise it may have been written.
-            if case .refused(JetStream.Code.wrongLastSequence, _) = error { result = .conflict }
-        }
-        change { [result] in $0.wroteLease(partition: partition, record, result, now: $1) }
+        exchange.prepare(partition)
+        let isHandedOver = shell.withLock { $0.machine.wasHandedOver(partition) }
+        work.opened(partition, state, isHandedOver: isHandedOver)
+        exchange.open(partition)
     }
 
     private func read(_ partition: Int) async {
-        guard let entry = try? await leases.entry(ClusterLayout.leaseKey(partition)) else {
+        guard let (record, revision) = await leases.lease(of: partition) else {
             return change { machine, _ in
                 machine.leaseReadFailed(partition: partition)
                 return []
             }
         }
-        observed(partition, entry)
+        change { $0.observed(partition: partition, record, revision: revision, now: $1) }
     }
 }

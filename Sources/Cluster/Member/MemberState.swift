@@ -63,6 +63,9 @@ package struct MemberState: Sendable {
     /// Everything up to this transaction is kept once this one is.
     package func lastCommitted(in partition: Int) -> UInt64? { logs[partition]?.log.lastCommitted }
 
+    /// Whether whoever had the partition before finished what was under way.
+    package func wasHandedOver(_ partition: Int) -> Bool { leases.wasHandedOver(partition) }
+
     package var holders: [MemberName?] { leases.holders }
     package func livingMembers(at now: Deadline) -> [MemberRecord] { leases.livingMembers(at: now) }
     package func missingMembers(at now: Deadline) -> [MemberRecord] { leases.missingMembers(at: now) }

@@ -3,7 +3,8 @@ import Units
 /// One connection to one of several servers, made anew whenever it is lost. Pure: its owner carries the actions out.
 ///
 /// A connection is tried for a few seconds, one server after the other; after a round without success there is a pause,
-/// longer each time. On a connection that works a ping goes out every interval, and two without an answer end it.
+/// longer each time. On a connection that works a ping goes out every interval, and it ends when nothing has come since
+/// the last but one: a server that is cut off must be left before what this client holds there has expired.
 package struct ConnectionState: Sendable {
     package enum Action: Sendable {
         /// Connect. Every event of the connection carries the number of the attempt.
@@ -42,7 +43,7 @@ package struct ConnectionState: Sendable {
     private static let patience: Duration = .seconds(4)
     private static let firstPause: Duration = .milliseconds(100)
     private static let longestPause: Duration = .seconds(2)
-    private static let pingInterval: Duration = .seconds(2)
+    private static let pingInterval: Duration = .milliseconds(500)
     private static let mostServers = 64
 
     private let settings: NATSSettings
@@ -148,6 +149,7 @@ package struct ConnectionState: Sendable {
 
     package mutating func received(_ bytes: some Sequence<UInt8>, attempt: Int, now: Deadline) -> [Action] {
         guard attempt == self.attempt else { return [] }
+        unanswered = 0
         parser.append(bytes)
         var actions: [Action] = []
         do throws(NATSError) {
@@ -238,7 +240,6 @@ package struct ConnectionState: Sendable {
     }
 
     private mutating func answered(now: Deadline) -> [Action] {
-        unanswered = 0
         guard case .introducing = phase, let info else { return [] }
         phase = .ready
         failures = 0

@@ -30,15 +30,28 @@ package struct KeyValueBucket: Sendable {
 
     func subject(_ key: String) -> String { "$KV.\(name).\(key)" }
 
-    /// Makes the bucket, or changes it. `history`: values kept of each key, 1 to 64. `age`: how long; nil: for ever.
-    /// `bytes`: what it holds at most, beyond which the oldest values go; nil: no limit.
+    /// Makes the bucket, or changes it; as ``configuration(_:replicas:history:age:bytes:)`` says.
     package func ensure(
         replicas: Int,
         history: Int64 = 1,
         age: Duration? = nil,
         bytes: Int64? = nil
     ) async throws(NATSError) {
-        var configuration = StreamConfiguration(name: streamName, subjects: [subject(">")])
+        try await stream.ensure(
+            Self.configuration(name, replicas: replicas, history: history, age: age, bytes: bytes)
+        )
+    }
+
+    /// The stream of a bucket. `history`: values kept of each key, 1 to 64. `age`: how long; nil: for ever. `bytes`: what
+    /// it holds at most, beyond which the oldest values go; nil: no limit.
+    package static func configuration(
+        _ name: String,
+        replicas: Int,
+        history: Int64 = 1,
+        age: Duration? = nil,
+        bytes: Int64? = nil
+    ) -> StreamConfiguration {
+        var configuration = StreamConfiguration(name: "KV_\(name)", subjects: ["$KV.\(name).>"])
         configuration.replicas = replicas
         configuration.maxMessagesPerSubject = history
         configuration.maxAge = (age?.milliseconds ?? 0) * 1_000_000
@@ -46,7 +59,7 @@ package struct KeyValueBucket: Sendable {
         configuration.allowDirect = true
         configuration.deniesDeletion = true
         configuration.allowsRollup = true
-        try await stream.ensure(configuration)
+        return configuration
     }
 
     /// The entry of a key, as the leader has it; nil: there never was one.

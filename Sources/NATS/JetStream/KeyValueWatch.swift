@@ -72,8 +72,9 @@ package final class KeyValueWatch: Sendable {
         enum CodingKeys: String, CodingKey { case pending = "num_pending" }
     }
 
-    /// Silence of the server after which another consumer begins: several heartbeats.
-    private static let patience: Duration = .seconds(4)
+    /// Silence of the server after which another consumer begins: two heartbeats. Whoever follows leases must not take
+    /// living members for dead because the server of the consumer is.
+    private static let patience: Duration = .milliseconds(2_200)
 
     private let bucket: KeyValueBucket
     private let filter: String

@@ -193,7 +193,8 @@ package struct ClusterCheck {
     // MARK: What is there already
 
     private func lookAround(_ client: NATSClient, _ report: inout ClusterReport) async {
-        let stream = JetStream(client)
+        // Where no server leads yet, nobody answers.
+        let stream = JetStream(client, patience: .seconds(2))
         do throws(NATSError) {
             try await stream.probe()
         } catch {

@@ -81,6 +81,9 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
     package var registry: Int
     package var members: [Member]
     package var partitions: [Partition]
+    /// Deliveries that were due in partitions which the member that was asked took over from one that had not handed
+    /// over, since it started: they may have been sent before, under the same id.
+    package var repeats: Int
     /// Who was asked how much waits; nil: nobody but this member.
     package var asked: MembersAsked?
 
@@ -90,7 +93,8 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
         isConnected: Bool,
         registry: Int,
         members: [Member],
-        partitions: [Partition]
+        partitions: [Partition],
+        repeats: Int = 0
     ) {
         self.name = name
         self.prefix = prefix
@@ -98,6 +102,7 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
         self.registry = registry
         self.members = members
         self.partitions = partitions
+        self.repeats = repeats
     }
 
     /// Partitions that nobody works on, as far as is known here.
@@ -198,6 +203,13 @@ extension MetricFamily {
             "Deliveries that wait in the partitions that this member owns."
         )
         waiting.add(status.waiting)
-        return [owned, ownerless, members, waiting]
+        var repeats = MetricFamily(
+            "carillon_cluster_repeats_total",
+            .counter,
+            "Deliveries that were due in partitions that this member took over from one that did not hand them over: at most so "
+                + "many were sent twice, under one id."
+        )
+        repeats.add(status.repeats)
+        return [owned, ownerless, members, waiting, repeats]
     }
 }

@@ -8,8 +8,9 @@ import Units
 /// A cluster of three members in one thread, with a clock, a network and a storage that a seed rules: crashes, pauses,
 /// cut links, outages, delays, lost and doubled messages. The same seed always leads to the same course.
 ///
-/// Relays have events; members read them and hand them over; owners make one delivery of each, send it, and note the
-/// outcome. Judged are the storage's appends, each send, and at the end whether everything was sent.
+/// Relays have events, and say that some are deleted, perhaps to another member; members read them and hand them over;
+/// owners make one delivery of each, send it unless it was deleted meanwhile, and note the outcome. Judged are the
+/// storage's appends, each send, and at the end whether everything was sent.
 final class ClusterSimulation {
     static let partitions = 4
     private static let memberNames = ["a", "b", "c"]
@@ -39,6 +40,11 @@ final class ClusterSimulation {
     /// Events in each relay, by number.
     private(set) var relayEvents: [[UInt64]] = Array(repeating: [], count: relays)
     private var sent: [String: Int] = [:]
+    /// Events that somebody was told to be kept, and those that were deleted since.
+    private var accepted: Set<UInt64> = []
+    private var deleted: Set<UInt64> = []
+    /// Those of them that nobody had sent when all owners had kept the deletion.
+    private(set) var withdrawn: Set<UInt64> = []
     private(set) var repeats = 0
     private(set) var openings = 0
     private(set) var isSettled = false
@@ -59,6 +65,7 @@ final class ClusterSimulation {
                 relayEvents[first].append(event)
                 if random.chance(0.5) { relayEvents[(first + 1) % Self.relays].append(event) }
             }
+            if chance(0.4) { after(number(0...Self.faultyTime)) { [self] in delete(event) } }
         }
         for _ in 0..<number(0...8) { after(number(500...Self.faultyTime)) { [self] in makeFault() } }
         after(Self.faultyTime + 10_000) { [self] in checkEnd() }
@@ -67,6 +74,23 @@ final class ClusterSimulation {
             next.body()
         }
         return storage.violation ?? (isSettled ? nil : "it did not settle: \(openQuestions)")
+    }
+
+    /// An author takes back what somebody has accepted, at whichever relay.
+    private func delete(_ event: UInt64) {
+        guard accepted.contains(event) else { return }
+        deleted.insert(event)
+        relayEvents[Int(number(0...Int64(Self.relays - 1)))].append(event | SimulatedMember.deletion)
+    }
+
+    /// Whoever read it was told that everything that it leads to is kept.
+    func kept(_ item: UInt64) {
+        let event = item & ~SimulatedMember.deletion
+        guard item != event else {
+            accepted.insert(event)
+            return
+        }
+        if sent[SimulatedMember.deliveryID(event)] == nil { withdrawn.insert(event) }
     }
 
     /// The partition whose owner reads a relay.
@@ -188,6 +212,13 @@ final class ClusterSimulation {
         }
     }
 
+    /// Whoever opens a partition says so, and not everybody hears it.
+    func tellOfOwner(_ partition: Int) {
+        for member in members where !member.isCut {
+            if let span = travel() { member.later(span, member.life) { member.heardOfOwner(partition) } }
+        }
+    }
+
     // MARK: Judging
 
     func opened() { openings += 1 }
@@ -202,11 +233,14 @@ final class ClusterSimulation {
         if storage.isRemoved(number, from: partition) {
             storage.note("\(member) sent \(number) of \(partition), whose outcome was kept")
         }
+        if withdrawn.contains(where: { SimulatedMember.deliveryID($0) == delivery.id }) {
+            storage.note("\(member) sent \(delivery.id), whose deletion was kept")
+        }
         if sent[delivery.id, default: 0] > 0 { repeats += 1 }
         sent[delivery.id, default: 0] += 1
     }
 
-    private var events: Set<UInt64> { Set(relayEvents.joined()) }
+    private var events: Set<UInt64> { Set(relayEvents.joined()).filter { $0 < SimulatedMember.deletion } }
 
     private var openQuestions: String {
         let unsent = events.filter { sent[SimulatedMember.deliveryID($0)] == nil }.sorted()
@@ -218,7 +252,7 @@ final class ClusterSimulation {
             members.flatMap(\.openPartitions).sorted() == Array(0..<Self.partitions)
             && members.allSatisfy(\.isQuiet) && members.allSatisfy { $0.hasReadAll }
         guard isDone else { return after(500) { [self] in checkEnd() } }
-        for event in events where sent[SimulatedMember.deliveryID(event)] == nil {
+        for event in events where sent[SimulatedMember.deliveryID(event)] == nil && !deleted.contains(event) {
             storage.note("event \(event) was lost")
         }
         for member in members {

@@ -15,6 +15,15 @@ final class SimulatedMember {
         var whenKept: [UInt64: (Int64) -> Void] = [:]
     }
 
+    private struct Asked: Hashable {
+        let relay: Int
+        let reading: Int
+        let place: UInt64
+    }
+
+    /// Marks the deletion of an event among events.
+    static let deletion: UInt64 = 1 << 63
+
     private unowned let world: ClusterSimulation
     private let name: MemberName
     private var machine: MemberState?
@@ -32,6 +41,8 @@ final class SimulatedMember {
     /// Numbers the times that this member began to read each relay.
     private var readings: [Int] = []
     private var places: [UInt64: (relay: Int, reading: Int, place: UInt64)] = [:]
+    /// The owners who have not answered, by what they were asked to keep.
+    private var unanswered: [Asked: Int] = [:]
     private var lastToken: UInt64 = 0
 
     init(_ world: ClusterSimulation, _ name: String) {
@@ -72,7 +83,7 @@ final class SimulatedMember {
         marks = world.relayEvents.map { _ in ReadingMark() }
         positions = world.relayEvents.map { _ in 0 }
         readings = world.relayEvents.map { _ in 0 }
-        (work, places) = ([:], [:])
+        (work, places, unanswered) = ([:], [:], [:])
         catchUp()
         tick(life)
         read(life)
@@ -123,6 +134,11 @@ final class SimulatedMember {
         change { $0.tick(now: $1) }
         for partition in queues.indices { hand(queues[partition].tick(now: now), partition) }
         later(100, life) { [self] in tick(life) }
+    }
+
+    func heardOfOwner(_ partition: Int) {
+        guard machine != nil else { return }
+        hand(queues[partition].ownerChanged(now: now), partition)
     }
 
     // MARK: The machines
@@ -230,6 +246,7 @@ final class SimulatedMember {
             readings[relay] += 1
         }
         for number in state.waiting.keys.sorted() { send(number, partition, state.identity.epoch, life) }
+        world.tellOfOwner(partition)
     }
 
     /// A batch of events for a partition that this member owns.
@@ -240,6 +257,15 @@ final class SimulatedMember {
         var transaction = LogTransaction()
         for item in batch.items {
             let event = item.reduce(0) { $0 << 8 | UInt64($1) }
+            guard event < Self.deletion else {
+                let id = Self.deliveryID(event & ~Self.deletion)
+                let held = state(of: partition)?.waiting.filter { $0.value.delivery.id == id }.keys.sorted() ?? []
+                // What is on its way is sent already.
+                for number in held where work[partition]?.underWay.contains(number) == false {
+                    transaction.changes.removals.append(OutboxKey(number: number))
+                }
+                continue
+            }
             let cause = Self.cause(event)
             guard state(of: partition)?.isKnown(cause) == false,
                 work[partition]?.pendingCauses.insert(cause).inserted == true
@@ -265,7 +291,10 @@ final class SimulatedMember {
         }
         if world.bug == .earlyAnswer { return reply(.kept) }
         guard let last = machine?.lastCommitted(in: partition) else { return }
-        for reply in work[partition]?.receiver.worked(batch.id, awaiting: last) ?? [] { reply(.kept) }
+        // Another owner may hold what a deletion takes back.
+        let isOwner = machine?.maySend(for: partition, at: now) == true || world.bug == .answerWithoutLease
+        let answer = isOwner ? HandOverAnswer.kept : .later
+        for reply in work[partition]?.receiver.worked(batch.id, awaiting: last) ?? [] { reply(answer) }
     }
 
     private func commit(_ transaction: LogTransaction, _ partition: Int, _ kept: @escaping (Int64) -> Void) {
@@ -334,15 +363,21 @@ final class SimulatedMember {
         for relay in positions.indices where reads(relay) && positions[relay] < world.relayEvents[relay].count {
             let place = UInt64(positions[relay])
             let event = world.relayEvents[relay][positions[relay]]
-            let partition = Int(event) % ClusterSimulation.partitions
             positions[relay] += 1
-            lastToken += 1
-            places[lastToken] = (relay, readings[relay], place)
             marks[relay].began(place, value: Int64(place) + 1)
             let bytes = (0..<8).map { UInt8(truncatingIfNeeded: event >> UInt64(56 - 8 * $0)) }
-            let token = lastToken
-            hand(queues[partition].add(bytes, token: token), partition)
-            if world.bug == .earlyMark { kept([token]) }
+            let owner = Int(event & ~Self.deletion) % ClusterSimulation.partitions
+            // Only owners know what they hold.
+            let everybody = world.bug == .deletionToOneOwner ? [0] : Array(0..<ClusterSimulation.partitions)
+            let partitions = event < Self.deletion ? [owner] : everybody
+            unanswered[Asked(relay: relay, reading: readings[relay], place: place)] = partitions.count
+            for partition in partitions {
+                lastToken += 1
+                places[lastToken] = (relay, readings[relay], place)
+                let token = lastToken
+                hand(queues[partition].add(bytes, token: token), partition)
+                if world.bug == .earlyMark { kept([token]) }
+            }
         }
         later(world.number(20...300), life) { [self] in read(life) }
     }
@@ -361,9 +396,15 @@ final class SimulatedMember {
 
     private func kept(_ tokens: [UInt64]) {
         for token in tokens {
-            guard let (relay, reading, place) = places.removeValue(forKey: token), reading == readings[relay],
-                marks[relay].ended(place), let value = marks[relay].value
-            else { continue }
+            guard let (relay, reading, place) = places.removeValue(forKey: token) else { continue }
+            let asked = Asked(relay: relay, reading: reading, place: place)
+            unanswered[asked, default: 1] -= 1
+            guard unanswered[asked] == 0 else { continue }
+            unanswered[asked] = nil
+            world.kept(world.relayEvents[relay][Int(place)])
+            guard reading == readings[relay], marks[relay].ended(place), let value = marks[relay].value else {
+                continue
+            }
             let partition = ClusterSimulation.partition(ofRelay: relay)
             change { $0.note([RelayMark(relay: "\(relay)", moment: value)], in: partition, now: $1) }
         }

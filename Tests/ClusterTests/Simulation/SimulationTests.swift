@@ -4,7 +4,7 @@ import Testing
 /// Leases, logs and hand-over under thousands of schedules of crashes, pauses, cut links, delays and doubled messages.
 struct SimulationTests {
     @Test func nothingIsLostAndNoFencedOwnerSends() {
-        var (repeats, openings, appends, refused, snapshots) = (0, 0, 0, 0, 0)
+        var (repeats, openings, appends, refused, snapshots, withdrawn) = (0, 0, 0, 0, 0, 0)
         let schedules = TestLength.rounds(40, long: 10_000)
         for seed in 0..<UInt64(schedules) {
             let simulation = ClusterSimulation(seed: seed)
@@ -17,14 +17,15 @@ struct SimulationTests {
             appends += simulation.storage.appends
             refused += simulation.storage.refusedAppends
             snapshots += simulation.storage.snapshots
+            withdrawn += simulation.withdrawn.count
         }
         // The schedules do what they are for: partitions change hands, owners are fenced, pushes are repeated.
         #expect(openings > schedules * ClusterSimulation.partitions)
-        #expect(refused > 0 && repeats > 0 && snapshots > schedules)
+        #expect(refused > 0 && repeats > 0 && snapshots > schedules && withdrawn > 0)
         guard TestLength.isLong else { return }
         print(
             "\(schedules) schedules: \(appends) appends, \(refused) refused, \(openings) openings,"
-                + " \(snapshots) snapshots, \(repeats) sends that were not the first"
+                + " \(snapshots) snapshots, \(repeats) sends that were not the first, \(withdrawn) deletions before the first"
         )
     }
 

@@ -29,7 +29,7 @@ final class RecordingWork: PartitionWork {
     /// Nothing is sent: deliveries wait in the log.
     func holdBack() { state.withLock { $0.holdsBack = true } }
 
-    func opened(_ partition: Int, _ state: PartitionState) {
+    func opened(_ partition: Int, _ state: PartitionState, isHandedOver: Bool) {
         for (number, entry) in state.waiting.sorted(by: { $0.key < $1.key }) {
             send(entry.delivery, number, partition)
         }

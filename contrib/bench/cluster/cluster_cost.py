@@ -41,28 +41,34 @@ def traffic(servers: list[Server]) -> int:
     return total
 
 
-def measure(folder: Path, members: int, pushes: int, rounds: int) -> dict:
-    """One round is so many pushes; the figures are the medians of all rounds but the first."""
+def measure(folder: Path, members: int, pushes: int, rounds: int, crowd: int, wire: int | None) -> dict:
+    """One round is so many pushes; the figures are the medians of all rounds but the first. Each event names `crowd` people, of whom
+    each has a device."""
+    count = max(24, crowd)
     folder.mkdir(parents=True)
     lab = Lab(folder / "lab")
-    cluster = Cluster(folder / "cluster", lab, members=members) if members else None
+    configuration = {"cluster": {"wire_version": wire}} if wire else None
+    cluster = Cluster(folder / "cluster", lab, members=members, configuration=configuration) if members else None
     if cluster:
         routers, servers = cluster.members, cluster.servers
-        people = cluster.register(24)
+        people = cluster.register(count)
     else:
         alone = Router(folder / "alone", lab)
         alone.log_level = "info"
         alone.configuration["plugins"]["isolation"] = "none"
         routers, servers = [alone.start()], []
-        people = {person.hex: (person, device_token()) for person in (Person() for _ in range(24))}
+        people = {person.hex: (person, device_token()) for person in (Person() for _ in range(count))}
         with Socket(alone) as socket:
             for person, token in people.values():
                 socket.publish(person.registration(alone, ios(token, mode="alert")))
     found = []
     try:
         for _ in range(rounds + 1):
-            author, to = Person(), list(people.values())
-            events = [author.note(f"number {number}", to[number % len(to)][0]) for number in range(pushes)]
+            author, to = Person(), [person for person, _ in people.values()]
+            events = []
+            for number in range(pushes // crowd):
+                named = [to[(number + other) % len(to)] for other in range(crowd)]
+                events.append(author.event(1, f"number {number}", [["p", person.hex] for person in named]))
             lab.forget()
             before = (cpu(router.process for router in routers), cpu(server.process for server in servers), traffic(servers))
             began = time.monotonic()
@@ -72,7 +78,8 @@ def measure(folder: Path, members: int, pushes: int, rounds: int) -> dict:
                 for start in range(0, len(part), 50):
                     taken = offer(router, part[start : start + 50])
                     assert len(taken) == len(part[start : start + 50]), "an event was not taken"
-            wait_until(lambda: sum(push.status == 200 for push in lab.received()) >= pushes, "all pushes arrive")
+            made = len(events) * crowd
+            wait_until(lambda: sum(push.status == 200 for push in lab.received()) >= made, "all pushes arrive")
             took = time.monotonic() - began
             after = (cpu(router.process for router in routers), cpu(server.process for server in servers), traffic(servers))
             found.append((*(late - early for early, late in zip(before, after)), took))
@@ -96,11 +103,13 @@ def main() -> int:
     parser.add_argument("--pushes", type=int, default=2_000, help="of a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--members", default="0,1,3", help="how many; 0 is a router without a cluster")
+    parser.add_argument("--crowd", type=int, default=1, help="devices that each event wakes")
+    parser.add_argument("--wire", type=int, help="the version that members write; the newest if nobody says")
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         for members in map(int, options.members.split(",")):
-            costs = measure(Path(temporary) / f"members{members}", members, options.pushes, options.rounds)
+            costs = measure(Path(temporary) / f"members{members}", members, options.pushes, options.rounds, options.crowd, options.wire)
             name = {0: "alone", 1: "1 member"}.get(members, f"{members} members")
             rows.append(
                 [name, f"{costs['routers']:.2f}", f"{costs['servers']:.2f}", f"{costs['bytes']:.0f}", f"{costs['seconds']:.1f}"]

@@ -182,6 +182,7 @@ package final class Router: Service {
                         return pipeline
                     },
                     dependencies: dependencies,
+                    ruledEvents: stores.keptEvents,
                     transports: transports,
                     observers: watchers.all,
                     order: { [plugins = outgoing.plugins] request in

@@ -90,7 +90,8 @@ struct KeptEventsFile {
 
     func close() { try? queue.close() }
 
-    /// How many bytes it adds: none where it is there already.
+    /// How many bytes it adds: none where it is there already. In a cluster accounts of several partitions come one
+    /// after the other.
     private static func insert(_ kept: KeptEvent, in db: Database) throws -> Int {
         let event = kept.event
         let json = Data(event.json)
@@ -106,7 +107,25 @@ struct KeptEventsFile {
                 event.expiration, Data(kept.accounts.flatMap(\.array)), json,
             ]
         )
-        return db.changesCount > 0 ? json.count : 0
+        guard db.changesCount == 0 else { return json.count }
+        let id = Data(event.id.array)
+        let known = try Data.fetchOne(db, sql: "SELECT accounts FROM events WHERE id = ?", arguments: [id])
+        let accounts = Self.accounts(known ?? Data())
+        let new = kept.accounts.filter { !accounts.contains($0) }
+        if !new.isEmpty {
+            try db.execute(
+                sql: "UPDATE events SET accounts = ? WHERE id = ?",
+                arguments: [Data((accounts + new).flatMap(\.array)), id]
+            )
+        }
+        return 0
+    }
+
+    fileprivate static func accounts(_ keys: Data) -> [PublicKey] {
+        let keys = Array(keys)
+        return stride(from: 0, to: keys.count, by: 32).compactMap {
+            PublicKey(bytes: Array(keys[$0..<min($0 + 32, keys.count)]))
+        }
     }
 
     /// How many bytes that frees.
@@ -155,10 +174,25 @@ package struct KeptEventsReader: Sendable {
         self.path = path
     }
 
-    /// The newest events since `time` that have not expired by `now`, the newest first. Throws a ``TraceError``.
-    package func events(since time: Timestamp, at now: Timestamp, limit: Int) throws(TraceError) -> [KeptEvent] {
+    /// Some of the events that are kept.
+    package struct Page: Sendable {
+        /// The newest first.
+        package var events: [KeptEvent]
+        /// Where the next page begins; nil: there is none.
+        package var next: Int64?
+    }
+
+    /// The newest events since `time` that have not expired by `now`, at most `limit` of them and about `bytes`; `row`
+    /// is where the page before ended. Throws a ``TraceError``.
+    package func page(
+        since time: Timestamp,
+        at now: Timestamp,
+        before row: Int64 = .max,
+        limit: Int,
+        bytes: Int = .max
+    ) throws(TraceError) -> Page {
         let file = KeptEventsFile.renewable(path)
-        guard file.exists else { return [] }
+        guard file.exists else { return Page(events: []) }
         do {
             var configuration = Configuration()
             configuration.readonly = true
@@ -167,7 +201,7 @@ package struct KeptEventsReader: Sendable {
             defer { try? queue.close() }
             return try queue.read { db in
                 switch try file.state(of: db) {
-                case .empty: return []
+                case .empty: return Page(events: [])
                 case .outdated: throw TraceError.otherVersion(path)
                 case .foreign: throw TraceError.foreign(path)
                 case .ready: break
@@ -175,21 +209,25 @@ package struct KeptEventsReader: Sendable {
                 let rows = try Row.fetchCursor(
                     db,
                     sql: """
-                        SELECT time, accounts, event FROM events
-                        WHERE time >= ? AND (expires_at IS NULL OR expires_at > ?) ORDER BY row DESC LIMIT ?
+                        SELECT row, time, accounts, event FROM events
+                        WHERE row < ? AND time >= ? AND (expires_at IS NULL OR expires_at > ?) ORDER BY row DESC LIMIT ?
                         """,
-                    arguments: [time, now.seconds, limit]
+                    arguments: [row, time, now.seconds, limit]
                 )
-                var events: [KeptEvent] = []
+                var (page, count, size) = (Page(events: []), 0, 0)
                 while let row = try rows.next() {
-                    guard let event = try? Event(json: Array(row["event"] as Data)) else { continue }
-                    let keys = Array(row["accounts"] as Data)
-                    let accounts = stride(from: 0, to: keys.count, by: 32).compactMap {
-                        PublicKey(bytes: Array(keys[$0..<min($0 + 32, keys.count)]))
+                    page.next = row["row"]
+                    count += 1
+                    let json = row["event"] as Data
+                    size += json.count
+                    if let event = try? Event(json: Array(json)) {
+                        let accounts = KeptEventsFile.accounts(row["accounts"])
+                        page.events.append(KeptEvent(time: row["time"], event: event, accounts: accounts))
                     }
-                    events.append(KeptEvent(time: row["time"], event: event, accounts: accounts))
+                    if size >= bytes { return page }
                 }
-                return events
+                if count < limit { page.next = nil }
+                return page
             }
         } catch {
             throw TraceError(error, path: path)

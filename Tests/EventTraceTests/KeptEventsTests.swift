@@ -54,7 +54,7 @@ import Units
     }
 
     private func kept(limit: Int = 100) throws -> [KeptEvent] {
-        try KeptEventsReader(path: path).events(since: clock.now() - .hours(24), at: clock.now(), limit: limit)
+        try KeptEventsReader(path: path).page(since: clock.now() - .hours(24), at: clock.now(), limit: limit).events
     }
 
     private func numbers(limit: Int = 100) throws -> [UInt64] {
@@ -99,6 +99,38 @@ import Units
         #expect(mode == 0o600)
     }
 
+    /// In a cluster each partition says whom of its accounts an event concerned.
+    @Test func accountsThatComeLaterAreAdded() throws {
+        let store = store()
+        store.decided(event(1), for: [account])
+        store.decided(event(1), for: [author, account])
+        store.flush()
+        #expect(try kept().map(\.accounts) == [[account, author]])
+    }
+
+    @Test func pagesGoOnWhereTheOneBeforeEnded() throws {
+        let store = store()
+        for number in 1...5 { store.decided(event(number), for: [account]) }
+        store.flush()
+        let reader = KeptEventsReader(path: path)
+        var (numbers, before, pages): ([UInt64], Int64?, Int) = ([], nil, 0)
+        repeat {
+            // An event is some 400 bytes.
+            let page = try reader.page(
+                since: .epoch,
+                at: clock.now(),
+                before: before ?? .max,
+                limit: 100,
+                bytes: 500
+            )
+            numbers += page.events.map { $0.event.id.bytes.words.0 }
+            (before, pages) = (page.next, pages + 1)
+        } while before != nil
+        #expect(numbers == [5, 4, 3, 2, 1] && pages > 2)
+        #expect(try reader.page(since: .epoch, at: clock.now(), limit: 2).next != nil)
+        #expect(try reader.page(since: .epoch, at: clock.now(), limit: 9).next == nil)
+    }
+
     @Test(arguments: [Kind.giftWrap, .ephemeralGiftWrap, .encryptedDirectMessage, .chatMessage])
     func keepsNoContentOfMessages(kind: Kind) throws {
         let store = store()
@@ -124,7 +156,7 @@ import Units
         clock.advance(by: .hours(22) + .seconds(1))
         store.dropExpired()
         store.flush()
-        #expect(try KeptEventsReader(path: path).events(since: .epoch, at: clock.now(), limit: 9).count == 1)
+        #expect(try KeptEventsReader(path: path).page(since: .epoch, at: clock.now(), limit: 9).events.count == 1)
     }
 
     @Test func forgetsWhatItsAuthorTookBack() throws {

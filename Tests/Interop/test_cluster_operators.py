@@ -10,6 +10,7 @@ from console import Console
 from nostr import Person, device_token, ios
 from programs import carillon, wait_until
 from relays import CountingProxy, LocalRelay
+from stream import Stream
 from test_me import Me
 
 
@@ -34,10 +35,14 @@ def answer(member: Member, *words: str, status: int = 0) -> dict:
 
 def publish(cluster: Cluster, people: dict) -> dict[str, str]:
     """A note to everybody, each through another member; the tokens by the notes' ids."""
+    return publish_among(cluster.members, people)
+
+
+def publish_among(members: list[Member], people: dict) -> dict[str, str]:
     author, notes = Person(), {}
     for number, (person, token) in enumerate(people.values()):
         event = author.note(f"number {number}", person)
-        member = cluster.members[number % len(cluster.members)]
+        member = members[number % len(members)]
         assert offer(member, [event]) == {event["id"]}
         notes[event["id"]] = token
     return notes
@@ -301,3 +306,92 @@ def test_accounts_users_ways_in_and_plugins_are_those_of_all_members(tmp_path, l
         proxy.stop()
         relay.kill()
 
+
+
+RULES = """
+version: 1
+rules:
+  - name: note
+    match: { kinds: [1] }
+    signal: mention
+    title: "A note"
+"""
+
+
+@pytest.fixture
+def keeping(tmp_path, lab):
+    """Members that keep events, with an API each."""
+    configuration = {"trace": {"keep_events_hours": 24}, "api": {"listen": "127.0.0.1:0", "token_file": "api.token"}}
+    cluster = Cluster(tmp_path / "cluster", lab, configuration=configuration)
+    yield cluster
+    cluster.stop()
+
+
+def api_port(member: Member) -> int:
+    return int((member.folder / "api-port").read_text())
+
+
+def test_rules_are_compared_on_the_events_of_all_members(keeping, lab, tmp_path):
+    people = keeping.register(9)
+    notes = publish(keeping, people)
+    lab.accepted(9)
+    rules = tmp_path / "other.yaml"
+    rules.write_text(RULES)
+    for member in keeping.members:
+        diff = answer(member, "rules", "diff", str(rules))
+        assert {each["event"] for each in diff["list"]} == set(notes)
+        assert (diff["events"], diff["differing"]) == (9, 9)
+        assert diff["members"] == {"answered": ["member0", "member1", "member2"], "silent": []}
+    # No member has all of them.
+    third = keeping.members[2]
+    third.kill()
+    keeping.wait_until_shared()
+    diff = answer(keeping.members[0], "rules", "diff", str(rules))
+    assert 0 < diff["events"] < 9 and [silent["name"] for silent in diff["members"]["silent"]] == ["member2"]
+    assert "member2 is not there: what it has is missing here" in run(keeping.members[0], "rules", "diff", str(rules)).stdout
+
+
+def test_a_reader_of_one_member_sees_what_all_do(keeping, lab):
+    people = keeping.register(9)
+    first, third = keeping.members[0], keeping.members[2]
+    token = (first.folder / "api.token").read_text().strip()
+    with Stream(api_port(first), "?kind=outcome", token) as stream:
+        assert stream.status == 200
+        delivered, members, notes = {}, set(), {}
+        # What happens before the others have heard that somebody reads is not shown.
+        while members != {"member0", "member1", "member2"}:
+            notes |= publish(keeping, people)
+            wait_until(lambda: len(lab.received()) >= len(notes), "the pushes arrive")
+            members |= {entry.data["member"] for entry in seen(stream)}
+        notes = publish(keeping, people)
+        while set(delivered) != set(notes):
+            entry = stream.entries.get(timeout=20)
+            assert entry.kind == "outcome", entry
+            if entry.data.get("event") in notes:
+                assert entry.data["event"] not in delivered, "shown twice"
+                delivered[entry.data["event"]] = entry.data["member"]
+        assert len(set(delivered.values())) == 3
+        # Who goes away without a word is missed, and the rest goes on.
+        third.kill()
+        keeping.wait_until_shared()
+        [*_, gap] = stream.until(lambda entry: entry.kind == "lost")
+        assert gap.data == {"why": "member", "member": "member2"}
+        notes = publish_among(keeping.living, people)
+        remaining = set(notes)
+        while remaining:
+            entry = stream.entries.get(timeout=20)
+            assert entry.data.get("member") in ("member0", "member1")
+            remaining.discard(entry.data.get("event"))
+    with Stream(api_port(first), "?kind=outcome&member=member1", token) as stream:
+        members = set()
+        while not members:
+            publish_among(keeping.living, people)
+            members |= {entry.data["member"] for entry in seen(stream)}
+        assert members == {"member1"}
+
+
+def seen(stream: Stream) -> list:
+    entries = []
+    while not stream.entries.empty():
+        entries.append(stream.entries.get())
+    return entries

@@ -13,6 +13,8 @@ final class MemberPeers: Sendable {
     private struct State {
         var subscription: NATSClient.Subscription?
         var answer: (@Sendable ([UInt8]) async -> [UInt8])?
+        var live: NATSClient.Subscription?
+        var hear: (@Sendable ([UInt8]) -> Void)?
         var underWay = 0
     }
 
@@ -25,17 +27,24 @@ final class MemberPeers: Sendable {
     /// What answers the questions of others. Without it they get no answer.
     func answer(with answer: @escaping @Sendable ([UInt8]) async -> [UInt8]) { state.withLock { $0.answer = answer } }
 
+    /// What takes in what others show of themselves.
+    func hear(with hear: @escaping @Sendable ([UInt8]) -> Void) { state.withLock { $0.hear = hear } }
+
     func start() throws(NATSError) {
+        let live = try link.client.subscribe(link.settings.layout.live(to: name)) { [weak self] message in
+            self?.state.withLock(\.hear)?(message.payload)
+        }
         let subscription = try link.client.subscribe(link.settings.layout.questions(to: name)) { [weak self] in
             self?.take($0)
         }
-        state.withLock { $0.subscription = subscription }
+        state.withLock { ($0.subscription, $0.live) = (subscription, live) }
     }
 
     func stop() {
         state.withLock { state in
             state.subscription?.end()
-            (state.subscription, state.answer) = (nil, nil)
+            state.live?.end()
+            (state.subscription, state.answer, state.live, state.hear) = (nil, nil, nil, nil)
         }
     }
 
@@ -80,6 +89,13 @@ extension MemberPeers: ClusterPeers {
 
     func owns(_ account: PublicKey) -> Bool {
         box.member?.openPartitions.contains(link.partitioning.partition(of: account.bytes.array)) ?? false
+    }
+}
+
+extension MemberPeers: LivePeers {
+    func tell(_ bytes: [UInt8], to member: String) {
+        // Whoever misses it is told so by the next number.
+        try? link.client.publish(link.settings.layout.live(to: member), bytes)
     }
 }
 

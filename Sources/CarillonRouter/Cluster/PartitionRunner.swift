@@ -14,6 +14,8 @@ struct PartitionParts: Sendable {
     var registry: Registry
     var settings: @Sendable () -> PipelineSettings
     var dependencies: PipelineDependencies
+    /// Learns of each event that rules decided about; nil: nobody wants to.
+    var ruledEvents: (any RuledEventObserver)?
     var transports: ActiveTransports
     /// Without the one that belongs to the partition.
     var observers: RouterObservers
@@ -72,6 +74,7 @@ final class PartitionRunner: Sendable {
         )
         var dependencies = parts.dependencies
         dependencies.paceStore = store
+        dependencies.ruledEvents = parts.ruledEvents
         dependencies.capacity = courier.capacity
         self.courier = courier
         pipeline = PipelineThread(

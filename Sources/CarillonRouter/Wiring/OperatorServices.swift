@@ -44,7 +44,11 @@ struct OperatorServices {
             now: now
         )
         let view = try parts.view(devices, users, status, files)
-        parts.cluster?.peers.answer(with: view.answer)
+        if let peers = parts.cluster?.peers {
+            peers.answer(with: view.answer)
+            watchers.stream.share(with: peers)
+            peers.hear { [stream = watchers.stream] in stream.receive($0) }
+        }
         let notifier = parts.notifier
         watchers.operationalEvents.begin(
             OperationalEvents.Sources(
@@ -97,7 +101,7 @@ struct OperatorServices {
             notifier: notifier,
             rules: { (settings.configuration, settings.rules) },
             differences: RulesDifferences(
-                kept: stores.keptEvents,
+                kept: parts.kept,
                 registry: registry,
                 showingPlatforms: { [plugins = outgoing.plugins] in plugins.showingPlatforms },
                 now: now
@@ -243,13 +247,19 @@ extension RunningParts {
                 doors: DoorReader(configuration, listeners: listeners, counts: watchers.counts, pool: relays.pool),
                 plugins: { [plugins = outgoing.plugins] in
                     PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals)
-                }
+                },
+                kept: kept
             ),
             trace: stores.trace,
             peers: cluster?.peers,
             control: cluster?.peers,
             cluster: { [weak cluster] in cluster?.status }
         )
+    }
+
+    /// The events that rules can be tried on.
+    fileprivate var kept: KeptEventPages {
+        KeptEventPages(stores.keptEvents, path: configuration.keptEventsPath, peers: cluster?.peers, now: now)
     }
 
     private func own(

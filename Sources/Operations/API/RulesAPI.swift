@@ -220,10 +220,10 @@ struct RulesAPI {
             let hours = try object.integer("hours", in: 1...Int64(TraceLimits.keptEventsRange.upperBound)) ?? 24
             let (configuration, book) = inForce()
             return try await comparisons.run {
-                try await DiskWork.run {
-                    let other = try Self.book(text, inPlaceOf: file, configuration, KnownPlatforms(plugins))
-                    return try differences.between(book, other, hours: Int(hours), configuration)
+                let other = try await DiskWork.run {
+                    try Self.book(text, inPlaceOf: file, configuration, KnownPlatforms(plugins))
                 }
+                return try await differences.between(book, other, hours: Int(hours), configuration)
             }
         }
     }

@@ -19,6 +19,7 @@ struct StreamAPI {
                     .query("app", .text(64), "Those about an app."),
                     .query("event", .text(1_000), "Those about an event: 64 hex digits, note1… or nevent1…."),
                     .query("account", .text(100), "Those about an account: 64 hex digits or npub1…."),
+                    .query("member", .text(64), "Those of a member of the cluster."),
                     .header("last-event-id", .text(64), "The `id` of the last entry that the reader had."),
                 ]
             ) { [stream] call in
@@ -52,6 +53,7 @@ struct StreamAPI {
         }
         filter.platform = call.query["platform"]
         filter.app = call.query["app"]
+        filter.member = call.query["member"]
         filter.event = try call.query["event"].map(OperatorWords.event)
         filter.account = try call.query["account"].map { try OperatorWords.key($0, "account") }
         return filter

@@ -43,6 +43,7 @@ enum MemberQuestion: Codable, Sendable, Equatable {
     case devices([Int64])
     case doors
     case plugins
+    case keptEvents(KeptEventsQuestion)
     /// What an account may know of itself. In hexadecimal digits, as the next.
     case own(account: String)
     case ownEvent(account: String, event: String)

@@ -208,6 +208,7 @@ package final class ClusterView: Sendable {
         case .devices(let numbers): MemberAnswer.bytes(try await devices.facts(of: numbers))
         case .doors: MemberAnswer.bytes(readers.doors.doors)
         case .plugins: MemberAnswer.bytes(readers.plugins())
+        case .keptEvents(let question): MemberAnswer.bytes(try await readers.kept.answer(question))
         case .own(let account): MemberAnswer.bytes(try await accounts.facts(of: account))
         case .ownEvent(let account, let event): MemberAnswer.bytes(try await accounts.facts(of: event, for: account))
         case .drain(let isOn):
@@ -230,13 +231,16 @@ package struct RouterReaders: Sendable {
     let statistics: StatisticsOperations
     let doors: DoorReader
     let plugins: @Sendable () -> PluginOverview
+    let kept: KeptEventPages
 
     package init(
         status: StatusReader,
         statistics: StatisticsOperations,
         doors: DoorReader,
-        plugins: @escaping @Sendable () -> PluginOverview
+        plugins: @escaping @Sendable () -> PluginOverview,
+        kept: KeptEventPages
     ) {
         (self.status, self.statistics, self.doors, self.plugins) = (status, statistics, doors, plugins)
+        self.kept = kept
     }
 }

@@ -27,6 +27,8 @@ struct LiveEntry: Sendable {
         case outcome(DeliveryReport)
         case issue(RouterStatus.Issue, isOver: Bool)
         case operation(OperationalEvent)
+        /// It happened at another member of the cluster, which wrote it down.
+        case elsewhere(Kind, DeviceID?, json: String)
     }
 
     let time: Timestamp
@@ -36,6 +38,8 @@ struct LiveEntry: Sendable {
     var account: PublicKey?
     /// That of a step is found out where somebody asks.
     var queue: QueueName?
+    /// The member of the cluster at which it happened; nil: the router serves alone.
+    var member: String?
 
     init(_ step: TraceStep, at time: Timestamp) {
         self.time = time
@@ -61,12 +65,31 @@ struct LiveEntry: Sendable {
         queue = event.queue
     }
 
+    /// Reads what a member wrote into a ``LiveFrame``. Nil: it is something else.
+    init?(line: String, of member: String) {
+        let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+        guard fields.count == 8, let kind = Kind(rawValue: String(fields[0])), let time = Int64(fields[1]),
+            fields[7].first == "{", fields[7].last == "}", !fields[7].utf8.contains(where: { $0 < 0x20 })
+        else { return nil }
+        self.time = Timestamp(milliseconds: time)
+        let device = Int64(fields[4]).map { DeviceID(rawValue: $0) }
+        what = .elsewhere(kind, device, json: String(fields[7]))
+        event = Bytes32(hex: fields[2]).map { EventID($0) }
+        account = PublicKey(hex: fields[3])
+        queue = fields[5].isEmpty ? nil : QueueName(platform: String(fields[5]), app: String(fields[6]))
+        self.member = member
+    }
+
+    /// Whether it happened at another member.
+    var isElsewhere: Bool { if case .elsewhere = what { true } else { false } }
+
     var kind: Kind {
         switch what {
         case .step: .step
         case .outcome: .outcome
         case .issue: .issue
         case .operation: .operation
+        case .elsewhere(let kind, _, _): kind
         }
     }
 
@@ -76,6 +99,7 @@ struct LiveEntry: Sendable {
         case .outcome(let report): report.device
         case .issue: nil
         case .operation(let event): event.device
+        case .elsewhere(_, let device, _): device
         }
     }
 
@@ -83,14 +107,16 @@ struct LiveEntry: Sendable {
         switch what {
         case .step(let step): step.delivery
         case .outcome(let report): report.delivery
-        case .issue, .operation: nil
+        case .issue, .operation, .elsewhere: nil
         }
     }
 
     /// One JSON object on one line.
     var json: String {
+        if case .elsewhere(_, _, let json) = what { return json }
         var json = JSONLine()
         json.add("at", UTCTime(time).stamp)
+        json.add("member", member)
         json.add("event", event?.hex)
         json.add("account", account?.hex)
         json.add("device", device.map { Int64($0.rawValue) })
@@ -120,6 +146,7 @@ struct LiveEntry: Sendable {
             json.add("type", event.kind.rawValue)
             json.add("words", event.words)
             for detail in event.details { json.add(detail.name, detail.value) }
+        case .elsewhere: break
         }
         return json.text
     }
@@ -133,7 +160,7 @@ struct LiveEntry: Sendable {
         let text: JSONTree = ["type": "string"]
         let number: JSONTree = ["type": "integer"]
         let common: [(key: String, value: JSONTree)] = [
-            ("at", text), ("event", text), ("account", text), ("device", number), ("delivery", text),
+            ("at", text), ("member", text), ("event", text), ("account", text), ("device", number), ("delivery", text),
             ("platform", text), ("app", text), ("reason", text), ("words", text),
         ]
         let (own, required): ([(key: String, value: JSONTree)], [String]) =
@@ -177,16 +204,21 @@ struct LiveGap: Sendable, Equatable {
         case old
         /// The router has begun anew since, or nobody read for a while.
         case restart
+        /// A member of the cluster is not heard, or began anew.
+        case member
     }
 
     let cause: Cause
     /// At most so many; nil: nobody knows.
     let count: Int?
+    /// The member whose entries they are; nil: those of the one that is read, or of all.
+    var member: String?
 
     var json: String {
         var json = JSONLine()
         json.add("why", cause.rawValue)
         json.add("count", count.map(Int64.init))
+        json.add("member", member)
         return json.text
     }
 
@@ -195,6 +227,7 @@ struct LiveGap: Sendable, Equatable {
         "properties": [
             "why": ["type": "string", "enum": .texts(Cause.allCases.map(\.rawValue))],
             "count": ["type": "integer", "minimum": 1],
+            "member": ["type": "string"],
         ],
     ]
 }
@@ -206,12 +239,14 @@ struct LiveFilter: Hashable, Sendable {
     var app: String?
     var event: EventID?
     var account: PublicKey?
+    var member: String?
 
     var needsQueue: Bool { platform != nil || app != nil }
 
     func takes(_ entry: LiveEntry) -> Bool {
         (kinds?.contains(entry.kind) ?? true) && (event.map { $0 == entry.event } ?? true)
             && (account.map { $0 == entry.account } ?? true)
+            && (member.map { $0 == entry.member } ?? true)
             && (platform.map { $0 == entry.queue?.platform } ?? true) && (app.map { $0 == entry.queue?.app } ?? true)
     }
 }

@@ -51,6 +51,10 @@ struct LiveFeed {
     }
 
     var count: Int { readers.count }
+    /// What the readers want.
+    var filters: Set<LiveFilter> { Set(readers.values.map(\.filter)) }
+    /// Whether nobody reads and nothing is kept.
+    var isForgotten: Bool { readers.isEmpty && emptySince == nil }
     var needsQueues: Bool { readers.values.contains { $0.filter.needsQueue } }
     var needsAccounts: Bool { readers.values.contains { $0.filter.account != nil } }
 
@@ -98,15 +102,20 @@ struct LiveFeed {
         return true
     }
 
-    /// What the readers get. `lost` entries more there were than could be kept.
-    mutating func take(_ entries: [LiveEntry], lost: Int, now: Deadline) -> [(reader: ReaderID, frame: Frame)] {
+    /// What the readers get. `lost` entries more there were than could be kept; each reader is told of `gaps`.
+    mutating func take(
+        _ entries: [LiveEntry],
+        lost: Int,
+        gaps: [LiveGap] = [],
+        now: Deadline
+    ) -> [(reader: ReaderID, frame: Frame)] {
         let numbered = entries.enumerated().map { NumberedEntry(number: lastNumber + 1 + $0.offset, entry: $0.element) }
         lastNumber += entries.count + lost
         kept += numbered.suffix(limits.kept)
         if kept.count > limits.kept { kept.removeFirst(kept.count - limits.kept) }
         var round = NumberedEntries(numbered, run: run)
         var frames: [LiveFilter: Frame?] = [:]
-        var sent: [(reader: ReaderID, frame: Frame)] = []
+        var sent = gaps.map(Self.frame).flatMap { frame in readers.keys.map { (reader: $0, frame: frame) } }
         for (id, reader) in readers {
             let filter = reader.filter
             // Most readers that look at one event or account get nothing most of the time.

@@ -19,6 +19,8 @@ package final class LiveStream: Sendable {
     private struct Inbox {
         var entries: [LiveEntry] = []
         var lost = 0
+        /// What readers are to be told of other members.
+        var gaps: [LiveGap] = []
         var isServed = false
 
         mutating func take() -> Inbox {
@@ -29,6 +31,9 @@ package final class LiveStream: Sendable {
 
     private struct State {
         var feed: LiveFeed
+        /// Nil: the router serves alone.
+        var sharing: LiveSharing?
+        var peers: (any LivePeers)?
         var readers: [LiveFeed.ReaderID: LiveReader] = [:]
         var isRunning = false
         var isClosed = false
@@ -45,6 +50,7 @@ package final class LiveStream: Sendable {
     private static let mostWaiting = 8_192
     /// Bytes that wait for one reader.
     private static let mostUnread = 64 << 10
+    private static let mostGaps = 64
 
     private let isWatched = Atomic<Bool>(false)
     private let inbox = Mutex(Inbox())
@@ -89,6 +95,30 @@ package final class LiveStream: Sendable {
         return reader
     }
 
+    /// Shows what all members of a cluster do from now on, and them what this one does.
+    package func share(with peers: any LivePeers) {
+        state.withLock { ($0.peers, $0.sharing) = (peers, LiveSharing(peers.name)) }
+    }
+
+    /// Another member says something.
+    package func receive(_ bytes: [UInt8]) {
+        let (news, isWanted, mustRun) = state.withLock { state -> (LiveSharing.News?, Bool, Bool) in
+            guard !state.isClosed, let news = state.sharing?.receive(bytes, now: monotonic()) else {
+                return (nil, false, false)
+            }
+            guard state.sharing?.hasAudience == true else { return (news, false, false) }
+            defer { state.isRunning = true }
+            return (news, true, !state.isRunning)
+        }
+        if isWanted { isWatched.store(true, ordering: .relaxed) }
+        if mustRun { schedule() }
+        guard let news else { return }
+        add(news.entries)
+        if !news.gaps.isEmpty {
+            inbox.withLock { $0.gaps += news.gaps.prefix(max(0, Self.mostGaps - $0.gaps.count)) }
+        }
+    }
+
     /// Whether anybody reads, or did so lately.
     var isRead: Bool { isWatched.load(ordering: .relaxed) }
 
@@ -127,8 +157,10 @@ package final class LiveStream: Sendable {
 
     private func round() {
         serve()
+        tell()
         let isOver = state.withLock { state in
-            let isOver = state.isClosed || state.feed.isAbandoned(now: monotonic())
+            let isAbandoned = state.feed.isAbandoned(now: monotonic()) || state.feed.isForgotten
+            let isOver = state.isClosed || (isAbandoned && state.sharing?.hasAudience != true)
             if isOver {
                 state.isRunning = false
                 isWatched.store(false, ordering: .relaxed)
@@ -142,19 +174,45 @@ package final class LiveStream: Sendable {
         }
     }
 
+    /// Says to the other members what is read here, and readers who is not heard.
+    private func tell() {
+        guard let peers = state.withLock(\.peers) else { return }
+        let others = peers.others
+        let (messages, gaps) = state.withLock { state in
+            let filters = state.feed.filters
+            return state.sharing?.round(filters, others: others, now: monotonic()) ?? ([], gaps: [])
+        }
+        for message in messages { peers.tell(message.bytes, to: message.member) }
+        if !gaps.isEmpty { inbox.withLock { $0.gaps += gaps } }
+    }
+
     /// Gives readers what has come.
     func serve() {
         var new = inbox.withLock { $0.take() }
-        let needs = state.withLock { (queues: $0.feed.needsQueues, accounts: $0.feed.needsAccounts) }
-        knowledge.withLock { knowledge in
-            for index in new.entries.indices { complete(&new.entries[index], needs.queues, needs.accounts, &knowledge) }
+        let (queues, accounts, member) = state.withLock { state in
+            let (feed, sharing) = (state.feed, state.sharing)
+            return (
+                feed.needsQueues || sharing?.needsQueues == true, feed.needsAccounts || sharing?.needsAccounts == true,
+                state.peers?.name
+            )
         }
-        let gifts = state.withLock { state in
-            state.feed.take(new.entries, lost: new.lost, now: monotonic()).compactMap { id, frame in
-                state.readers[id].map { ($0, frame) }
+        knowledge.withLock { knowledge in
+            for index in new.entries.indices {
+                if new.entries[index].member == nil { new.entries[index].member = member }
+                complete(&new.entries[index], queues, accounts, &knowledge)
             }
         }
+        let (gifts, messages, peers) = state.withLock { state in
+            let now = monotonic()
+            let gifts = state.feed.take(new.entries, lost: new.lost, gaps: new.gaps, now: now).compactMap { id, frame in
+                state.readers[id].map { ($0, frame) }
+            }
+            guard state.sharing?.hasAudience == true else { return (gifts, [LiveSharing.Message](), state.peers) }
+            let own = new.entries.filter { !$0.isElsewhere }
+            return (gifts, state.sharing?.frames(own, lost: new.lost, now: now) ?? [], state.peers)
+        }
         for (reader, frame) in gifts { reader.put(frame) }
+        for message in messages { peers?.tell(message.bytes, to: message.member) }
     }
 
     private func complete(

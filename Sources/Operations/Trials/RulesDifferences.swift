@@ -16,21 +16,19 @@ import Units
 /// stands after the rules (filters, pace, quiet hours) is not asked. No content leaves this: a difference names what
 /// differs.
 package struct RulesDifferences: Sendable {
-    /// How many events are looked at; the newest.
-    private static let mostEvents = 5_000
     /// How many differences are listed.
     private static let mostListed = 200
     /// How many kinds of devices of one account are told apart.
     private static let mostDevices = 50
 
-    private let kept: KeptEvents?
+    private let kept: KeptEventPages
     private let registry: Registry
     private let showingPlatforms: @Sendable () -> Set<String>
     private let now: @Sendable () -> Timestamp
 
-    /// `kept` is nil where no events are kept. `showingPlatforms` can only show what they get.
+    /// `showingPlatforms` can only show what they get.
     package init(
-        kept: KeptEvents?,
+        kept: KeptEventPages,
         registry: Registry,
         showingPlatforms: @escaping @Sendable () -> Set<String>,
         now: @escaping @Sendable () -> Timestamp
@@ -55,23 +53,28 @@ package struct RulesDifferences: Sendable {
         _ other: RuleBook,
         hours: Int,
         _ configuration: Configuration
-    ) throws -> RulesDiff {
-        guard configuration.cluster == nil else {
-            throw APIProblem(
-                409,
-                "members of a cluster keep no events yet: try the rules at a router that serves alone"
-            )
-        }
-        guard let kept else {
-            throw APIProblem(
-                409,
-                "no events are kept to try rules on: say trace: { keep_events_hours: 24 } in the configuration, and restart"
-            )
-        }
-        kept.flush()
+    ) async throws -> RulesDiff {
         let time = now()
-        let reader = KeptEventsReader(path: configuration.keptEventsPath)
-        let events = try reader.events(since: time - .hours(hours), at: time, limit: Self.mostEvents)
+        do {
+            let (events, members) = try await kept.events(since: time - .hours(hours))
+            return try await DiskWork.run {
+                var answer = try compare(events, inForce, other, hours: hours, at: time, configuration)
+                answer.members = members
+                return answer
+            }
+        } catch let failure as OperationFailure where failure.kind == .unavailable {
+            throw APIProblem(409, failure.description)
+        }
+    }
+
+    private func compare(
+        _ events: [KeptEvent],
+        _ inForce: RuleBook,
+        _ other: RuleBook,
+        hours: Int,
+        at time: Timestamp,
+        _ configuration: Configuration
+    ) throws -> RulesDiff {
         var answer = RulesDiff(
             hours: hours,
             events: events.count,
@@ -305,6 +308,8 @@ package struct RulesDiff: OperatorAnswer {
     package var list: [Difference] = []
     /// The kinds that only the other rules are for: no such event is kept, so that none was tried.
     package var newKinds: [Int]
+    /// Whose events they are; nil: the router serves alone.
+    package var members: MembersAsked?
 
     init(hours: Int, events: Int, since: String?, newKinds: [Int]) {
         self.hours = hours
@@ -333,6 +338,7 @@ package struct RulesDiff: OperatorAnswer {
                     + "kept, so that none was tried.",
             ]
         }
+        if let missing = members?.lines, !missing.isEmpty { lines += [""] + missing }
         return lines.joined(separator: "\n")
     }
 }

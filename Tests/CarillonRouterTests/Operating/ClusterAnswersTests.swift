@@ -89,6 +89,7 @@ private final class ScriptedPeers: ClusterPeers {
         .retry([:]),
         .drop([:]), .event(EventQuestion(event: "e", recipient: nil)),
         .deliveries(DeliveryQuestion(deliveries: ["d"], devices: [1])), .devices([1]), .drain(true),
+        .keptEvents(KeptEventsQuestion(since: 5, before: ["a": 7])),
     ]) func questionsArriveAsTheyWere(_ question: MemberQuestion) {
         #expect(MemberJSON.read(MemberJSON.bytes(question), as: MemberQuestion.self) == question)
     }

@@ -1,0 +1,128 @@
+import Cipher
+import EventTrace
+import Foundation
+import Logging
+import Nostr
+import Synchronization
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import Operations
+
+/// The events on which rules are tried, of all members of a cluster.
+@Suite final class KeptEventPagesTests {
+    /// Members that answer from stores of their own.
+    private final class Members: ClusterPeers {
+        let name: String
+        let others: [String]
+        private let answers: Mutex<[String: KeptEventPages]>
+        private let questions = Mutex(0)
+
+        init(_ name: String, _ answers: [String: KeptEventPages], silent: [String] = []) {
+            (self.name, others) = (name, answers.keys.sorted() + silent)
+            self.answers = Mutex(answers)
+        }
+
+        var count: Int { questions.withLock(\.self) }
+
+        func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply {
+            questions.withLock { $0 += 1 }
+            guard let pages = answers.withLock({ $0[member] }),
+                case .keptEvents(let question)? = MemberJSON.read(question, as: MemberQuestion.self)
+            else { return .silence("is not there") }
+            do {
+                return .answer(MemberAnswer.bytes(try await pages.answer(question)))
+            } catch {
+                return .answer(MemberAnswer.refusal((error as? OperationFailure) ?? .unavailable("\(error)")))
+            }
+        }
+
+        func owns(_ account: PublicKey) -> Bool { false }
+    }
+
+    private struct NoPeers: ClusterPeers {
+        let name: String
+        var others: [String] { [] }
+
+        func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply { .silence("x") }
+
+        func owns(_ account: PublicKey) -> Bool { false }
+    }
+
+    private let folder: URL
+    private let clock = ManualClock(Timestamp(seconds: 1_773_446_400))
+    private let key = PublicKey(Bytes32(words: (1, 1, 1, 1)))
+    private let other = PublicKey(Bytes32(words: (2, 2, 2, 2)))
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "pages-" + Hex.encode(SecureRandom.bytes(8))
+        )
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    private func store(_ member: String) -> KeptEvents {
+        KeptEvents(path: path(member), age: .hours(24), now: clock.now, logger: Logger(label: "test"))
+    }
+
+    private func path(_ member: String) -> String { folder.appendingPathComponent(member).path }
+
+    private func event(_ number: UInt64, content: String = "hello") -> Event {
+        Event(
+            id: EventID(Bytes32(words: (number, 7, 7, 7))),
+            pubkey: key,
+            createdAt: clock.now().seconds,
+            kind: .textNote,
+            tags: [],
+            content: content,
+            signature: Signature(first: Bytes32(words: (2, 2, 2, 2)), second: Bytes32(words: (3, 3, 3, 3)))
+        )
+    }
+
+    private func pages(_ member: String, _ kept: KeptEvents?, peers: (any ClusterPeers)?) -> KeptEventPages {
+        KeptEventPages(kept, path: path(member), peers: peers, now: clock.now)
+    }
+
+    @Test func eventsOfAllMembersAreOneListWithEachEventOnce() async throws {
+        let (a, b) = (store("a"), store("b"))
+        a.decided(event(1), for: [key])
+        clock.advance(by: .seconds(1))
+        b.decided(event(2), for: [key])
+        b.decided(event(1), for: [other])
+        let members = Members("a", ["b": pages("b", b, peers: NoPeers(name: "b"))], silent: ["c"])
+        let found = try await pages("a", a, peers: members).events(since: clock.now() - .hours(1))
+        #expect(found.events.map(\.event.id) == [event(2).id, event(1).id])
+        #expect(found.events.map { Set($0.accounts) } == [[key], [key, other]])
+        #expect(found.asked?.answered == ["a", "b"] && found.asked?.silent.map(\.name) == ["c"])
+        #expect(found.events[0].event == event(2))
+    }
+
+    /// An answer is a message of NATS, which takes a megabyte.
+    @Test func manyEventsComeInSeveralAnswers() async throws {
+        let (a, b) = (store("a"), store("b"))
+        a.decided(event(9_000), for: [key])
+        let long = String(repeating: "x", count: 30_000)
+        for number in 0..<60 { b.decided(event(UInt64(number), content: long), for: [key]) }
+        let members = Members("a", ["b": pages("b", b, peers: NoPeers(name: "b"))])
+        let found = try await pages("a", a, peers: members).events(since: .epoch)
+        #expect(found.events.count == 61 && found.asked?.silent == [])
+        #expect(members.count > 3)
+    }
+
+    @Test func whoeverKeepsNothingIsNamed() async throws {
+        let a = store("a")
+        a.decided(event(1), for: [key])
+        let members = Members("a", ["b": pages("b", nil, peers: NoPeers(name: "b"))])
+        let found = try await pages("a", a, peers: members).events(since: .epoch)
+        #expect(found.events.count == 1)
+        #expect(found.asked?.silent.first?.reason.contains("keep_events_hours") == true)
+        // Nobody keeps any.
+        let none = pages("x", nil, peers: Members("x", ["b": pages("b", nil, peers: NoPeers(name: "b"))]))
+        await #expect(throws: OperationFailure.self) { try await none.events(since: .epoch) }
+        let alone = pages("x", nil, peers: nil)
+        await #expect(throws: OperationFailure.self) { try await alone.events(since: .epoch) }
+    }
+}

@@ -1,0 +1,186 @@
+import Delivery
+import NIOCore
+import Nostr
+import Notifications
+import Pipeline
+import Synchronization
+import Testing
+import TimeTestSupport
+import Units
+
+@testable import Operations
+
+/// What members of a cluster show each other of what happens.
+struct LiveSharingTests {
+    private static func key(_ byte: UInt8) -> PublicKey { PublicKey(Bytes32(words: (UInt64(byte), 0, 0, 0))) }
+    private static func event(_ byte: UInt8) -> EventID { EventID(Bytes32(words: (UInt64(byte), 0, 0, 0))) }
+
+    private static func step(_ byte: UInt8) -> LiveEntry {
+        var step = TraceStep(step: .queued, event: event(byte), account: key(byte))
+        step.device = DeviceID(rawValue: 7)
+        step.reason = "rule \"a\"\twith\na break"
+        var entry = LiveEntry(step, at: 1_000)
+        entry.member = "b"
+        return entry
+    }
+
+    private static let all: Set<LiveFilter> = [LiveFilter()]
+
+    /// Two members: `a` reads, `b` is asked.
+    private var (reader, asked) = (LiveSharing("a"), LiveSharing("b"))
+
+    /// Has `a` say what is read there, and `b` hear it.
+    private mutating func ask(_ filters: Set<LiveFilter> = all, now: Deadline = 0) -> [LiveGap] {
+        let (messages, gaps) = reader.round(filters, others: ["b"], now: now)
+        for message in messages { _ = asked.receive(message.bytes, now: now) }
+        return gaps
+    }
+
+    private mutating func tell(_ entries: [LiveEntry], lost: Int = 0, now: Deadline = 0) -> LiveSharing.News? {
+        let messages = asked.frames(entries, lost: lost, now: now)
+        #expect(messages.allSatisfy { $0.member == "a" } && messages.count <= 1)
+        return messages.first.flatMap { reader.receive($0.bytes, now: now) }
+    }
+
+    @Test mutating func whoeverReadsHearsOfOthersWhatTheyDo() throws {
+        #expect(tell([Self.step(1)]) == nil && !asked.hasAudience)
+        #expect(ask().isEmpty && asked.hasAudience)
+        let told = tell([Self.step(1), Self.step(2)], lost: 3)
+        let news = try #require(told)
+        #expect(news.entries.map(\.json) == [Self.step(1), Self.step(2)].map(\.json))
+        #expect(news.entries[0].json.contains(#""member":"b""#))
+        let first = news.entries[0]
+        #expect(first.event == Self.event(1) && first.account == Self.key(1) && first.device?.rawValue == 7)
+        #expect(first.kind == .step && first.member == "b" && first.isElsewhere && first.time == 1_000)
+        #expect(news.gaps == [LiveGap(cause: .slow, count: 3, member: "b")])
+    }
+
+    @Test mutating func onlyWhatIsReadIsTold() throws {
+        _ = ask([LiveFilter(event: Self.event(2))])
+        #expect(tell([Self.step(1), Self.step(2)])?.entries.map(\.event) == [Self.event(2)])
+        #expect(tell([Self.step(1)]) == nil)
+        // What is read changes.
+        _ = ask([LiveFilter(kinds: [.outcome], account: Self.key(1)), LiveFilter(event: Self.event(1))], now: 1)
+        #expect(asked.needsAccounts && !asked.needsQueues)
+        #expect(tell([Self.step(1), Self.step(2)])?.entries.map(\.event) == [Self.event(1)])
+        // Nobody reads any more, and that is said once.
+        _ = ask([], now: 2)
+        #expect(!asked.hasAudience)
+        #expect(reader.round([], others: ["b"], now: 60_000).0.isEmpty)
+    }
+
+    @Test mutating func manyDifferentReadersAreOne() throws {
+        _ = ask(Set((0..<40).map { LiveFilter(event: Self.event($0)) }))
+        #expect(tell([Self.step(99)])?.entries.count == 1)
+    }
+
+    @Test mutating func whatIsToldAtATimeIsBounded() throws {
+        _ = ask()
+        let told = tell((0..<2_000).map { Self.step(UInt8($0 % 200)) })
+        let news = try #require(told)
+        #expect(news.entries.count < 1_000)
+        #expect(news.gaps == [LiveGap(cause: .slow, count: 2_000 - news.entries.count, member: "b")])
+    }
+
+    /// A member that dies is missed after a while, once, and heard again when it comes back.
+    @Test mutating func whoeverFallsSilentIsNamed() throws {
+        #expect(ask().isEmpty)
+        _ = tell([Self.step(1)], now: 1_000)
+        #expect(ask(now: 10_999).isEmpty)
+        #expect(ask(now: 11_000) == [LiveGap(cause: .member, count: nil, member: "b")])
+        #expect(ask(now: 60_000).isEmpty)
+        asked = LiveSharing("b")
+        _ = ask(now: 63_000)
+        let told = tell([Self.step(1)], now: 63_000)
+        let news = try #require(told)
+        #expect(news.entries.count == 1 && news.gaps.isEmpty)
+        #expect(ask(now: 73_000) == [LiveGap(cause: .member, count: nil, member: "b")])
+    }
+
+    /// Who has nothing to say says so, and does not count as silent.
+    @Test mutating func nothingToTellIsAWordToo() {
+        for second in 0..<30 {
+            let now = Deadline(milliseconds: Int64(second) * 1_000)
+            #expect(ask(now: now).isEmpty)
+            for message in asked.round([], others: ["a"], now: now).0 { _ = reader.receive(message.bytes, now: now) }
+        }
+    }
+
+    /// Whoever read and is gone costs nothing after a while.
+    @Test mutating func aReaderThatDiesIsForgotten() {
+        _ = ask()
+        _ = asked.round([], others: ["a"], now: 9_999)
+        #expect(asked.hasAudience)
+        _ = asked.round([], others: ["a"], now: 10_000)
+        #expect(!asked.hasAudience)
+    }
+
+    @Test mutating func whatDidNotArriveIsMissed() throws {
+        _ = ask()
+        _ = tell([Self.step(1)])
+        // NATS loses this one.
+        _ = asked.frames([Self.step(2)], lost: 0, now: 0)
+        let told = tell([Self.step(3)])
+        let news = try #require(told)
+        #expect(news.entries.count == 1 && news.gaps == [LiveGap(cause: .member, count: nil, member: "b")])
+    }
+
+    /// A member that left in order had nothing more to say.
+    @Test mutating func whoeverLeavesIsNotMissed() {
+        _ = ask()
+        let (_, gaps) = reader.round(Self.all, others: [], now: 20_000)
+        #expect(gaps.isEmpty)
+    }
+
+    @Test mutating func whatIsNoWordOfAMemberIsNothing() throws {
+        _ = ask()
+        let lines = ["b\t1\t0", "step\tx", "step\t5\t\t\t\t\t\t{\"at\":1}\r", "nonsense\t5\t\t\t\t\t\t{}"]
+        let received = reader.receive([1] + Array(lines.joined(separator: "\n").utf8), now: 0)
+        let news = try #require(received)
+        #expect(news.entries.isEmpty && news.gaps == [LiveGap(cause: .slow, count: 3, member: "b")])
+        for bytes: [UInt8] in [[], [0], [1], [2, 3], [0, 123], [1, 255, 254]] {
+            #expect(reader.receive(bytes, now: 0) == nil)
+        }
+        // Of one that nobody asked.
+        let stranger = LiveFrame.bytes(of: "c", 1, lost: 0, [LiveFrame.line(Self.step(1))])
+        let unasked = reader.receive(stranger, now: 0)
+        #expect(unasked?.entries.isEmpty == true)
+    }
+}
+
+/// Streams of several members that hear each other at once.
+struct SharedLiveStreamTests {
+    private final class Peers: LivePeers {
+        let name: String
+        let others: [String]
+        private let streams: Mutex<[String: LiveStream]>
+
+        init(_ name: String, _ streams: [String: LiveStream]) {
+            (self.name, others) = (name, streams.keys.filter { $0 != name }.sorted())
+            self.streams = Mutex(streams)
+        }
+
+        func tell(_ bytes: [UInt8], to member: String) { streams.withLock { $0[member] }?.receive(bytes) }
+    }
+
+    @Test func aReaderOfOneMemberSeesAll() async throws {
+        let names = ["a", "b", "c"]
+        let streams = Dictionary(
+            uniqueKeysWithValues: names.map { ($0, LiveStream(readers: 9, device: { _ in nil }, now: { 5 })) }
+        )
+        for (name, stream) in streams { stream.share(with: Peers(name, streams)) }
+        let reader = try #require(streams["a"]).open(LiveFilter(), after: nil)
+        var text = ""
+        // Says what is read by itself; what happens before the others heard that is not shown.
+        while !names.allSatisfy({ text.contains("\"member\":\"\($0)\"") }) {
+            for stream in streams.values {
+                stream.trace([TraceStep(step: .queued, event: EventID(Bytes32(words: (1, 0, 0, 0))))], at: 3)
+            }
+            text += String(buffer: try #require(await reader.next()))
+        }
+        // Nobody hears the same twice: what one shows is not shown on.
+        let ids = text.split(separator: "\n").filter { $0.hasPrefix("id: ") }
+        #expect(Set(ids).count == ids.count)
+        for stream in streams.values { stream.close() }
+    }
+}

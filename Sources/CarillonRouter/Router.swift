@@ -196,6 +196,7 @@ package final class Router: Service {
                 ),
                 intakes: partitions ?? PartitionIntakes(),
                 relays: sharedRelays,
+                gate: outgoing.gate,
                 isCutOff: stop.fail
             )
         }

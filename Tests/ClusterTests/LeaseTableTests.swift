@@ -51,6 +51,21 @@ struct LeaseTableTests {
         #expect(table.maySend(for: 0, at: 4_999) && !table.maySend(for: 0, at: 5_000))
     }
 
+    @Test mutating func sendingEndsWithTheLastLease() {
+        #expect(table.lastValidity == .distantFuture)
+        take()
+        #expect(table.lastValidity == 4_000)
+        _ = tick(3_000)
+        #expect(table.lastValidity == 5_000)
+        // It stays so until somebody notices, also after a standstill.
+        for (record, _) in Self.writes(table.tick(now: 4_000)) {
+            _ = table.wrote(partition: 0, record, .unknown, now: 4_100)
+        }
+        #expect(table.lastValidity == 5_000)
+        #expect(table.tick(now: 15_000).contains(.lost(partition: 0)))
+        #expect(table.lastValidity == .distantFuture)
+    }
+
     @Test mutating func withoutAnAnswerThePartitionIsGivenUp() {
         take()
         let renewal = Self.writes(table.tick(now: 3_000))[0]

@@ -1,5 +1,6 @@
 import Cluster
 import Delivery
+import HTTPLanes
 import Logging
 import NATS
 import Nostr
@@ -29,6 +30,7 @@ final class ClusterPart: RouterPart {
         _ parts: PartitionParts,
         intakes: PartitionIntakes,
         relays: ClusterRelays,
+        gate: RequestGate,
         isCutOff: @escaping @Sendable (any Error) -> Void,
         pause: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(1)) }
     ) {
@@ -49,7 +51,8 @@ final class ClusterPart: RouterPart {
                 client: link.client,
                 work: owned,
                 random: &random,
-                log: parts.logger
+                log: parts.logger,
+                sendingEnds: gate.close(at:)
             )
         )
     }

@@ -1,3 +1,4 @@
+import Cluster
 import Console
 import Delivery
 import Foundation
@@ -20,6 +21,8 @@ import YAMLReading
 final class Outgoing: RouterPart {
     let group: MultiThreadedEventLoopGroup
     let lanes: HTTPLanes
+    /// Requests go out while it is open. Only a member of a cluster closes it.
+    let gate: RequestGate
     private let streams: NetworkStreams
     let plugins: PluginHost
     let transports: ActiveTransports
@@ -40,7 +43,10 @@ final class Outgoing: RouterPart {
         group = MultiThreadedEventLoopGroup(
             numberOfThreads: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount))
         )
-        let (lanesGroup, lanesSettings) = (group, configuration.lanes)
+        gate = RequestGate(now: ClusterMember.bootTime)
+        var lanesSettings = configuration.lanes
+        if configuration.cluster != nil { lanesSettings.gate = gate }
+        let lanesGroup = group
         lanes = try configuration.inItsWords {
             try HTTPLanes(configuration: lanesSettings, group: lanesGroup, logger: logger)
         }

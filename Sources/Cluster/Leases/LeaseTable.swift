@@ -5,10 +5,12 @@ import Units
 ///
 /// Another member counts as living while its record changes, by this member's own monotonic clock; wall clocks play no
 /// part. While the bucket is silent, because the servers elect a leader or this member has lost them, that says nothing:
-/// members that lived before count as living until they have had the time to write again. A lease is renewed by a conditional write each second. Whoever finds one unchanged for ``Times/stillness`` may
-/// write itself in, on the condition that it is still unchanged. A holder trusts its lease only for ``Times/validity``
-/// from the moment at which it *sent* a renewal that succeeded. That is shorter, so that it stops before another can
-/// begin. Leases keep pushes from going out twice; against lost or doubled state the log has its own fence.
+/// members that lived before count as living until they have had the time to write again.
+///
+/// A lease is renewed by a conditional write each second. Whoever finds one unchanged for ``Times/stillness`` may write
+/// itself in, on the condition that it is still unchanged. A holder trusts its lease only for ``Times/validity`` from
+/// the moment at which it *sent* a renewal that succeeded. That is shorter, so that it stops before another can begin.
+/// Leases keep pushes from going out twice; against lost or doubled state the log has its own fence.
 package struct LeaseTable: Sendable {
     package struct Times: Sendable {
         /// How often a member writes its record and its leases.
@@ -150,6 +152,12 @@ package struct LeaseTable: Sendable {
 
     /// How long ``maySend(for:at:)`` stays true without a further renewal.
     package func validity(of partition: Int) -> Deadline { leases[partition].validUntil }
+
+    /// When nothing may be sent for any partition any more, without a further renewal; `distantFuture`: there is none
+    /// to send for.
+    package var lastValidity: Deadline {
+        leases.lazy.filter { $0.phase == .held || $0.phase == .draining }.map(\.validUntil).max() ?? .distantFuture
+    }
 
     package var heldPartitions: [Int] { leases.indices.filter { leases[$0].isOurs } }
 

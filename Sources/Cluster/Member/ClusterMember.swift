@@ -70,6 +70,7 @@ package final class ClusterMember: Sendable {
     private let work: any PartitionWork
     private let log: Logger
     private let now: @Sendable () -> Deadline
+    private let sendingEnds: @Sendable (Deadline) -> Void
     private let shell: Mutex<Shell>
 
     /// Makes streams and buckets where they are missing, and agrees with the other members. Throws a ``ClusterError``
@@ -92,7 +93,8 @@ package final class ClusterMember: Sendable {
     }
 
     /// A member of a cluster that ``prepare(_:client:random:)`` found. Nothing is taken over before ``start(pause:)``.
-    /// `now` must not stop while the machine sleeps.
+    /// `sendingEnds` is told again and again when nothing may be sent any more, one call at a time: a thread can stand
+    /// still between a question to ``maySend(for:)`` and the sending. `now` must not stop while the machine sleeps.
     package init(
         _ settings: Settings,
         _ partitioning: Partitioning,
@@ -100,9 +102,11 @@ package final class ClusterMember: Sendable {
         work: any PartitionWork,
         random: inout some RandomNumberGenerator,
         log: Logger,
+        sendingEnds: @escaping @Sendable (Deadline) -> Void = { _ in },
         now: @escaping @Sendable () -> Deadline = ClusterMember.bootTime
     ) {
         self.partitioning = partitioning
+        self.sendingEnds = sendingEnds
         self.work = work
         self.log = log
         self.now = now
@@ -304,7 +308,10 @@ package final class ClusterMember: Sendable {
 
     private func change(_ body: (inout MemberState, Deadline) -> [MemberState.Action]) {
         let now = now()
-        shell.withLock { $0.actions += body(&$0.machine, now) }
+        shell.withLock { shell in
+            shell.actions += body(&shell.machine, now)
+            sendingEnds(shell.machine.sendingEnds)
+        }
         carry()
     }
 

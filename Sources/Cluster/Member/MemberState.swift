@@ -49,6 +49,9 @@ package struct MemberState: Sendable {
         isOpen(partition) && leases.maySend(for: partition, at: now)
     }
 
+    /// When nothing may be sent for any partition any more unless a lease is renewed; `distantFuture`: it has none.
+    package var sendingEnds: Deadline { leases.lastValidity }
+
     package func isOpen(_ partition: Int) -> Bool { logs[partition]?.log.isOpen ?? false }
 
     package var openPartitions: [Int] { logs.filter { $0.value.log.isOpen }.map(\.key).sorted() }

@@ -334,13 +334,16 @@ class Cluster:
         found = self._from_leader(stream)
         return {replica.get("current", False) for replica in found["cluster"]["replicas"]} if found else set()
 
-    def register(self, count: int) -> dict[str, tuple[Person, str]]:
-        """People with a device each, each registered with another member, by their keys; with the token of the device."""
+    def register(self, count: int, devices: int = 1) -> dict[str, tuple[Person, str]]:
+        """People with a device each, or so many, each registered with another member, by their keys; with the token of the first device."""
         people = {person.hex: (person, device_token()) for person in (Person() for _ in range(count))}
         for number, (person, token) in enumerate(people.values()):
             member = self.members[number % len(self.members)]
             with Socket(member) as socket:
                 socket.publish(person.registration(member, ios(token, mode="alert")))
+                for other in range(1, devices):
+                    content = ios(device_token(), mode="alert")
+                    socket.publish(person.registration(member, content, device=f"device{other}"))
         # What one has accepted reaches the others within a moment.
         time.sleep(1.5)
         return people

@@ -86,6 +86,19 @@ struct RealServerTests {
         await #expect(throws: NATSError.noResponders) { try await stream.append("log.1", []) }
     }
 
+    @Test func aReplicaTellsWhatItHas() async throws {
+        let server = try RealServer()
+        let stream = JetStream(try await server.client())
+        var configuration = StreamConfiguration(name: "SNAP", subjects: ["snap.>"])
+        configuration.allowDirect = true
+        try await stream.ensure(configuration)
+        #expect(try await stream.copy(ofLast: "snap.1.a.0", in: "SNAP") == nil)
+        _ = try await stream.append("snap.1.a.0", [1, 2, 3])
+        _ = try await stream.append("snap.1.a.1", [])
+        #expect(try await stream.copy(ofLast: "snap.1.a.0", in: "SNAP") == [1, 2, 3])
+        #expect(try await stream.copy(ofLast: "snap.1.a.1", in: "SNAP") == [])
+    }
+
     @Test func bucketsKeepTheLastValue() async throws {
         let server = try RealServer()
         let bucket = KeyValueBucket("LEASE", in: JetStream(try await server.client()))

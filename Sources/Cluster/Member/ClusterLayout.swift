@@ -236,6 +236,8 @@ struct JetStreamLogs: Sendable {
             case .head: return try await head(partition)
             case .part(let name, let index):
                 let subject = layout.part(partition, name, index)
+                // A part is written once, so that every replica that has it has the same.
+                if let part = try? await stream.copy(ofLast: subject, in: layout.snapshotStream) { return .part(part) }
                 return .part(try await stream.last(of: subject, in: layout.snapshotStream)?.payload)
             case .records(let after): return try await records(partition, after)
             case .append(let bytes, let messageID, let expected):
@@ -259,7 +261,10 @@ struct JetStreamLogs: Sendable {
         } catch {
             switch error {
             case .refused(code: JetStream.Code.wrongLastSequence, _): return .conflict
-            case .refused(code: JetStream.Code.appendUnderWay, _): return .unavailable
+            case .refused(code: JetStream.Code.appendUnderWay, _),
+                .refused(code: JetStream.Code.duplicateUnderWay, _),
+                .refused(code: JetStream.Code.temporarilyUnavailable, _):
+                return .unavailable
             case .refused(code: JetStream.Code.noSpace, _):
                 refused(error)
                 return .full

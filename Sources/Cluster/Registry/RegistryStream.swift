@@ -52,7 +52,9 @@ package struct RegistryStream: Sendable {
 
     private static func isTransient(_ error: NATSError) -> Bool {
         switch error {
-        case .refused(JetStream.Code.appendUnderWay, _), .disconnected, .lost, .late, .noResponders: true
+        case .refused(JetStream.Code.appendUnderWay, _), .refused(JetStream.Code.duplicateUnderWay, _),
+            .refused(JetStream.Code.temporarilyUnavailable, _), .disconnected, .lost, .late, .noResponders:
+            true
         default: false
         }
     }

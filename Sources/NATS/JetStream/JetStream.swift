@@ -43,6 +43,10 @@ package struct JetStream: Sendable {
         package static let noSpace = 10_077
         /// Another append to the subject is under way: look again.
         package static let appendUnderWay = 10_164
+        /// The same append is under way.
+        package static let duplicateUnderWay = 10_158
+        /// The servers elect a leader.
+        package static let temporarilyUnavailable = 10_008
     }
 
     private struct Refusal: Decodable {
@@ -173,6 +177,17 @@ package struct JetStream: Sendable {
     /// The last message of a subject, as the leader has it. Nil: there is none.
     package func last(of subject: String, in stream: String) async throws(NATSError) -> StoredMessage? {
         try await get(Get(lastBySubject: subject), stream)
+    }
+
+    /// The last message of a subject as any replica has it, which may be behind; nil: that one has none. Needs no leader,
+    /// and a stream that allows it.
+    package func copy(ofLast subject: String, in stream: String) async throws(NATSError) -> [UInt8]? {
+        let answer = try await client.request("$JS.API.DIRECT.GET.\(stream).\(subject)", [], within: patience)
+        switch answer.headers.status {
+        case nil: return answer.payload
+        case 404: return nil
+        case let status?: throw .refused(code: status, "a replica")
+        }
     }
 
     /// The first message of a subject at `sequence` or after it, as the leader has it. Nil: there is none.

@@ -59,8 +59,11 @@ class Silence:
             time.sleep(0.002)
         self.add(number, since, looked)
 
-    def broken(self, pushes: Pushes) -> int:
-        return sum(since < moment < until for number, since, until in self._times for moment in pushes.times[number])
+    def broken(self, pushes: Pushes) -> list[float]:
+        """How long after the beginning of such a time pushes came, in milliseconds."""
+        return [
+            moment - since for number, since, until in self._times for moment in pushes.times[number] if since < moment < until
+        ]
 
 
 class Standstills:
@@ -268,9 +271,11 @@ def run(name: str, folder: Path, options: argparse.Namespace) -> tuple[bool, lis
             lab.stop()
     times.sort()
     slowest = max((until - since for since, until in load.pauses if not standstills.touched(since, until)), default=0)
-    unleased = silence.broken(pushes)
+    broken = silence.broken(pushes)
+    unleased = len(broken)
     for what, is_so in [
-        (fault, fault), ("nobody took an event for a minute", verdict.is_stuck), ("pushes that nobody asked for", verdict.unasked)
+        (fault, fault), ("nobody took an event for a minute", verdict.is_stuck), ("pushes that nobody asked for", verdict.unasked),
+        (f"sent without a lease, after milliseconds: {[round(each) for each in broken]}", broken),
     ]:
         if is_so:
             print(f"FAULT {name}: {what}", flush=True)

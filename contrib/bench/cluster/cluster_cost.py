@@ -41,17 +41,17 @@ def traffic(servers: list[Server]) -> int:
     return total
 
 
-def measure(folder: Path, members: int, pushes: int, rounds: int, crowd: int, wire: int | None) -> dict:
-    """One round is so many pushes; the figures are the medians of all rounds but the first. Each event names `crowd` people, of whom
-    each has a device."""
-    count = max(24, crowd)
+def measure(folder: Path, members: int, options: argparse.Namespace) -> dict:
+    """The figures are the medians of all rounds but the first."""
+    crowd, devices, rounds, wire = options.crowd, options.devices, options.rounds, options.wire
+    count, pushes = max(24, crowd), options.pushes
     folder.mkdir(parents=True)
     lab = Lab(folder / "lab")
     configuration = {"cluster": {"wire_version": wire}} if wire else None
     cluster = Cluster(folder / "cluster", lab, members=members, configuration=configuration) if members else None
     if cluster:
         routers, servers = cluster.members, cluster.servers
-        people = cluster.register(count)
+        people = cluster.register(count, devices)
     else:
         alone = Router(folder / "alone", lab)
         alone.log_level = "info"
@@ -61,12 +61,15 @@ def measure(folder: Path, members: int, pushes: int, rounds: int, crowd: int, wi
         with Socket(alone) as socket:
             for person, token in people.values():
                 socket.publish(person.registration(alone, ios(token, mode="alert")))
+                for number in range(1, devices):
+                    content = ios(device_token(), mode="alert")
+                    socket.publish(person.registration(alone, content, device=f"device{number}"))
     found = []
     try:
         for _ in range(rounds + 1):
             author, to = Person(), [person for person, _ in people.values()]
             events = []
-            for number in range(pushes // crowd):
+            for number in range(pushes // crowd // devices):
                 named = [to[(number + other) % len(to)] for other in range(crowd)]
                 events.append(author.event(1, f"number {number}", [["p", person.hex] for person in named]))
             lab.forget()
@@ -78,7 +81,7 @@ def measure(folder: Path, members: int, pushes: int, rounds: int, crowd: int, wi
                 for start in range(0, len(part), 50):
                     taken = offer(router, part[start : start + 50])
                     assert len(taken) == len(part[start : start + 50]), "an event was not taken"
-            made = len(events) * crowd
+            made = len(events) * crowd * devices
             wait_until(lambda: sum(push.status == 200 for push in lab.received()) >= made, "all pushes arrive")
             took = time.monotonic() - began
             after = (cpu(router.process for router in routers), cpu(server.process for server in servers), traffic(servers))
@@ -103,13 +106,14 @@ def main() -> int:
     parser.add_argument("--pushes", type=int, default=2_000, help="of a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--members", default="0,1,3", help="how many; 0 is a router without a cluster")
-    parser.add_argument("--crowd", type=int, default=1, help="devices that each event wakes")
+    parser.add_argument("--crowd", type=int, default=1, help="people that each event names")
+    parser.add_argument("--devices", type=int, default=1, help="devices of each, which an event wakes all; at most 32")
     parser.add_argument("--wire", type=int, help="the version that members write; the newest if nobody says")
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         for members in map(int, options.members.split(",")):
-            costs = measure(Path(temporary) / f"members{members}", members, options.pushes, options.rounds, options.crowd, options.wire)
+            costs = measure(Path(temporary) / f"members{members}", members, options)
             name = {0: "alone", 1: "1 member"}.get(members, f"{members} members")
             rows.append(
                 [name, f"{costs['routers']:.2f}", f"{costs['servers']:.2f}", f"{costs['bytes']:.0f}", f"{costs['seconds']:.1f}"]

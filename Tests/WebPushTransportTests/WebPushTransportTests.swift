@@ -44,6 +44,16 @@ struct WebPushTransportTests {
         #expect(try fixture.decrypt(request) == #"{"t":"dm"}"#)
     }
 
+    /// As the explainer of Declarative Web Push proposes, for messages that a browser can show by itself, and no others.
+    @Test func theContentTypeTellsWhatABrowserCanShow() throws {
+        var sample = SampleNotification.alert(title: "t", body: "b")
+        #expect(try request(sample).headers["content-type"] == "application/octet-stream")
+        sample.url = "https://example.com/1"
+        #expect(try request(sample).headers["content-type"] == "application/notification+json")
+        sample.mode = .CARILLON_WAKE
+        #expect(try request(sample).headers["content-type"] == "application/octet-stream")
+    }
+
     @Test(arguments: [
         ("https://push.example.com/x", "https://push.example.com"),
         ("https://Push.Example.COM:443/x", "https://push.example.com"),

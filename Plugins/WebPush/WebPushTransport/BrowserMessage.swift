@@ -10,6 +10,16 @@ struct BrowserMessage {
     /// Browsers show fewer.
     private static let actionLimit = 4
 
+    /// A message as bytes that are not encrypted yet.
+    struct Content {
+        let bytes: [UInt8]
+        /// Whether a browser can show it by itself.
+        let isDeclarative: Bool
+
+        /// The explainer of Declarative Web Push proposes a type by which it can be told before it is decrypted.
+        var type: String { isDeclarative ? "application/notification+json" : "application/octet-stream" }
+    }
+
     private let form: MessageForm
     private let block: WebPushBlock
     private let data: MessageMembers
@@ -25,18 +35,18 @@ struct BrowserMessage {
         block: WebPushBlock,
         navigate: String?,
         limit: Int
-    ) throws(MessageError) -> [UInt8] {
+    ) throws(MessageError) -> Content {
         if form == .wake {
-            return try AppMessage.make(notification, form, limit: limit)
+            return Content(bytes: try AppMessage.make(notification, form, limit: limit), isDeclarative: false)
         }
         let message = try BrowserMessage(notification, form, block: block, navigate: navigate)
         if form == .envelope, !message.isDeclarative {
-            return try AppMessage.envelope(notification, limit: limit)
+            return Content(bytes: try AppMessage.envelope(notification, limit: limit), isDeclarative: false)
         }
         guard let bytes = FittedPayload.make(limit: limit, { message.write(notification, to: &$0, within: $1) }) else {
             throw .tooLarge
         }
-        return bytes
+        return Content(bytes: bytes, isDeclarative: message.isDeclarative)
     }
 
     private init(

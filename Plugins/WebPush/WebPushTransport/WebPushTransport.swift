@@ -60,8 +60,8 @@ public final class WebPushTransport: PluginTransport {
                 navigate: configuration.navigate,
                 limit: form.limit(isEncrypted: true)
             )
-            message.body = try form.encrypt(content, to: keys)
-            addHeaders(notification, form, block, to: &message)
+            message.body = try form.encrypt(content.bytes, to: keys)
+            addHeaders(notification, form, block, content.type, to: &message)
         } catch {
             ticket.complete(Outcome(.rejected, reason: error.rawValue))
             return .accepted
@@ -86,6 +86,7 @@ public final class WebPushTransport: PluginTransport {
         _ notification: borrowing Notification,
         _ form: MessageForm,
         _ block: WebPushBlock,
+        _ type: String,
         to message: inout SignedMessage
     ) {
         let left = TimeToLive.seconds(until: notification.expiresAt, now: now())
@@ -93,7 +94,7 @@ public final class WebPushTransport: PluginTransport {
         // Apple requires a positive value.
         message.addHeader("ttl", String(min(max(1, wanted), TimeToLive.longest.seconds)))
         message.addHeader("urgency", block.urgency ?? notification.urgency.headerValue)
-        message.addHeader("content-type", "application/octet-stream")
+        message.addHeader("content-type", type)
         message.addHeader("content-encoding", "aes128gcm")
         if form == .alert || form == .nudge,
             let topic = block.topic.flatMap(Topic.make) ?? Topic.make(notification.collapseKey)

@@ -37,6 +37,10 @@ def check(browser, axe: str):
     passes, violations = result
     assert violations == [], "\n".join(violations)
     assert passes > 20, f"axe has looked at {passes} rules only"
+    # On a phone each cell has its name beside it, which must not stand there alone.
+    cells = "[...document.querySelectorAll('table.cards :is(td, th[scope=row]):not(.empty)')]"
+    bare = browser.js(f"return {cells}.filter(c => !c.textContent.trim() && !c.querySelector('input, svg')).map(c => c.dataset.name)")
+    assert bare == [], f"these cells are blank: {bare}"
 
 
 def picture(browser, name: str):

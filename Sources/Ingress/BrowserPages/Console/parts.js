@@ -59,7 +59,7 @@ export class Parts {
       element("tbody", {}, rows.map(row =>
         element("tr", {}, columns.map(([key, cell], index) => {
           const content = cell(row)
-          const isEmpty = content === null || content === undefined || content === ""
+          const isEmpty = content === null || content === undefined || content.length === 0
           return element(index === 0 ? "th" : "td", { "data-name": this.say(key), ...(index === 0 ? { scope: "row" } : {}), className: isEmpty ? "empty" : "" },
             element("div", {}, isEmpty ? "–" : content))
         })))))

@@ -82,20 +82,52 @@ import Units
         // The owner works on them.
         #expect(intake.eventsAhead == 3)
         #expect(intake.backlog.events == 3 && intake.backlog.bytes == 3)
-        #expect(counts(intake.next()) == [3])
+        #expect(counts(intake.next()) == [1, 1, 1])
         #expect(intake.backlog.events == 0 && intake.backlog.bytes == 0 && intake.eventsAhead == 0)
     }
 
     @Test func requestsAreTakenAPartAtATime() {
         let intake = Intake()
-        intake.submit((0..<70).map { _ in request() } + [request(500), request()])
+        intake.submit((0..<60).map { _ in request() } + [request(70), request()])
+        // A request for many is many events, and comes in parts as well.
         #expect(counts(intake.next())?.count == 64)
-        // One that is larger than a part goes alone.
-        #expect(counts(intake.next()) == Array(repeating: 1, count: 6))
+        #expect(intake.backlog.events == 67 && intake.backlog.bytes == 67)
         intake.submit(submission(2))
         #expect(counts(intake.next()) == [2])
-        #expect(counts(intake.next()) == [500])
-        #expect(counts(intake.next()) == [1])
+        #expect(counts(intake.next())?.count == 64)
+        #expect(counts(intake.next())?.count == 3)
+        #expect(intake.backlog.events == 0 && intake.backlog.bytes == 0)
+    }
+
+    @Test func eventsForManyPeopleAreTakenFewAtATime() {
+        let intake = Intake()
+        let sizes = [7 << 10, 7 << 10, 7 << 10, 7 << 10, 30 << 10, 1 << 10]
+        for size in sizes {
+            let event = [UInt8](repeating: 1, count: size)
+            intake.submit(Submission(events: [event], source: .api(NotificationOrder(.template("a")))) { _ in })
+        }
+        // One that is larger than a part goes alone.
+        for count in [3, 1, 1, 1] { #expect(counts(intake.next())?.count == count) }
+    }
+
+    @Test func whoAskedForManyGetsAllVerdictsTogetherAndInOrder() throws {
+        let intake = Intake()
+        let answers = Mutex<[[EventVerdict]]>([])
+        let events = (1...3).map { [UInt8](repeating: $0, count: 20 << 10) }
+        intake.submit(
+            Submission(events: events, source: .api(NotificationOrder(.template("a")))) { verdicts in
+                answers.withLock { $0.append(verdicts) }
+            }
+        )
+        var taken: [Submission] = []
+        for _ in events { taken += try #require(intake.next()).submissions }
+        #expect(taken.map(\.events) == events.map { [$0] })
+        for (number, submission) in taken.enumerated().reversed() {
+            #expect(answers.withLock { $0.isEmpty })
+            submission.completion([EventVerdict(id: nil, .refused("\(number)"))])
+        }
+        let expected = (0..<3).map { EventVerdict(id: nil, .refused("\($0)")) }
+        #expect(answers.withLock(\.self) == [expected])
     }
 
     @Test func eventsDoNotKeepRequestsWaitingForEver() {
@@ -106,7 +138,7 @@ import Units
             intake.submit(submission(2))
             #expect(counts(intake.next()) == [2])
         }
-        clock.withLock { $0 = Deadline(milliseconds: 50) }
+        clock.withLock { $0 = Deadline(milliseconds: 200) }
         intake.submit(submission(2))
         #expect(counts(intake.next()) == [2] + Array(repeating: 1, count: 64))
         // The next part waits for as long again.

@@ -30,8 +30,8 @@ package final class Notifier: Sendable {
         let createdAt: Timestamp
     }
 
-    /// Accounts that one event names.
-    private static let accountsPerEvent = 500
+    /// Accounts that one event names. The pipeline takes some such events at a time, and those of others between them.
+    private static let accountsPerEvent = 100
     /// How long the owners of partitions have.
     private static let patience: Duration = .seconds(10)
 
@@ -96,12 +96,14 @@ package final class Notifier: Sendable {
         )
         // Whichever member the sender asks first says which events there are.
         let known = try await shared?.remember(fresh) ?? fresh
+        // Made here, since the queue has the outbox's connection meanwhile, which events wait for as well.
+        let made = known.events.isEmpty ? try events(of: known, request, accounts) : []
         let record = try await queue.take(
             RequestQueue.Request(
                 record: known,
                 body: digest,
                 order: request.order,
-                events: { [self] in try events(of: $0, request, accounts) }
+                events: { [self] in $0.id == known.id ? made : try events(of: $0, request, accounts) }
             )
         )
         if known.events.isEmpty { await shared?.note(record) }

@@ -39,7 +39,7 @@ final class RequestQueue: Sendable {
     /// So many events go first.
     private static let many = 16
     private static let delay: Duration = .milliseconds(5)
-    private static let mostDelays = 20
+    private static let mostDelays = 40
 
     /// How long requests are gathered at most. A write is followed by a millisecond of rest for each of its requests.
     private static let longestRest: Duration = .milliseconds(20)

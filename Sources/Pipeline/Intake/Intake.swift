@@ -76,7 +76,7 @@ package final class Intake: Sendable {
     }
 
     /// While so many events come that there are always some, requests wait no longer for their turn.
-    private static let longestWait: Duration = .milliseconds(50)
+    private static let longestWait: Duration = .milliseconds(200)
 
     /// So many ends are not left lying until the owner comes by itself.
     private static let mostEnds = 1_000

@@ -137,7 +137,7 @@ struct RequestQueueTests {
         let events = (0..<16).map { _ in [UInt8](repeating: 1, count: 1) }
         bench.intake.submit(Submission(events: events, source: .socket(authenticated: [])) { _ in })
         async let first = bench.queue.take(bench.request(1))
-        for _ in 1...20 {
+        for _ in 1...40 {
             while bench.bell.times.isEmpty { await Task.yield() }
             #expect(bench.bell.times == [1_005] && bench.intake.backlog.events == 16)
             bench.bell.ring()

@@ -141,6 +141,7 @@ let underneath: [Target] = [
         cSettings: Context.environment["CARILLON_COMMIT"].map { [.define("CARILLON_COMMIT", to: "\"\($0)\"")] }
     ),
     .systemLibrary(name: "CSemaphore", path: "Sources/System/CSemaphore"),
+    .systemLibrary(name: "CScheduling", path: "Sources/System/CScheduling"),
 ]
 
 // MARK: What every stage speaks
@@ -464,7 +465,8 @@ let router: [[Target]] = [
             "RateLimits", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch", "Registry",
             "EventTrace", "Pipeline", "Rules", "Sealing", "Listening", "WebIngress", "Console", "Delivery",
             "PluginHost", "PluginIsolation", "PluginServices", "HTTPLanes", "Streams", "Telemetry", "YAMLReading",
-            "Schnorr", "Storage", "Logs", "BrowserPages", "Cluster", "NATS", lifecycle, logging, nio, nioPosix,
+            "CScheduling", "Schnorr", "Storage", "Logs", "BrowserPages", "Cluster", "NATS", lifecycle, logging, nio,
+            nioPosix,
         ],
         tests: [
             "CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb,

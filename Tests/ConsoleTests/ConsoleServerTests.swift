@@ -145,13 +145,15 @@ struct ConsoleServerTests {
 
     private func run(
         _ configuration: ConsoleConfiguration = configuration(),
+        _ further: [APIEndpoint] = [],
+        on loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next(),
         _ body: (Int) async throws -> Void
     ) async throws {
         let server = ConsoleServer(
             configuration: configuration,
             authenticator: Tokens(),
-            endpoints: calls.endpoints,
-            loop: MultiThreadedEventLoopGroup.singleton.next(),
+            endpoints: calls.endpoints + further,
+            loop: loop,
             now: { 1_000 },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -356,6 +358,26 @@ struct ConsoleServerTests {
         #expect(await body.next() == ByteBuffer(string: "one"))
         #expect(await body.next() == nil)
         await parts.ended()
+    }
+
+    /// What is brief needs no other thread, also behind a wait; what may take long does not hold up the loop.
+    @Test func briefAnswersComeFromTheLoopAndOthersDoNot() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        @Sendable func place() async -> ConsoleAnswer {
+            let first = loop.inEventLoop
+            await Task.yield()
+            return ConsoleAnswer(body: "\(first) \(loop.inEventLoop)")
+        }
+        let endpoints = [
+            APIEndpoint(.get, "/v1/brief", for: .everybody, isBrief: true) { _ in await place() },
+            APIEndpoint(.get, "/v1/long", for: .everybody) { _ in await place() },
+        ]
+        try await run(Self.configuration(), endpoints, on: loop) { port in
+            for (path, places) in [("brief", "true true"), ("long", "false false"), ("brief", "true true")] {
+                let answer = try await ask(port, "GET /v1/\(path)")
+                #expect(answer.hasSuffix("\r\n\r\n\(places)"), "\(path)")
+            }
+        }
     }
 
     @Test func headHasNoBody() async throws {

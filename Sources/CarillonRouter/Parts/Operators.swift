@@ -4,7 +4,6 @@ import Delivery
 import Listening
 import Logging
 import NIOCore
-import NIOPosix
 import Operations
 import RouterConfiguration
 import Synchronization
@@ -24,7 +23,8 @@ final class Operators: RouterPart {
     private let listening: ListeningAPI
     private let console: RouterAPI
     private let stream: LiveStream
-    private let group: MultiThreadedEventLoopGroup
+    /// One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
+    private let loop: any EventLoop
     private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
@@ -37,7 +37,7 @@ final class Operators: RouterPart {
         port: ListeningAPI,
         console: RouterAPI,
         stream: LiveStream,
-        group: MultiThreadedEventLoopGroup,
+        loop: any EventLoop,
         counts: ListenerCounts,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
@@ -48,7 +48,7 @@ final class Operators: RouterPart {
         listening = port
         self.console = console
         self.stream = stream
-        self.group = group
+        self.loop = loop
         self.counts = counts.api ?? LimitCounts()
         self.now = now
         self.logger = logger
@@ -66,8 +66,7 @@ final class Operators: RouterPart {
             endpoints: console.endpoints,
             pages: APIPages.all,
             receive: console.receive,
-            // One loop: swift-nio's generic decoders do not stand being needed on several for the first time.
-            loop: group.next(),
+            loop: loop,
             now: now,
             counts: counts,
             logger: logger
@@ -89,7 +88,7 @@ final class Operators: RouterPart {
             let server = ConsoleServer(
                 socket: address.text,
                 endpoints: console.endpoints,
-                loop: group.next(),
+                loop: loop,
                 now: now,
                 logger: logger
             )

@@ -20,6 +20,7 @@ import YAMLReading
 /// The event loops, outgoing HTTP, and the plugins with their transports.
 final class Outgoing: RouterPart {
     let group: MultiThreadedEventLoopGroup
+    let lowLoops = LowPriorityLoops()
     let lanes: HTTPLanes
     /// Requests go out while it is open. Only a member of a cluster closes it.
     let gate: RequestGate
@@ -99,6 +100,7 @@ final class Outgoing: RouterPart {
         await plugins.shutDown(within: time.part(15))
         keeper.withLock { $0 }?.cancel()
         do {
+            try await lowLoops.stop()
             try await group.shutdownGracefully()
         } catch {
             logger.warning("The event loops did not end well", metadata: ["error": "\(error)"])

@@ -122,7 +122,7 @@ struct OperatorServices {
             port: port,
             console: api,
             stream: watchers.stream,
-            group: outgoing.group,
+            loop: outgoing.lowLoops.api,
             counts: parts.listeners,
             now: now,
             logger: logger

@@ -1,5 +1,6 @@
 import Delivery
 import Logging
+import NIOCore
 import Operations
 import Registry
 import RouterConfiguration
@@ -43,7 +44,10 @@ struct Watchers {
         let stream = LiveStream(
             readers: configuration.api?.streamReaders ?? Configuration.API.defaultStreamReaders,
             device: { try? registry.listing(of: $0) },
-            now: now
+            now: now,
+            later: { [loop = outgoing.lowLoops.stream] in
+                loop.scheduleTask(in: TimeAmount($0), $1)
+            }
         )
         self.stream = stream
         operationalEvents = try configuration.inItsWords {

@@ -25,6 +25,8 @@ package struct APIEndpoint: Sendable {
     package let body: APIBody?
     /// Monitoring asks for it, so that it costs little and strangers' limits do not count.
     package let isProbe: Bool
+    /// Whether answering takes some 100 µs of its thread at most, so that it may stay on the event loop of its connection.
+    package let isBrief: Bool
     package let answer: Answer
 
     package init(
@@ -35,6 +37,7 @@ package struct APIEndpoint: Sendable {
         formerly formerPaths: [String] = [],
         body: APIBody? = nil,
         isProbe: Bool = false,
+        isBrief: Bool = false,
         answer: @escaping Answer
     ) {
         self.method = method
@@ -44,6 +47,7 @@ package struct APIEndpoint: Sendable {
         self.formerPaths = formerPaths
         self.body = body
         self.isProbe = isProbe
+        self.isBrief = isBrief
         self.answer = answer
     }
 

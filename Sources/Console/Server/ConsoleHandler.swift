@@ -5,29 +5,17 @@ import HTTPTypes
 import HummingbirdCore
 import Listening
 import NIOCore
-import RateLimits
-import Synchronization
 import Units
 
 /// Answers requests: who may ask, how often, and what.
 final class ConsoleHandler: Sendable {
-    private struct State {
-        var strangers: RateTable<ClientAddress>
-        var principals: RateTable<APIPrincipal>
-        var callsInWork = 0
-        var ownersInWork = 0
-        var sendsInWork = 0
-        var longBodies = 0
-    }
-
     private let configuration: ConsoleConfiguration
     /// Nil: whoever can connect may ask for everything that is the operator's.
     private let authenticator: (any APIAuthenticator)?
     private let routes: RouteTable
     private let pages: [StaticSite]
-    private let counts: LimitCounts
     private let now: @Sendable () -> Timestamp
-    private let state: Mutex<State>
+    private let limits: CallLimits
 
     init(
         configuration: ConsoleConfiguration,
@@ -41,53 +29,27 @@ final class ConsoleHandler: Sendable {
         self.authenticator = authenticator
         self.routes = routes
         self.pages = pages
-        self.counts = counts
         self.now = now
-        let limits = configuration.limits
-        state = Mutex(
-            State(
-                strangers: RateTable(
-                    burst: limits.strangersBurst,
-                    perSecond: Double(limits.strangersPerSecond),
-                    capacity: 10_000
-                ),
-                principals: RateTable(
-                    burst: limits.principalBurst,
-                    perSecond: Double(limits.perPrincipalPerSecond),
-                    capacity: 10_000
-                )
-            )
-        )
+        limits = CallLimits(configuration, counts: counts, now: now)
     }
 
     func answer(_ request: Request, on channel: any Channel) async throws -> HTTPAnswer {
         let head = APIRequestHead(request, peer: channel.remoteAddress?.ipAddress ?? "")
-        var body = ByteBuffer()
-        var (limit, isLong, refusal) = (configuration.limits.bodyBytes, false, APIProblem?.none)
-        defer { if isLong { state.withLock { $0.longBodies -= 1 } } }
+        var body = GatheredBody(usual: configuration.limits.bodyBytes)
+        defer { if body.isLong { limits.endLongBody() } }
         do {
             try await request.readBody(
                 atMost: ByteCount(Int.max),
                 within: configuration.limits.bodyTimeout,
                 on: channel
             ) { part throws(RequestError) in
-                let count = body.readableBytes + part.readableBytes
-                if count > limit.bytes, !isLong {
-                    do throws(APIProblem) {
-                        limit = try admitLongBody(head)
-                        isLong = true
-                    } catch {
-                        refusal = error
-                    }
-                }
-                guard count <= limit.bytes else { throw RequestError.tooLong }
-                body.writeImmutableBuffer(part)
+                try body.add(part) { () throws(APIProblem) in try admitLongBody(head) }
             }
         } catch RequestError.tooLong {
-            return tooLong(head, refusal ?? Self.tooLong(limit), on: channel)
+            return tooLong(head, body.problem, on: channel)
         }
         if let page = page(request) { return page }
-        return await answer(head.with(body))
+        return await answer(head.with(body.bytes))
     }
 
     /// How long the body may be that turns out longer than usual: only where an endpoint takes such, from whoever may
@@ -96,26 +58,14 @@ final class ConsoleHandler: Sendable {
         let usual = configuration.limits.bodyBytes
         let match = routes.match(head.method, head.target.prefix { $0 != "?" })
         guard case .endpoint(let endpoint, _) = match, let limit = endpoint.body?.limit else {
-            throw Self.tooLong(usual)
+            throw GatheredBody.tooLong(usual)
         }
         guard let principal = try identify(head, endpoint.access, match) else {
             throw Self.unauthorized(endpoint.access)
         }
         guard principal.may(endpoint.access) else { throw Self.forbidden(endpoint.access) }
-        let isAdmitted = state.withLock { state in
-            guard state.longBodies < configuration.limits.longBodiesAtATime else { return false }
-            state.longBodies += 1
-            return true
-        }
-        guard isAdmitted else {
-            counts.refused(by: .work)
-            throw APIProblem(503, "too many calls with long bodies are in work: try again later", retryAfter: 1)
-        }
+        try limits.admitLongBody()
         return max(limit, usual)
-    }
-
-    private static func tooLong(_ limit: ByteCount) -> APIProblem {
-        APIProblem(413, "the body: expected at most \(limit.bytes) bytes")
     }
 
     /// What is left of the body is dropped for a moment: a connection that ends while the client still sends takes the
@@ -200,11 +150,16 @@ final class ConsoleHandler: Sendable {
             let call = APICall(
                 principal: principal,
                 path: path,
-                query: try Self.check(endpoint, path, query, head, isStrict: isVersioned),
-                fields: Self.fields(endpoint, head),
+                query: try endpoint.checked(path, query, head, isStrict: isVersioned),
+                fields: endpoint.fields(of: head),
                 body: head.body
             )
-            return try await work(for: access) { try await endpoint.answer(call) }
+            return try await limits.work(for: access) {
+                if endpoint.isBrief { return try await endpoint.answer(call) }
+                return try await withTaskExecutorPreference(globalConcurrentExecutor) {
+                    try await endpoint.answer(call)
+                }
+            }
         }
     }
 
@@ -226,14 +181,12 @@ final class ConsoleHandler: Sendable {
     ) throws(APIProblem) -> APIPrincipal? {
         guard let authenticator else { return .agent("this machine", Set(APIScope.allCases)) }
         // An owner's proof costs a look at a signature, so that strangers' limits come first.
-        if access == .owner { try admit(stranger: head.peer, head) }
+        if access == .owner { try limits.admitStranger(head) }
         let principal = try authenticator.principal(of: head, for: access)
         if let principal {
-            guard state.withLock({ $0.principals.take(principal, now: now()) }) else {
-                throw tooMany(state.withLock(\.principals.pause))
-            }
+            try limits.admit(principal)
         } else if access != .owner, !Self.isProbe(match, head) {
-            try admit(stranger: head.peer, head)
+            try limits.admitStranger(head)
         }
         return principal
     }
@@ -243,114 +196,6 @@ final class ConsoleHandler: Sendable {
     private static func isProbe(_ match: RouteTable.Match, _ head: APIRequestHead) -> Bool {
         guard case .endpoint(let endpoint, _) = match else { return false }
         return endpoint.isProbe && (endpoint.path == "/healthz" || head.authorization.isEmpty)
-    }
-
-    private func admit(stranger peer: String, _ head: APIRequestHead) throws(APIProblem) {
-        let forwarded = head.fields("x-forwarded-for")
-        let client =
-            ClientAddress(peer: peer, forwardedFor: forwarded, isTrustedProxy: configuration.isTrustedProxy)
-            // A proxy that names nobody stands for one client.
-            ?? ClientAddress(peer)
-        guard let client else { return }
-        let (isAdmitted, pause) = state.withLock { state in
-            (state.strangers.take(client, now: now()), state.strangers.pause)
-        }
-        if !isAdmitted { throw tooMany(pause) }
-    }
-
-    private func tooMany(_ pause: Duration) -> APIProblem {
-        counts.refused(by: .requests)
-        return APIProblem(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
-    }
-
-    /// However many users ask, half of the places are left for operators.
-    private func work(for access: APIAccess, _ body: () async throws -> ConsoleAnswer) async throws -> ConsoleAnswer {
-        let limits = configuration.limits
-        let isAdmitted = state.withLock { state in
-            switch access {
-            case .scope(.send):
-                guard state.sendsInWork < limits.sendsAtATime else { return false }
-                state.sendsInWork += 1
-            case .owner:
-                guard state.callsInWork < limits.callsAtATime,
-                    state.ownersInWork < max(1, limits.callsAtATime / 2)
-                else { return false }
-                state.callsInWork += 1
-                state.ownersInWork += 1
-            case .everybody, .scope:
-                guard state.callsInWork < limits.callsAtATime else { return false }
-                state.callsInWork += 1
-            }
-            return true
-        }
-        guard isAdmitted else {
-            counts.refused(by: .work)
-            throw APIProblem(503, "too many calls are in work: try again later", retryAfter: 1)
-        }
-        defer {
-            state.withLock { state in
-                switch access {
-                case .scope(.send): state.sendsInWork -= 1
-                case .owner:
-                    state.callsInWork -= 1
-                    state.ownersInWork -= 1
-                case .everybody, .scope: state.callsInWork -= 1
-                }
-            }
-        }
-        return try await body()
-    }
-
-    // MARK: Parameters
-
-    /// The parameters of the query. Before there were versions, ones that nobody knows were overlooked.
-    private static func check(
-        _ endpoint: APIEndpoint,
-        _ path: [String: String],
-        _ query: QueryString,
-        _ head: APIRequestHead,
-        isStrict: Bool
-    ) throws(APIProblem) -> [String: String] {
-        if isStrict, query.isUnclear {
-            throw APIProblem(400, "the query: expected each parameter once, percent-encoded UTF-8")
-        }
-        for parameter in endpoint.parameters {
-            let text =
-                switch parameter.place {
-                case .path: path[parameter.name]
-                case .query: query.parameters[parameter.name]
-                case .header: head.fields(parameter.name).first
-                // A browser sends what it has: a cookie that is none of ours is no mistake of whoever asks.
-                case .cookie: nil as String?
-                }
-            guard let text else {
-                if parameter.isRequired, parameter.place == .query {
-                    throw APIProblem(400, "\(parameter.name): expected \(parameter.summary)")
-                }
-                continue
-            }
-            if let expected = parameter.expectation(insteadOf: text) {
-                throw APIProblem(parameter.place == .path ? 404 : 400, "\(parameter.name): expected \(expected)")
-            }
-        }
-        let known = endpoint.parameters.filter { $0.place == .query }.map(\.name)
-        if isStrict, let unknown = query.parameters.keys.sorted().first(where: { !known.contains($0) }) {
-            let names = known.isEmpty ? "no parameters" : known.sorted().joined(separator: ", ")
-            throw APIProblem(400, "\(unknown.prefix(40)): expected \(names)")
-        }
-        return query.parameters
-    }
-
-    private static func fields(_ endpoint: APIEndpoint, _ head: APIRequestHead) -> [String: String] {
-        var fields: [String: String] = [:]
-        for parameter in endpoint.parameters {
-            switch parameter.place {
-            case .header: fields[parameter.name] = head.fields(parameter.name).first
-            case .cookie: fields[parameter.name] = head.cookie(parameter.name)
-            case .path, .query: break
-            }
-        }
-        return fields
     }
 
     // MARK: Answers

@@ -20,7 +20,7 @@ package final class ConsoleServer: Sendable {
     ///   - endpoints: All that there is.
     ///   - pages: Files for browsers.
     ///   - receive: What a plugin answers to a request from outside; nil where there is none that takes one.
-    ///   - loop: The event loop to run on; it stays the caller's.
+    ///   - loop: The event loop to run on; it stays the caller's. Requests are checked there, and brief ones answered.
     ///   - now: The wall clock.
     ///   - counts: Counts connections and refusals.
     ///   - logger: Logs connections, without addresses.
@@ -86,11 +86,17 @@ package final class ConsoleServer: Sendable {
         counts: LimitCounts,
         logger: Logger
     ) {
-        server = HTTPServer(terms: terms, loop: loop, now: now, counts: counts, logger: logger) {
-            if let inbound, InboundCall.isMeant(by: $0.head.path ?? "") {
-                return try await inbound.answer($0, on: $1)
+        // Requests that are quick to answer are answered where they are read. All others have the threads that everybody
+        // shares.
+        server = HTTPServer(terms: terms, loop: loop, now: now, counts: counts, logger: logger, isOnLoop: true) {
+            request,
+            channel in
+            if let inbound, InboundCall.isMeant(by: request.head.path ?? "") {
+                return try await withTaskExecutorPreference(globalConcurrentExecutor) {
+                    try await inbound.answer(request, on: channel)
+                }
             }
-            return try await handler.answer($0, on: $1)
+            return try await handler.answer(request, on: channel)
         }
     }
 

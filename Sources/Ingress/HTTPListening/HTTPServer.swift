@@ -24,6 +24,7 @@ package final class HTTPServer: Sendable {
     private let counts: LimitCounts
     private let logger: Logger
     private let answer: Answer
+    private let executor: LoopExecutor?
     private let census: Mutex<ConnectionCensus>
     private let running = Mutex<Running?>(nil)
 
@@ -33,6 +34,7 @@ package final class HTTPServer: Sendable {
     ///   - now: The wall clock.
     ///   - counts: Counts connections and refusals.
     ///   - logger: Logs refused connections, without addresses.
+    ///   - isOnLoop: Whether `answer` runs on the loop, which it must not hold up then.
     ///   - answer: Answers requests.
     package init(
         terms: HTTPListeningTerms,
@@ -40,6 +42,7 @@ package final class HTTPServer: Sendable {
         now: @escaping @Sendable () -> Timestamp,
         counts: LimitCounts,
         logger: Logger,
+        isOnLoop: Bool = false,
         answer: @escaping Answer
     ) {
         self.terms = terms
@@ -48,6 +51,7 @@ package final class HTTPServer: Sendable {
         self.counts = counts
         self.logger = logger
         self.answer = answer
+        executor = isOnLoop ? LoopExecutor(loop) : nil
         census = Mutex(
             ConnectionCensus(limit: terms.connections, limitPerAddress: terms.connectionsPerAddress, now: now())
         )
@@ -71,7 +75,7 @@ package final class HTTPServer: Sendable {
             // Hummingbird's log would quote requests, and with them tokens.
             logger: Logger(label: "carillon.http") { _ in SwiftLogNoOpLogHandler() }
         )
-        let task = Task {
+        let task = Task(executorPreference: executor) {
             do {
                 try await server.run()
                 port.finish()

@@ -34,7 +34,8 @@ struct NotifyAPI {
                         "A name for the request: sent again under it within a day, it is answered as before."
                     )
                 ],
-                body: APIBody(limit: NotifyRequest.longest)
+                body: APIBody(limit: NotifyRequest.longest),
+                isBrief: true
             ) { [notifier, plugins, rules] call in
                 guard case .agent(let sender, _)? = call.principal else { throw APIProblem(401, "expected a token") }
                 let origin = Notifier.Origin(sender: sender, key: call.field("idempotency-key"))

@@ -2,7 +2,6 @@ import Caching
 import Cipher
 import Console
 import Delivery
-import Dispatch
 import HTTPListening
 import NIOCore
 import Nostr
@@ -39,7 +38,7 @@ package final class LiveStream: Sendable {
         var isClosed = false
     }
 
-    /// What is known of deliveries and devices. Belongs to the queue.
+    /// What is known of deliveries and devices. Belongs to the rounds.
     private struct Knowledge {
         var deliveries = BoundedCache<String, (event: EventID?, account: PublicKey?)>(capacity: 20_000)
         var accounts = BoundedCache<DeviceID, PublicKey>(capacity: 20_000)
@@ -59,16 +58,21 @@ package final class LiveStream: Sendable {
     private let device: @Sendable (DeviceID) -> DeviceListing?
     private let now: @Sendable () -> Timestamp
     private let monotonic: @Sendable () -> Deadline
-    private let queue = DispatchQueue(label: "carillon stream")
+    private let later: Later
 
-    /// `readers` may read at the same time; `device` looks one up, and may read the disk.
+    /// Runs something after a pause, one after the other.
+    package typealias Later = @Sendable (Duration, @escaping @Sendable () -> Void) -> Void
+
+    /// `readers` may read at the same time; `device` looks one up, and may read the disk. `later` runs rounds.
     package init(
         readers: Int,
         device: @escaping @Sendable (DeviceID) -> DeviceListing?,
         now: @escaping @Sendable () -> Timestamp,
-        monotonic: @escaping @Sendable () -> Deadline = Deadline.now
+        monotonic: @escaping @Sendable () -> Deadline = Deadline.now,
+        later: @escaping Later
     ) {
         self.device = device
+        self.later = later
         self.now = now
         self.monotonic = monotonic
         let feed = LiveFeed(LiveFeed.Limits(readers: readers)) { Hex.encode(SecureRandom.bytes(4)) }
@@ -152,7 +156,7 @@ package final class LiveStream: Sendable {
 
     private func schedule() {
         let pause = state.withLock { $0.feed.pause }
-        queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.milliseconds))) { [weak self] in self?.round() }
+        later(pause) { [weak self] in self?.round() }
     }
 
     private func round() {
@@ -250,7 +254,7 @@ package final class LiveStream: Sendable {
             defer { inbox.isServed = inbox.isServed || inbox.entries.count >= Self.mostWaiting / 2 }
             return !inbox.isServed && inbox.entries.count >= Self.mostWaiting / 2
         }
-        if mustServe { queue.async { [weak self] in self?.serve() } }
+        if mustServe { later(.zero) { [weak self] in self?.serve() } }
     }
 }
 

@@ -155,7 +155,7 @@ struct LiveFeedTests {
     }
 
     @Test func anOutcomeIsOfTheEventOfItsDelivery() async throws {
-        let stream = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }, monotonic: { 5 })
+        let stream = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }, monotonic: { 5 }, later: { _, _ in })
         let account = try stream.open(LiveFilter(account: Self.key(1)), after: nil)
         let app = try stream.open(LiveFilter(app: "other"), after: nil)
         for reader in [account, app] { _ = await reader.next() }
@@ -179,7 +179,7 @@ struct LiveFeedTests {
 
     @Test func aPlatformIsLookedUpWhereSomebodyAsks() async throws {
         let looked = LookUps()
-        let stream = LiveStream(readers: 9, device: looked.find, now: { 5 }, monotonic: { 5 })
+        let stream = LiveStream(readers: 9, device: looked.find, now: { 5 }, monotonic: { 5 }, later: { _, _ in })
         let all = try stream.open(LiveFilter(), after: nil)
         _ = await all.next()
         var step = TraceStep(step: .held, event: Self.event(1), account: Self.key(1))
@@ -199,7 +199,7 @@ struct LiveFeedTests {
     }
 
     @Test func nothingIsKeptWhileNobodyReads() async throws {
-        let stream = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }, monotonic: { 5 })
+        let stream = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }, monotonic: { 5 }, later: { _, _ in })
         stream.deliveriesReported([Self.report("before", device: 1)])
         let reader = try stream.open(LiveFilter(), after: nil)
         _ = await reader.next()

@@ -7,7 +7,7 @@ import urllib.parse
 import py_vapid
 import pytest
 
-from nostr import ALL_SIGNALS
+from nostr import ALL_SIGNALS, Socket
 from subscriptions import App, base64url, from_base64url
 
 
@@ -55,6 +55,40 @@ def test_the_headers_are_those_of_rfc_8030(push):
     assert push.header("urgency") in ["very-low", "low", "normal", "high"]
     topic = push.header("topic")
     assert topic is None or (len(topic) <= 32 and set(topic) <= set(base64url(bytes(range(256))) + "-_"))
+
+
+def declaration(message: dict) -> dict | None:
+    """What Safari shows by itself, as the Push API's draft reads it; None: it is for the service worker."""
+    if message.get("web_push") != 8030:
+        return None
+    shown = message["notification"]
+    assert isinstance(shown["title"], str) and shown["title"], "a declaration without a title is none"
+    assert urllib.parse.urlsplit(shown["navigate"]).scheme, "a declaration without an absolute URL is none"
+    for name, kind in {"body": str, "tag": str, "lang": str, "icon": str, "silent": bool}.items():
+        assert isinstance(shown.get(name, kind()), kind), name
+    for action in shown.get("actions", []):
+        assert all(isinstance(action[name], str) for name in ["action", "title", "navigate"])
+    assert isinstance(message.get("app_badge", 0), int) and isinstance(message.get("mutable", False), bool)
+    return shown
+
+
+@pytest.mark.parametrize("mode", ["alert", "sealed", "nudge", "wake"])
+def test_safari_shows_it_without_a_service_worker(stopped_router, lab, alice, bob, mode):
+    stopped_router.configuration["apps"]["default"]["web"]["navigate"] = "https://client.example.com/notifications"
+    stopped_router.start()
+    app = App()
+    subscription = {"endpoint": lab.subscribe(app, "alice"), "keys": app.keys}
+    content = {"platform": "web", "subscription": subscription, "filters": ALL_SIGNALS, "mode": mode}
+    with Socket(stopped_router) as socket:
+        socket.publish(alice.registration(stopped_router, content), bob.note("hello", alice))
+    [push] = lab.accepted(1)
+    shown = declaration(json.loads(app.decrypt(push.body)))
+    if mode == "wake":
+        assert shown is None and push.header("content-type") == "application/octet-stream"
+        return
+    assert push.header("content-type") == "application/notification+json"
+    assert shown["navigate"] == "https://client.example.com/notifications"
+    assert ("hello" in json.dumps(shown)) == (mode != "nudge")
 
 
 def claims_of(authorization: str) -> dict:

@@ -1,4 +1,5 @@
 import Delivery
+import Dispatch
 import NIOCore
 import Nostr
 import Notifications
@@ -165,9 +166,12 @@ struct SharedLiveStreamTests {
 
     @Test func aReaderOfOneMemberSeesAll() async throws {
         let names = ["a", "b", "c"]
-        let streams = Dictionary(
-            uniqueKeysWithValues: names.map { ($0, LiveStream(readers: 9, device: { _ in nil }, now: { 5 })) }
-        )
+        let rounds = DispatchQueue(label: "rounds")
+        let streams = names.reduce(into: [String: LiveStream]()) { streams, name in
+            streams[name] = LiveStream(readers: 9, device: { _ in nil }, now: { 5 }) { pause, round in
+                rounds.asyncAfter(deadline: .now() + .milliseconds(Int(pause.milliseconds)), execute: round)
+            }
+        }
         for (name, stream) in streams { stream.share(with: Peers(name, streams)) }
         let reader = try #require(streams["a"]).open(LiveFilter(), after: nil)
         var text = ""

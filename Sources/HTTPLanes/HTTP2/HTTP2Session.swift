@@ -26,8 +26,8 @@ final class HTTP2Session {
     private var unsent = StreamQueue()
     /// Requests whose bodies are under way and that their own windows do not hold back.
     private var sending = StreamQueue()
-    private var encoder = HPACKEncoder()
-    private var decoder: HPACKDecoder
+    private var frames = RequestFrames()
+    private var blocks: FieldBlockReader
     private var reader = FrameReader()
     private var control = ControlFrames()
     private var peer = PeerSettings()
@@ -37,8 +37,6 @@ final class HTTP2Session {
     private var hasPeerSettings = false
     /// This side's SETTINGS that the peer has not acknowledged yet.
     private var isAckDue = true
-    private var blockInProgress: FieldBlock?
-    private var repeated = RepeatedBlock()
     /// The highest stream whose HEADERS have gone out; above it all are idle.
     private var lastSent: Int32 = 0
     /// What the peer's GOAWAY said is the last stream it will answer.
@@ -51,8 +49,8 @@ final class HTTP2Session {
 
     /// Queues the connection preface and this side's SETTINGS; nil without memory.
     init?(streamLimit: Int) {
-        guard let decoder = HPACKDecoder() else { return nil }
-        self.decoder = decoder
+        guard let blocks = FieldBlockReader() else { return nil }
+        self.blocks = blocks
         budget = StreamBudget(ceiling: streamLimit)
         control.preface()
         control.settings([
@@ -223,7 +221,7 @@ final class HTTP2Session {
         }
         unsent.remove(stream)
         markSent(stream)
-        writeHeaders(of: stream, to: &buffer)
+        frames.writeHeaders(of: stream, to: &buffer)
         if !stream.pointee.isRequestComplete { sending.append(stream) }
         return true
     }
@@ -235,76 +233,13 @@ final class HTTP2Session {
         let left = stream.pointee.bodyCount - stream.pointee.bodySent
         let window = min(connection, stream.pointee.sendWindow.available(initially: peer.initialWindowSize))
         let count = min(left, window, FrameHeader.maximumLength)
-        if count > 0 { writeData(of: stream, count, to: &buffer) }
+        if count > 0 {
+            frames.writeData(of: stream, count, to: &buffer)
+            sendWindow.sent(count)
+        }
         // What waits for its own window comes back with a WINDOW_UPDATE or SETTINGS.
         if count == left || count <= 0 { sending.remove(stream) }
         return true
-    }
-
-    private func writeData(of stream: StreamPointer, _ count: Int, to buffer: inout ByteBuffer) {
-        let start = stream.pointee.bodySent
-        let isLast = start + count == stream.pointee.bodyCount
-        let header = FrameHeader(
-            length: count,
-            type: .data,
-            flags: isLast ? .endStream : [],
-            streamID: stream.pointee.id
-        )
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.size + count) { room in
-            guard let frame = room.baseAddress else { return 0 }
-            header.write(to: frame)
-            stream.pointee.withExchange { exchange in
-                exchange.request.body.withUnsafeBytes { body in
-                    guard let first = body.baseAddress else { return }
-                    (frame + FrameHeader.size).copyMemory(from: first + start, byteCount: count)
-                }
-            }
-            return FrameHeader.size + count
-        }
-        stream.pointee.bodySent += count
-        stream.pointee.sendWindow.sent(count)
-        sendWindow.sent(count)
-    }
-
-    private func writeHeaders(of stream: StreamPointer, to buffer: inout ByteBuffer) {
-        let bound = stream.pointee.withExchange { HPACKEncoder.bound($0) }
-        guard bound <= FrameHeader.maximumLength else { return writeLargeHeaders(of: stream, bound, to: &buffer) }
-        let flags: FrameFlags = stream.pointee.bodyCount == 0 ? [.endHeaders, .endStream] : .endHeaders
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.size + bound) { room in
-            let block = UnsafeMutableRawBufferPointer(rebasing: room[FrameHeader.size...])
-            guard let frame = room.baseAddress, var cursor = BlockCursor(block) else { return 0 }
-            stream.pointee.withExchange { encoder.encode($0, to: &cursor) }
-            FrameHeader(length: cursor.count, type: .headers, flags: flags, streamID: stream.pointee.id)
-                .write(to: frame)
-            return FrameHeader.size + cursor.count
-        }
-    }
-
-    /// A field block that may not fit one frame goes on in CONTINUATION frames (RFC 9113, section 6.10).
-    private func writeLargeHeaders(of stream: StreamPointer, _ bound: Int, to buffer: inout ByteBuffer) {
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bound, alignment: 1)
-        defer { memory.deallocate() }
-        guard var cursor = BlockCursor(memory) else { return }
-        stream.pointee.withExchange { encoder.encode($0, to: &cursor) }
-        var start = 0
-        repeat {
-            let end = min(cursor.count, start + FrameHeader.maximumLength)
-            var flags: FrameFlags = end == cursor.count ? .endHeaders : []
-            if start == 0, stream.pointee.bodyCount == 0 { flags.insert(.endStream) }
-            let header = FrameHeader(
-                length: end - start,
-                type: start == 0 ? .headers : .continuation,
-                flags: flags,
-                streamID: stream.pointee.id
-            )
-            buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.size) { room in
-                guard let frame = room.baseAddress else { return 0 }
-                header.write(to: frame)
-                return FrameHeader.size
-            }
-            buffer.writeBytes(UnsafeRawBufferPointer(rebasing: memory[start..<end]))
-            start = end
-        } while start < cursor.count
     }
 
     /// The connection's own, which no setting changes (RFC 9113, section 6.9.2).
@@ -340,10 +275,8 @@ final class HTTP2Session {
 
     private func dispatch(_ frame: Frame) throws(HTTP2Violation) {
         let type = frame.header.type
-        if let blockInProgress {
-            guard type == .continuation, frame.header.streamID == blockInProgress.streamID else {
-                throw .connection(.protocolError)
-            }
+        if let streamID = blocks.streamInProgress {
+            guard type == .continuation, frame.header.streamID == streamID else { throw .connection(.protocolError) }
         } else if !hasPeerSettings {
             guard type == .settings, !frame.header.flags.contains(.ack) else { throw .connection(.protocolError) }
         }
@@ -381,40 +314,17 @@ final class HTTP2Session {
             endsStream: frame.header.flags.contains(.endStream),
             areTrailers: stream?.pointee.answer.awaitsTrailers ?? true
         )
-        try decode(fragment, of: block, to: stream, isLast: frame.header.flags.contains(.endHeaders))
+        let whole = try blocks.begin(block, fragment, isLast: frame.header.flags.contains(.endHeaders))
+        if let whole { try received(whole, on: stream) }
     }
 
     private func receivedContinuation(_ frame: Frame) throws(HTTP2Violation) {
-        guard let block = blockInProgress else { throw .connection(.protocolError) }
-        // It may have been given up between the frames.
-        let stream = streams[block.streamID]
-        try decode(frame.payload, of: block, to: stream, isLast: frame.header.flags.contains(.endHeaders))
+        let whole = try blocks.go(on: frame.payload, isLast: frame.header.flags.contains(.endHeaders))
+        // Its stream may have been given up between the frames.
+        if let whole { try received(whole, on: streams[whole.streamID]) }
     }
 
-    private func decode(
-        _ fragment: UnsafeRawBufferPointer,
-        of block: consuming FieldBlock,
-        to stream: StreamPointer?,
-        isLast: Bool
-    ) throws(HTTP2Violation) {
-        var block = block
-        blockInProgress = nil
-        guard block.received(fragment.count) else { throw .connection(.enhanceYourCalm) }
-        let mayRepeat = isLast && block.isInOnePiece && !block.fields.areTrailers
-        if mayRepeat, let fields = repeated.fields(of: fragment) {
-            block.fields = fields
-        } else {
-            try decoder.decode(fragment, isLast: isLast) { block.fields.append(name: $0, value: $1) }
-            if mayRepeat {
-                repeated.learn(fragment, block.fields)
-            } else if !isLast || !block.isInOnePiece || !RepeatedBlock.leavesTableAlone(fragment) {
-                repeated.forget()
-            }
-        }
-        guard isLast else {
-            blockInProgress = block
-            return
-        }
+    private func received(_ block: FieldBlock, on stream: StreamPointer?) throws(HTTP2Violation) {
         guard let stream else { return }
         try stream.pointee.answer.received(block.fields, endsStream: block.endsStream)
         if block.endsStream { finish(stream, isEndedByPeer: true) }
@@ -464,7 +374,7 @@ final class HTTP2Session {
         let oldWindow = peer.initialWindowSize
         try peer.apply(frame)
         if let smallest = peer.takeSmallestHeaderTableSize() {
-            encoder.limitTable(to: peer.headerTableSize, atLeastOnceTo: smallest)
+            frames.limitTable(to: peer.headerTableSize, atLeastOnceTo: smallest)
         }
         if peer.initialWindowSize != oldWindow { try windowsMoved() }
         settingsReceived()

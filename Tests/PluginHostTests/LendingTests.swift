@@ -60,6 +60,35 @@ struct LendingTests {
         #expect(bench.log.said.count == 2)
     }
 
+    @Test func oneNotificationForManyArrivesWholeUnderEachId() async throws {
+        let bench = try Bench(doing: "describe")
+        // Copies of it from the second on, then another that says something else, and the first again.
+        var changed = Self.everything
+        changed.title = "another"
+        let sent = Array(repeating: Self.everything, count: 4) + [changed, changed, changed, Self.everything]
+        var expected: [String] = []
+        for (number, notification) in sent.enumerated() {
+            let address = DeviceAddress(platform: "fixture", app: "a", token: "token-\(number)", registeredAt: 42)
+            let id = String(Bench.id.dropLast()) + "\(number)"
+            #expect(await bench.outcome(of: notification, id: id, to: address).reason == "described")
+            expected += [
+                "232 48|mode 3|urgency 2|count 3|\(id)|mention|\(notification.title)|subtitle|body|category|thread|"
+                    + #"collapse|nostr:abc|{"a":1}|{"badge":1}|99"#,
+                "action 72|app.reply|Reply|app://reply|arrow", "action 72|app.mute|Mute||", "to token-\(number)|42",
+            ]
+        }
+        #expect(bench.log.said == expected)
+    }
+
+    @Test func whatAModeForbidsIsKeptFromEveryDeliveryOfACrowd() async throws {
+        let bench = try Bench(doing: "describe")
+        var careless = Self.everything
+        careless.mode = .wake
+        for _ in 0..<3 { _ = await bench.outcome(of: careless) }
+        let said = bench.log.said.filter { $0.contains("mode") }
+        #expect(said == Array(repeating: "232 48|mode 0|urgency 2|count 3|\(Bench.id)|mention||||||||||99", count: 3))
+    }
+
     @Test func largeTextsArriveWhole() async throws {
         let http = RecordingHTTP()
         let bench = try Bench(doing: "request", http: http)

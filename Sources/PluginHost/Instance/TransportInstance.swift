@@ -15,6 +15,7 @@ package final class TransportInstance: DrainableInstance {
     private let instance: PluginInstance
     private let bridge: PluginBridge
     private let timeout: Duration
+    private let lending = RepeatedLending()
 
     /// Asks the plugin for an instance; blocks for as long as that takes, and reading the files that its configuration
     /// names.
@@ -96,7 +97,7 @@ package final class TransportInstance: DrainableInstance {
         switch bridge.change({ $0.admit(completion, deadline: deadline) }) {
         case .refused(let completion, let reason): completion(Outcome(.retry, reason: reason))
         case .admitted(let ticket):
-            let status = notification.lend(id: id, to: address) { registration, notification in
+            let status = lending.lend(notification, id: id, to: address) { registration, notification in
                 functions.deliver(handle.pointer, ticket, registration, notification)
             }
             if status != .CARILLON_OK, let completion = bridge.change({ $0.withdraw(ticket) }) {

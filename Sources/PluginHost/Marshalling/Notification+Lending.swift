@@ -10,12 +10,7 @@ extension Notification {
         to address: DeviceAddress,
         _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
     ) -> Result {
-        switch mode {
-        case .wake: wakeUp.lendWhole(id: id, to: address, body)
-        case .nudge: nudge.lendWhole(id: id, to: address, body)
-        case .sealed where !sealed.isEmpty: envelope.lendWhole(id: id, to: address, body)
-        case .sealed, .alert: lendWhole(id: id, to: address, body)
-        }
+        form.lendWhole(id: id, to: address, body)
     }
 
     /// Lends the notification to a filter for the time of `body`: it goes nowhere yet, so it has neither id nor native
@@ -53,7 +48,7 @@ extension Notification {
     }
 
     /// What of it the plugin gets, by its mode.
-    fileprivate var form: Notification {
+    var form: Notification {
         switch mode {
         case .wake: wakeUp
         case .nudge: nudge
@@ -103,11 +98,11 @@ extension Notification {
         return notification
     }
 
-    fileprivate var lentStructBytes: Int {
+    var lentStructBytes: Int {
         actions.count * (MemoryLayout<carillon_action>.stride + MemoryLayout<UnsafePointer<carillon_action>?>.stride)
     }
 
-    fileprivate var lentTextBytes: Int {
+    var lentTextBytes: Int {
         let texts =
             signal.rawValue.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
             + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count + sealed.utf8.count
@@ -116,7 +111,7 @@ extension Notification {
         }
     }
 
-    fileprivate func lent(id: String, native: String, in memory: inout LentMemory) -> carillon_notification {
+    func lent(id: String, native: String, in memory: inout LentMemory) -> carillon_notification {
         var lent = carillon_notification()
         lent.struct_size = UInt32(MemoryLayout<carillon_notification>.size)
         lent.mode = carillon_mode(rawValue: mode.rawValue) ?? .CARILLON_WAKE

@@ -57,10 +57,11 @@ final class Bench: Sendable {
     /// Delivers and waits for the outcome.
     func outcome(
         of notification: Notification = .greeting,
+        id: String = Bench.id,
         to address: DeviceAddress = .somewhere
     ) async -> Outcome {
         let outcome = await withCheckedContinuation { continuation in
-            instance.deliver(notification, id: Self.id, to: address) { continuation.resume(returning: $0) }
+            instance.deliver(notification, id: id, to: address) { continuation.resume(returning: $0) }
         }
         settle()
         return outcome

@@ -60,4 +60,32 @@ struct SendingOrderTests {
         #expect(answers.status(1) == 200)
         #expect(answers.status(2) == 200)
     }
+
+    @Test func theFirstPieceIsOneRecordOfTLSAndTheNextAreThree() throws {
+        let origin = try openOrigin()
+        let connection = try #require(network.connections.first)
+        for number in 1...500 {
+            // Another value each time, so that it goes out whole.
+            let headers: HTTPFields = [HTTPField("apns-id", String(repeating: "~", count: 250) + "\(number)")]
+            #expect(origin.post(try #require(answers.exchange(number, headers: headers))))
+        }
+        network.loop.run()
+        var pieces: [[UInt8]] = []
+        while let buffer = try connection.channel.readOutbound(as: ByteBuffer.self) {
+            pieces.append(Array(buffer.readableBytesView))
+        }
+        let sizes = pieces.map(\.count)
+        let record = 16_384
+        #expect(sizes.count >= 3)
+        #expect((record - 512...record).contains(sizes[0]))
+        #expect(sizes.dropFirst().dropLast().allSatisfy { (3 * record - 512...3 * record).contains($0) })
+        #expect(try #require(sizes.last) <= 3 * record)
+        // No piece ends within a frame.
+        #expect(pieces.map { RawFrame.all(in: $0).count }.reduce(0, +) == 500)
+        for piece in pieces { connection.peer.receive(piece) }
+        #expect(connection.peer.open.count == 500)
+        for stream in connection.peer.open { connection.peer.answer(stream) }
+        network.settle()
+        #expect((1...500).allSatisfy { answers.status($0) == 200 })
+    }
 }

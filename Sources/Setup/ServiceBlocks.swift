@@ -48,7 +48,7 @@ struct ServiceBlocks: Sendable {
             written(
                 "Your app in browsers. Subscriptions are bound to the key: keep a copy.",
                 "web",
-                ["vapid_key_file", "subject"]
+                ["vapid_key_file", "subject", "navigate"]
             )
         case "unifiedpush": written("Android apps without Google; the endpoints are the users' own.", "unifiedpush", [])
         case "ntfy": written("People without an app: topics of theirs at any ntfy server.", "ntfy", [])

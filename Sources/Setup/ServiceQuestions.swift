@@ -121,6 +121,12 @@ struct ServiceQuestions: Sendable {
                 help: "A private key on P-256 as PEM. Subscriptions are bound to it, so keep one that you have.",
                 suggestion: "new"
             ) { text throws(SetupRefusal) in text == "new" ? text : try SetupChecks.p256Key(text, machine) },
+            SetupQuestion(
+                key: "web.navigate",
+                prompt: "Browsers: page of your app that a tap opens (none: your service worker decides)",
+                help: "Safari shows notifications by itself if there is one, also without a service worker.",
+                suggestion: ""
+            ) { text throws(SetupRefusal) in text == "none" ? "" : try SetupChecks.address(text) },
         ]
     }
 

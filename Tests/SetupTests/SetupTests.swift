@@ -194,6 +194,8 @@ struct SetupInterviewTests {
         #expect(interview.answers["ios.key_file"] == "/tmp/work/key.p8")
         #expect(interview.question?.key == "web.subject")
         #expect(throws: SetupRefusal.self) { try interview.answer("") }
+        for answer in ["ops@example.org", "", "none"] { try interview.answer(answer) }
+        #expect(interview.complete["web.navigate"] == "")
     }
 
     @Test func goingBackSuggestsTheOldAnswer() throws {
@@ -261,7 +263,7 @@ struct SetupPlanTests {
             services: [ios, android, web]
             ios: { topic: com.example.app, team_id: ABCDEFGHIJ, key_id: KLMNOPQRST, key_file: /p8 }
             android: { service_account: /account }
-            web: { subject: ops@example.org }
+            web: { subject: ops@example.org, navigate: 'https://app.example.org/inbox' }
             """
         let plan = try plan(text, isRoot: true)
         #expect(plan.lent.map(\.name) == ["apns.p8", "firebase.json", "vapid.pem"])
@@ -270,6 +272,7 @@ struct SetupPlanTests {
         #expect(!dropIn.contains("ExecStart"))
         let configuration = try #require(file("carillon.yaml", plan))
         #expect(configuration.contains(#"key_file: "${CREDENTIALS_DIRECTORY}/apns.p8""#))
+        #expect(configuration.contains(#"navigate: "https://app.example.org/inbox""#))
         #expect(plan.newVAPIDKey == "/etc/carillon/secrets/vapid.pem")
     }
 

@@ -13,18 +13,14 @@ struct AndroidConfig {
     private static let collapseKeyLimit = 64
 
     private let isHigh: Bool
-    /// Less than a second means one attempt.
-    private let lifetime: Duration
     private let collapseKey: String?
     private let isDirectBootOK: Bool
     private let block: AndroidBlock
 
-    init(_ notification: borrowing Notification, _ block: AndroidBlock, isDirectBootOK: Bool, now: Timestamp) {
+    init(_ notification: borrowing Notification, _ block: AndroidBlock, isDirectBootOK: Bool) {
         // Visible messages are immediate, wake-ups only on request: Google throttles apps that wake up and show
         // nothing.
         isHigh = notification.mode == .wake ? notification.urgency == .high : notification.urgency != .low
-        let end = notification.expiresAt ?? now + AndroidConfig.defaultLifetime
-        lifetime = min(max(.zero, end - now), AndroidConfig.longestLifetime)
         let isShown = notification.mode == .alert || notification.mode == .nudge
         collapseKey =
             isShown
@@ -36,17 +32,20 @@ struct AndroidConfig {
         self.block = block
     }
 
-    /// Members of the rule's block win over ours.
-    func write(to writer: inout MessageWriter) {
+    /// How long FCM keeps the message. Less than a second means one attempt.
+    static func lifetime(of notification: borrowing Notification, now: Timestamp) -> Duration {
+        let end = notification.expiresAt ?? now + defaultLifetime
+        return min(max(.zero, end - now), longestLifetime)
+    }
+
+    /// Writes all but the end. What it writes last is the name `ttl`, for the lifetime, unless the rule's block has that.
+    /// Members of the block win over ours.
+    func begin(in writer: inout MessageWriter) {
         writer.json.key("android")
         writer.json.beginObject()
         if !block.contains("priority") {
             writer.json.key("priority")
             writer.json.string(isHigh ? "HIGH" : "NORMAL")
-        }
-        if !block.contains("ttl") {
-            writer.json.key("ttl")
-            writer.json.string("\(lifetime.seconds)s")
         }
         if let collapseKey, !block.contains("collapseKey") {
             writer.json.key("collapseKey")
@@ -60,7 +59,7 @@ struct AndroidConfig {
         if block.style == .notification {
             writeNotification(to: &writer)
         }
-        writer.json.endObject()
+        if !block.contains("ttl") { writer.json.key("ttl") }
     }
 
     private func writeNotification(to writer: inout MessageWriter) {

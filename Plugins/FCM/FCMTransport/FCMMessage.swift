@@ -6,33 +6,53 @@ enum FCMMessage {
     /// Google's limit for names and values of `data` and of the notification, in bytes.
     static let limit = 4096
 
-    /// Nil for an unsupported mode.
+    /// Nil for an unsupported mode. `payloads` has what was made last, if that is to be used again.
     static func make(
         _ notification: borrowing Notification,
         to token: BorrowedText,
         isDirectBootOK: Bool = false,
+        payloads: RepeatedPayload = RepeatedPayload(),
         now: Timestamp
     ) throws(MessageError) -> [UInt8]? {
-        let plain = AndroidConfig(notification, .none, isDirectBootOK: isDirectBootOK, now: now)
+        guard isSupported(notification) else { return nil }
+        let common = try payloads.payload(of: notification) { () throws(MessageError) in
+            try commonPart(of: notification, isDirectBootOK: isDirectBootOK)
+        }
+        return whole(common, to: token, lifetime: AndroidConfig.lifetime(of: notification, now: now))
+    }
+
+    private static func isSupported(_ notification: borrowing Notification) -> Bool {
         switch notification.mode {
-        case .wake:
-            return try fitted(token, plain) { writer, _ in
-                writeSignal(notification, to: &writer)
-                return FittedPayload.Lengths()
-            }
+        case .wake, .nudge, .alert: true
+        // Sealed by the router, or by nobody.
+        case .sealed: !notification.sealed.isEmpty
+        case nil: false
+        }
+    }
+
+    // MARK: What all devices of an event get
+
+    /// The beginning of each message; its token follows.
+    private static let beginning: StaticString = #"{"message":{"#
+    private static let end: StaticString = "}}}"
+
+    /// A message without its token, up to the lifetime in its `AndroidConfig`: that counts from now, and all else says
+    /// the same to each device.
+    private static func commonPart(
+        of notification: borrowing Notification,
+        isDirectBootOK: Bool
+    ) throws(MessageError) -> [UInt8] {
+        switch notification.mode {
         case .nudge:
             guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
             let nudge = try AlertContent(notification, usual: .notification)
-            let config = AndroidConfig(notification, nudge.block, isDirectBootOK: isDirectBootOK, now: now)
-            return try fitted(token, config) { writer, limits in
-                nudge.write(notification, to: &writer, within: limits)
-            }
+            let config = AndroidConfig(notification, nudge.block, isDirectBootOK: isDirectBootOK)
+            return try fitted(config) { writer, limits in nudge.write(notification, to: &writer, within: limits) }
         case .sealed:
-            guard !notification.sealed.isEmpty else { return nil }
             // The app draws sealed messages, because only the app opens the envelope.
             let block = try AndroidBlock(parsing: notification.native).drawnByTheApp
-            let config = AndroidConfig(notification, block, isDirectBootOK: isDirectBootOK, now: now)
-            return try fitted(token, config) { writer, _ in
+            let config = AndroidConfig(notification, block, isDirectBootOK: isDirectBootOK)
+            return try fitted(config) { writer, _ in
                 writer.json.key("data")
                 writer.json.beginObject()
                 writer.text("sealed", notification.sealed)
@@ -41,12 +61,30 @@ enum FCMMessage {
             }
         case .alert:
             let alert = try AlertContent(notification)
-            let config = AndroidConfig(notification, alert.block, isDirectBootOK: isDirectBootOK, now: now)
-            return try fitted(token, config) { writer, limits in
-                alert.write(notification, to: &writer, within: limits)
+            let config = AndroidConfig(notification, alert.block, isDirectBootOK: isDirectBootOK)
+            return try fitted(config) { writer, limits in alert.write(notification, to: &writer, within: limits) }
+        case .wake, nil:
+            return try fitted(AndroidConfig(notification, .none, isDirectBootOK: isDirectBootOK)) { writer, _ in
+                writeSignal(notification, to: &writer)
+                return FittedPayload.Lengths()
             }
-        case nil: return nil
         }
+    }
+
+    /// The message to one device. Its lifetime is missing where `common` ends in a name.
+    private static func whole(_ common: [UInt8], to token: BorrowedText, lifetime: Duration) -> [UInt8] {
+        var writer = JSONWriter(reservingBytes: common.count + token.count + 64)
+        writer.beginObject()
+        writer.key("message")
+        writer.beginObject()
+        writer.key("token")
+        writer.string(token)
+        var message = writer.bytes
+        message.append(UInt8(ascii: ","))
+        message += common[beginning.utf8CodeUnitCount...]
+        if common.last == UInt8(ascii: ":") { message += "\"\(lifetime.seconds)s\"".utf8 }
+        end.withUTF8Buffer { message += $0 }
+        return message
     }
 
     /// Writes the signal and the number of events (seed 004 section 2), without the texts.
@@ -63,7 +101,6 @@ enum FCMMessage {
     }
 
     private static func fitted(
-        _ token: BorrowedText,
         _ android: AndroidConfig,
         _ writeContent: (inout MessageWriter, FittedPayload.Limits) -> FittedPayload.Lengths
     ) throws(MessageError) -> [UInt8] {
@@ -72,12 +109,8 @@ enum FCMMessage {
             writer.json.beginObject()
             writer.json.key("message")
             writer.json.beginObject()
-            writer.json.key("token")
-            writer.json.string(token)
             let lengths = writeContent(&writer, limits)
-            android.write(to: &writer)
-            writer.json.endObject()
-            writer.json.endObject()
+            android.begin(in: &writer)
             return FittedPayload.Attempt(writer.json.bytes, byteCount: writer.byteCount, lengths: lengths)
         }
         guard let bytes else { throw .tooLarge }

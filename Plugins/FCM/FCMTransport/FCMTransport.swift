@@ -10,6 +10,8 @@ public final class FCMTransport: PluginTransport {
     private let now: @Sendable () -> Timestamp
     private let reports: FCMReports
     private let isDirectBootOK: Bool
+    /// A crowd's message is made once.
+    private let payloads = RepeatedPayload()
     private let sender: AuthorizedSender
     /// Whether FCM accepted a message for any device: then the project has devices, and the service account belongs to
     /// it.
@@ -55,6 +57,7 @@ public final class FCMTransport: PluginTransport {
                 notification,
                 to: registration.token,
                 isDirectBootOK: isDirectBootOK,
+                payloads: payloads,
                 now: now()
             )
             guard let body else { return .unsupported }

@@ -1,6 +1,8 @@
 import CarillonABI
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 @testable import FCMTransport
 
@@ -271,4 +273,38 @@ struct MessageTests {
         sample.native = #"{"style":"notification","notification":{"title":"LEAK"}}"#
         #expect(!(try body(sample)).contains("LEAK"))
     }
+
+    /// The message of an event for many is made once. Each has its own token and id, and a lifetime that counts from now.
+    @Test func aCrowdGetsTheSameMessageEachToItsOwnDevice() throws {
+        var sample = SampleNotification.alert(title: "Bob", body: #"A "note" for many"#)
+        sample.data = #"{"event_id":"00ff"}"#
+        for (number, native) in ["", #"{"style":"notification","collapseKey":"k"}"#, #"{"ttl":"60s"}"#].enumerated() {
+            let fixture = try TransportFixture()
+            let end = fixture.clock.now() + .seconds(600)
+            sample.native = native
+            sample.expiresAt = UInt64(end.milliseconds)
+            for place in 0..<4 {
+                var one = sample
+                one.id = "6c0f5f4e-9f4e-4c57-8c2e-00000000000\(place)"
+                let token = TransportFixture.deviceToken + "\(place)"
+                let registration = SampleRegistration(token: token)
+                #expect(try fixture.deliver(one, to: registration, ticket: UInt64(place + 1)) == .CARILLON_OK)
+                if place == 0 { fixture.grant() }
+                // One that is made for this device alone, by a transport that knows no other.
+                let alone = try TransportFixture()
+                alone.clock.advance(by: .seconds(100 * place))
+                try alone.deliver(one, to: registration)
+                alone.grant()
+                let (body, expected) = try (
+                    #require(fixture.host.requests.last).bodyText, #require(alone.host.requests.last).bodyText
+                )
+                #expect(body == expected)
+                #expect(body.contains(one.id) && body.contains(token))
+                let lifetime = number == 2 ? 60 : 600 - 100 * place
+                #expect(body.contains(#""ttl":"\#(lifetime)s""#))
+                fixture.clock.advance(by: .seconds(100))
+            }
+        }
+    }
+
 }

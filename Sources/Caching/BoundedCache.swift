@@ -34,6 +34,16 @@ public struct BoundedCache<Key: Hashable, Value> {
         return value
     }
 
+    /// The value of `key`, or, where there is none, what `make` makes, which is kept then.
+    @inlinable
+    public mutating func value(of key: Key, orSet make: () throws -> Value) rethrows -> Value {
+        if let value = value(of: key) { return value }
+        let value = try make()
+        // It is in neither generation.
+        insert(value, for: key)
+        return value
+    }
+
     /// Keeps `value`, and forgets the older generation if there is no room.
     @inlinable
     public mutating func set(_ value: Value, for key: Key) {
@@ -48,8 +58,10 @@ public struct BoundedCache<Key: Hashable, Value> {
         if let former = younger.updateValue(value, forKey: key) { held -= self.cost(former) }
         guard held > half, held > cost else { return }
         younger[key] = nil
-        older = younger
-        younger = [key: value]
+        swap(&younger, &older)
+        // A cache that is full stays so: growing anew would hash everything twice.
+        younger.removeAll(keepingCapacity: true)
+        younger[key] = value
         held = cost
     }
 

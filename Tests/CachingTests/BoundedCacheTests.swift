@@ -13,6 +13,19 @@ struct BoundedCacheTests {
         #expect(cache.value(of: 500) == nil && cache.value(of: 999) == "999")
     }
 
+    @Test func makesWhatItDoesNotHave() {
+        struct Refusal: Error {}
+        var cache = BoundedCache<Int, String>(capacity: 4)
+        #expect(cache.value(of: 1) { "one" } == "one")
+        #expect(cache.value(of: 1) { "another" } == "one")
+        #expect(throws: Refusal.self) { try cache.value(of: 2) { throw Refusal() } }
+        #expect(!cache.contains(2) && cache.count == 1)
+        // One that is in the older generation is not made again.
+        for number in 3...4 { _ = cache.value(of: number) { "\(number)" } }
+        #expect(cache.value(of: 1) { "another" } == "one")
+        #expect(cache.count <= 4)
+    }
+
     @Test func keepsTheLatestHalf() {
         var cache = BoundedCache<Int, Void>(capacity: 10)
         for number in 0..<1000 {

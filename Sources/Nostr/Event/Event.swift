@@ -37,6 +37,8 @@ package struct EventID: Hashable, Sendable {
     package init(_ bytes: Bytes32) {
         self.bytes = bytes
     }
+
+    package func _rawHashValue(seed: Int) -> Int { bytes._rawHashValue(seed: seed) }
 }
 
 /// A BIP-340 signature: 64 bytes.

@@ -14,12 +14,11 @@ package struct Bytes32: Hashable, Sendable {
         left.words == right.words
     }
 
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(words.0)
-        hasher.combine(words.1)
-        hasher.combine(words.2)
-        hasher.combine(words.3)
-    }
+    package func hash(into hasher: inout Hasher) { hasher.combine(KeyHash.ofThisProcess(self)) }
+
+    // What sets and dictionaries ask where they are of these values alone. Swift's own way takes 20 ns more, some thirty
+    // times for each push.
+    package func _rawHashValue(seed: Int) -> Int { KeyHash.ofThisProcess(self, seed: seed) }
 }
 
 extension Bytes32 {
@@ -131,4 +130,6 @@ package struct PublicKey: Hashable, Sendable {
     package init(_ bytes: Bytes32) {
         self.bytes = bytes
     }
+
+    package func _rawHashValue(seed: Int) -> Int { bytes._rawHashValue(seed: seed) }
 }

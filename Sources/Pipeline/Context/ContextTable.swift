@@ -3,7 +3,14 @@ import Caching
 /// One kind of what is known, in memory: what was learned, what is known not to be on disk, and what the disk has yet
 /// to take.
 struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
-    private var memory: BoundedCache<Key, Value?>
+    /// Most entries say that something is not known: these take no room for a value.
+    private final class Entry: Sendable {
+        let value: Value
+
+        init(_ value: Value) { self.value = value }
+    }
+
+    private var memory: BoundedCache<Key, Entry?>
     private var unwritten: [Key: Value] = [:]
 
     init(capacity: Int) {
@@ -12,15 +19,12 @@ struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
 
     /// What is known, for which `load` asks the disk the first time.
     mutating func value(for key: Key, load: (Key) -> Value?) -> Value? {
-        if let known = memory.value(of: key) { return known }
-        let loaded = load(key)
-        memory.set(loaded, for: key)
-        return loaded
+        memory.value(of: key) { load(key).map(Entry.init) }?.value
     }
 
     /// `isKept` says whether the disk is to have it too.
     mutating func learn(_ value: Value, for key: Key, isKept: Bool = true) {
-        memory.set(value, for: key)
+        memory.set(Entry(value), for: key)
         if isKept { unwritten[key] = value }
     }
 
@@ -32,7 +36,7 @@ struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
 
     /// Forgets all that `isForgotten` says yes to, as far as it is in memory.
     mutating func forget(where isForgotten: (Value) -> Bool) {
-        memory.remove { $1.map(isForgotten) ?? false }
+        memory.remove { $1.map { isForgotten($0.value) } ?? false }
         unwritten = unwritten.filter { !isForgotten($0.value) }
     }
 

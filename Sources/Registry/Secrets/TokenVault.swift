@@ -1,4 +1,5 @@
 import Cipher
+import Nostr
 import Notifications
 import PluginServices
 import Schnorr

@@ -5,46 +5,27 @@ import Nostr
 ///
 /// Only of deliveries that nobody but one event knows: what was held together is looked for by its delivery.
 struct OpenDeliveries {
-    private struct Name: Hashable {
-        let words: (UInt64, UInt64)
-
-        init?(_ id: String) {
-            let words = DeliveryName.withBytes(id) { bytes in
-                bytes.count == 16 ? bytes.loadUnaligned(as: (UInt64, UInt64).self) : nil
-            }
-            guard let words else { return nil }
-            self.words = words
-        }
-
-        static func == (left: Name, right: Name) -> Bool { left.words == right.words }
-
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(words.0)
-            hasher.combine(words.1)
-        }
-    }
-
     /// Some 3 MB. What is more than that is forgotten, and its reports get rows of their own.
     static let most = 32_768
 
-    private var events: [Name: EventID] = [:]
+    private var events: [DeliveryWords: EventID] = [:]
 
     /// Whether an entry that was taken is the first of a push that has not ended.
-    func isUnderWay(_ entry: TraceEntry) -> Bool {
-        guard entry.isWholePush, let name = entry.delivery.flatMap(Name.init) else { return false }
-        return events[name] != nil
+    func isUnderWay(_ entry: TraceRecord) -> Bool {
+        guard entry.isWholePush, let delivery = entry.delivery else { return false }
+        return events[delivery] != nil
     }
 
     /// The event that an entry is found with; entries are to come in their order.
-    mutating func event(of entry: TraceEntry) -> EventID? {
+    mutating func event(of entry: TraceRecord) -> EventID? {
         if let event = entry.event {
-            if let delivery = entry.delivery, entry.isWholePush, let name = Name(delivery) {
+            if entry.isWholePush, let delivery = entry.delivery {
                 if events.count >= Self.most { events.removeAll(keepingCapacity: true) }
-                events[name] = event
+                events[delivery] = event
             }
             return event
         }
-        guard case .report(let report) = entry.what, let name = entry.delivery.flatMap(Name.init) else { return nil }
-        return report.isEnd ? events.removeValue(forKey: name) : events[name]
+        guard entry.isReport, let delivery = entry.delivery else { return nil }
+        return entry.isEnd ? events.removeValue(forKey: delivery) : events[delivery]
     }
 }

@@ -36,13 +36,19 @@ struct PackedEntries {
         count = 0
     }
 
-    /// Adds an entry with a number higher than those before it. A longer reason is cut off.
-    mutating func append(_ entry: TraceEntry, row: Int64) {
+    /// Adds an entry with a number higher than those before it; its `fields` are what ``pack(_:into:)`` made.
+    mutating func append(_ fields: UnsafeRawBufferPointer, at time: Timestamp, row: Int64) {
         if count == 0 { (self.row, lastRow, lastTime) = (row, row, 0) }
         count += 1
         writer.write(UInt64(row - lastRow))
-        writer.write(zigzag: entry.time.milliseconds - lastTime)
-        (lastRow, lastTime) = (row, entry.time.milliseconds)
+        writer.write(zigzag: time.milliseconds - lastTime)
+        (lastRow, lastTime) = (row, time.milliseconds)
+        writer.write(fixed: fields)
+    }
+
+    /// Packs the fields of an entry behind what the writer has. Returns where the delivery's id is in it, and that id
+    /// where it is a UUID. A longer reason is cut off.
+    static func pack(_ entry: TraceEntry, into writer: inout BlobWriter) -> (name: Range<Int>, DeliveryWords?) {
         var has: Has = []
         if entry.event != nil { has.insert(.event) }
         if entry.account != nil { has.insert(.account) }
@@ -54,10 +60,14 @@ struct PackedEntries {
         writer.write(byte: has.rawValue)
         entry.account?.bytes.withUnsafeBytes { writer.write(fixed: $0) }
         if let device = entry.device { writer.write(zigzag: device.rawValue) }
+        var (name, words): (Range<Int>, DeliveryWords?) = (0..<0, nil)
         if let delivery = entry.delivery {
-            DeliveryName.withBytes(delivery) { name in
-                writer.write(UInt64(name.count))
-                writer.write(fixed: name)
+            words = DeliveryName.withBytes(delivery) { bytes in
+                writer.write(UInt64(bytes.count))
+                let start = writer.bytes.count
+                writer.write(fixed: bytes)
+                name = start..<writer.bytes.count
+                return DeliveryWords(bytes)
             }
         }
         writer.write(Self.line(entry.reason))
@@ -71,6 +81,7 @@ struct PackedEntries {
             writer.write(zigzag: Int64(report.attempt))
             if let nextDue = report.nextDue { writer.write(zigzag: nextDue.milliseconds) }
         }
+        return (name, words)
     }
 
     /// Reads so many entries of ``bytes``, the first with the number `row`. Those with an event have `event`. Throws a

@@ -13,14 +13,21 @@ struct TraceFile {
     private var lastNumber: Int64
     private var open = OpenDeliveries()
     /// Steps that wait for the end of their push.
-    private var heldBack: [HeldBack] = []
+    private var heldBack = HeldBack()
 
-    /// A step of a push that has just been queued: it is written with the push's end, in one row, if that comes soon.
+    /// Steps of pushes that have just been queued: each is written with its push's end, in one row, if that comes soon.
     private struct HeldBack {
-        let number: Int64
-        let isOfCrowd: Bool
-        let entry: TraceEntry
-        let since: Timestamp
+        struct Place {
+            let number: Int64
+            let isOfCrowd: Bool
+            let since: Timestamp
+        }
+
+        var entries = TraceRecords()
+        /// The same number.
+        var places: [Place] = []
+
+        var count: Int { places.count }
     }
 
     /// How long a step waits for the end of its push.
@@ -70,7 +77,7 @@ struct TraceFile {
     /// as before; all of it if this `isLast`. Returns how many entries were too many of their sort and are left out.
     /// When it throws, those that waited are lost as well.
     mutating func write(
-        _ new: [TraceEntry],
+        _ new: TraceRecords,
         _ devices: [DeviceID: DeviceStatus],
         pauses: [TracedPause]? = nil,
         isLast: Bool = true,
@@ -78,13 +85,15 @@ struct TraceFile {
     ) throws -> Int {
         var segments = segments
         // What is told of deliveries that are lost with this write goes to rows of their own.
-        var (open, former): (OpenDeliveries, [HeldBack]) = (OpenDeliveries(), [])
+        var (open, former): (OpenDeliveries, HeldBack) = (OpenDeliveries(), HeldBack())
         swap(&open, &self.open)
         swap(&former, &heldBack)
-        // By their places: entries are large, and there are several for each push.
-        let entries = EntriesOfWrite(former: former.map(\.entry), new: new)
-        var places = former.enumerated().map { index, step in
-            TracePlace(row: step.number, index: index, event: step.entry.event, isOfCrowd: step.isOfCrowd)
+        let entries = RecordsOfWrite(former: former.entries, new: new)
+        var places: [TracePlace] = []
+        places.reserveCapacity(former.count + new.count)
+        for (index, place) in former.places.enumerated() {
+            let event = former.entries[index].event
+            places.append(TracePlace(row: place.number, index: index, event: event, isOfCrowd: place.isOfCrowd))
         }
         var number = lastNumber
         var strays = 0
@@ -99,16 +108,18 @@ struct TraceFile {
             let event = open.event(of: entry)
             places.append(TracePlace(row: number, index: index, event: event, isOfCrowd: isOfCrowd))
         }
-        var waiting: [HeldBack] = []
+        var waiting = HeldBack()
         if !isLast {
             places.removeAll { place in
-                let since = place.index < former.count ? former[place.index].since : now
+                let since = place.index < former.count ? former.places[place.index].since : now
                 // A clock that was set back ends the wait.
-                let entry = entries[place.index]
                 guard waiting.count < Self.mostWaiting, since <= now, now - since < Self.patience,
-                    open.isUnderWay(entry)
+                    open.isUnderWay(entries[place.index])
                 else { return false }
-                waiting.append(HeldBack(number: place.row, isOfCrowd: place.isOfCrowd, entry: entry, since: since))
+                entries.copy(place.index, to: &waiting.entries)
+                waiting.places.append(
+                    HeldBack.Place(number: place.row, isOfCrowd: place.isOfCrowd, since: since)
+                )
                 return true
             }
         }

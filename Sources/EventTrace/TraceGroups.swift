@@ -1,14 +1,5 @@
 import Nostr
 
-/// The entries of one write: those that waited, and new ones. They are large, so they stay where they are.
-struct EntriesOfWrite {
-    let former: [TraceEntry]
-    let new: [TraceEntry]
-
-    // Not a coroutine: that would ask for memory each time.
-    subscript(index: Int) -> TraceEntry { index < former.count ? former[index] : new[index - former.count] }
-}
-
 /// Where one entry of a write goes.
 struct TracePlace {
     /// Its number.
@@ -41,7 +32,9 @@ struct TraceGroups {
     init(_ places: ArraySlice<TracePlace>) {
         self.places = places
         next = Array(repeating: -1, count: places.count)
+        groups.reserveCapacity(places.count)
         var open: [EventID: Int] = [:]
+        open.reserveCapacity(places.count)
         var latest: (event: EventID, group: Int)?
         for (place, entry) in places.enumerated() {
             guard let event = entry.event else {
@@ -64,14 +57,15 @@ struct TraceGroups {
     }
 
     /// Calls `body` with each row's entries, packed, and the place of the first.
-    func forEach(of entries: EntriesOfWrite, _ body: (TracePlace, PackedEntries) throws -> Void) rethrows {
+    func forEach(of entries: RecordsOfWrite, _ body: (TracePlace, PackedEntries) throws -> Void) rethrows {
         var packed = PackedEntries()
         for group in groups {
             packed.removeAll()
             var place = group.first
             while place >= 0 {
                 let entry = places[places.startIndex + place]
-                packed.append(entries[entry.index], row: entry.row)
+                let time = entries[entry.index].time
+                entries.withFields(of: entry.index) { packed.append($0, at: time, row: entry.row) }
                 place = next[place]
             }
             try body(places[places.startIndex + group.first], packed)

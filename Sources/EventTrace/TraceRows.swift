@@ -15,7 +15,7 @@ struct TraceRows {
     let db: Database
 
     /// Through a bare statement, and in few rows: several entries come of each push.
-    func insert(_ entries: EntriesOfWrite, at places: ArraySlice<TracePlace>, into segment: Int64) throws {
+    func insert(_ entries: RecordsOfWrite, at places: ArraySlice<TracePlace>, into segment: Int64) throws {
         let insert = try RawStatement(
             db,
             "INSERT INTO entries_\(segment) (row, event, delivery, count, entries) VALUES (?, ?, ?, ?, ?)"
@@ -32,7 +32,7 @@ struct TraceRows {
                         try insert.run()
                     }
                 } else {
-                    try DeliveryName.withBytes(entries[place.index].delivery ?? "") { delivery in
+                    try entries.withName(of: place.index) { delivery in
                         try insert.bind(blob: delivery, at: 3)
                         try insert.run()
                     }

@@ -15,7 +15,7 @@ import Units
 /// aside under the same name with `.damaged` behind it, and replaced.
 package final class TraceStore: Sendable {
     private struct Pending {
-        var entries: [TraceEntry] = []
+        var entries = TraceRecords()
         var devices: [DeviceID: DeviceStatus] = [:]
         /// All that there are, and whether they changed.
         var pauses: [QueueName: TracedPause] = [:]
@@ -23,7 +23,7 @@ package final class TraceStore: Sendable {
         var isScheduled = false
         var isClosed = false
         /// Memory for entries; empty.
-        private var spare: [TraceEntry] = []
+        private var spare = TraceRecords()
         /// How many entries each owner has; empty until somebody asks.
         private var owned: [TraceEntry.Owner: Int] = [:]
         /// The accounts of devices with recent entries.
@@ -33,7 +33,9 @@ package final class TraceStore: Sendable {
         mutating func take(_ entry: consuming TraceEntry) -> Bool {
             if let device = entry.device {
                 if let account = entry.account {
-                    if accounts.count >= TraceStore.pendingLimit, accounts[device] == nil { accounts = [:] }
+                    if accounts.count >= TraceStore.pendingLimit, accounts[device] == nil {
+                        accounts.removeAll(keepingCapacity: true)
+                    }
                     accounts[device] = account
                 } else if let account = accounts[device] {
                     entry.owner = .account(account)
@@ -52,7 +54,7 @@ package final class TraceStore: Sendable {
         /// How many entries an owner has; nobody counts before there are many.
         private mutating func count(of owner: TraceEntry.Owner) -> Int {
             if owned.isEmpty {
-                for case let owner? in entries.lazy.map(\.owner) { owned[owner, default: 0] += 1 }
+                for owner in entries.owners { owned[owner, default: 0] += 1 }
             }
             return owned[owner, default: 0]
         }
@@ -62,15 +64,18 @@ package final class TraceStore: Sendable {
             var all = self
             self = Pending(pauses: all.pauses, isClosed: all.isClosed)
             accounts = all.accounts
+            devices.reserveCapacity(all.devices.count)
             swap(&entries, &all.spare)
             return all
         }
 
         /// Takes the memory of entries that are written, for further ones: it would be megabytes that come and go.
-        mutating func reuse(_ written: inout [TraceEntry]) {
-            guard written.capacity <= TraceStore.spareLimit else { return }
+        mutating func reuse(_ written: inout TraceRecords) {
+            guard written.capacity <= TraceStore.spareLimit, written.fieldCapacity <= TraceStore.spareFieldLimit else {
+                return
+            }
             swap(&spare, &written)
-            spare.removeAll(keepingCapacity: true)
+            spare.removeAll()
         }
 
         init(pauses: [QueueName: TracedPause] = [:], isClosed: Bool = false) {
@@ -81,8 +86,9 @@ package final class TraceStore: Sendable {
 
     /// How many entries may wait for a slow disk: some 15 MB.
     static let pendingLimit = 50_000
-    /// For how many entries memory is kept: some 5 MB.
+    /// For how many entries memory is kept, and for how many bytes of their fields: some 5 MB.
     private static let spareLimit = 16_384
+    private static let spareFieldLimit = 2 << 20
     /// Once half of that waits, an account may have one part in that many.
     private static let partsOfPending = 8
     /// How long entries wait for others to be written with.

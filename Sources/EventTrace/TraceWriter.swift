@@ -34,7 +34,7 @@ struct TraceWriter {
     /// How many entries were not written and never will be. All are written if this `isLast`; else some wait for the
     /// next time.
     mutating func write(
-        _ entries: [TraceEntry],
+        _ entries: TraceRecords,
         _ devices: [DeviceID: DeviceStatus],
         _ pauses: [QueueName: TracedPause],
         isLast: Bool,

@@ -91,8 +91,11 @@ import Units
             TraceEntry(report(.retry, name(3)), at: Self.noon + .days(400)),
             TraceEntry(report(.delivered, "no uuid"), at: Self.noon),
         ]
+        let records = TraceRecords(entries)
         var packed = PackedEntries()
-        for (row, entry) in zip([40, 41, 1_000, 5_000_000] as [Int64], entries) { packed.append(entry, row: row) }
+        for (index, row) in ([40, 41, 1_000, 5_000_000] as [Int64]).enumerated() {
+            records.withFields(of: index) { packed.append($0, at: records[index].time, row: row) }
+        }
         #expect(packed.count == 4 && packed.row == 40)
         var read: [(row: Int64, entry: TraceEntry)] = []
         try packed.bytes.withUnsafeBytes { bytes in
@@ -194,23 +197,23 @@ import Units
         func entry(_ number: Int) -> TraceEntry { TraceEntry(step(.queued, of: number, name(number)), at: Self.noon) }
         func end(_ number: Int) -> TraceEntry { TraceEntry(report(.delivered, name(number)), at: Self.noon) }
         let other = TraceEntry(step(.unwanted, of: 1, name(9)), at: Self.noon)
-        _ = try file.write([entry(1), other, entry(2)], [:], isLast: false, at: Self.noon)
+        _ = try file.write(TraceRecords([entry(1), other, entry(2)]), [:], isLast: false, at: Self.noon)
         #expect(file.waiting == 2)
         #expect(try words(1) == ["unwanted"] && words(2) == [])
-        _ = try file.write([end(1)], [:], isLast: false, at: Self.noon + .milliseconds(100))
+        _ = try file.write(TraceRecords([end(1)]), [:], isLast: false, at: Self.noon + .milliseconds(100))
         #expect(file.waiting == 1)
         // In the order in which it happened.
         #expect(try words(1) == ["queued", "unwanted", "delivered"] && words(2) == [])
-        _ = try file.write([], [:], isLast: false, at: Self.noon + TraceFile.patience)
+        _ = try file.write(TraceRecords(), [:], isLast: false, at: Self.noon + TraceFile.patience)
         #expect(file.waiting == 0)
         #expect(try words(2) == ["queued"])
-        _ = try file.write([end(2), entry(3)], [:], isLast: false, at: Self.noon + .seconds(1))
+        _ = try file.write(TraceRecords([end(2), entry(3)]), [:], isLast: false, at: Self.noon + .seconds(1))
         #expect(file.waiting == 1)
         #expect(try words(2) == ["queued", "delivered"])
         // A clock that was set back ends the wait, and so does the end of all.
-        _ = try file.write([entry(4)], [:], isLast: false, at: Self.noon)
+        _ = try file.write(TraceRecords([entry(4)]), [:], isLast: false, at: Self.noon)
         #expect(try words(3) == ["queued"] && words(4) == [])
-        _ = try file.write([], [:], isLast: true, at: Self.noon)
+        _ = try file.write(TraceRecords(), [:], isLast: true, at: Self.noon)
         #expect(try words(4) == ["queued"])
         // By rows: the other step, the first push, the second and its end, the third, the fourth.
         #expect(try rows == 6)
@@ -220,15 +223,51 @@ import Units
 
     @Test func theMemoryOfOpenDeliveriesIsBounded() {
         var open = OpenDeliveries()
+        func event(of entry: TraceEntry) -> EventID? { open.event(of: TraceRecords([entry])[0]) }
         let first = TraceEntry(step(.queued, of: 1, name(0)), at: Self.noon)
-        #expect(open.event(of: first) == id(1))
-        #expect(open.event(of: TraceEntry(report(.retry, name(0)), at: Self.noon)) == id(1))
+        #expect(event(of: first) == id(1))
+        #expect(event(of: TraceEntry(report(.retry, name(0)), at: Self.noon)) == id(1))
         for number in 1...OpenDeliveries.most {
-            _ = open.event(of: TraceEntry(step(.queued, of: 2, name(number)), at: Self.noon))
+            _ = event(of: TraceEntry(step(.queued, of: 2, name(number)), at: Self.noon))
         }
-        #expect(open.event(of: TraceEntry(report(.delivered, name(0)), at: Self.noon)) == nil)
+        #expect(event(of: TraceEntry(report(.delivered, name(0)), at: Self.noon)) == nil)
         let last = report(.delivered, name(OpenDeliveries.most))
-        #expect(open.event(of: TraceEntry(last, at: Self.noon)) == id(2))
-        #expect(open.event(of: TraceEntry(last, at: Self.noon)) == nil)
+        #expect(event(of: TraceEntry(last, at: Self.noon)) == id(2))
+        #expect(event(of: TraceEntry(last, at: Self.noon)) == nil)
+    }
+
+    /// An entry takes its fields along, wherever they lay before.
+    @Test func recordsKeepTheirFieldsWhenTheyMove() throws {
+        let entries = [
+            TraceEntry(step(.queued, of: 1, name(1)), at: Self.noon),
+            TraceEntry(report(.delivered, "no uuid"), at: Self.noon),
+            TraceEntry(report(.delivered, name(3)), at: Self.noon),
+        ]
+        let write = RecordsOfWrite(former: TraceRecords(entries.prefix(1)), new: TraceRecords(entries.dropFirst()))
+        var moved = TraceRecords()
+        for index in [2, 0, 1] { write.copy(index, to: &moved) }
+        let names = (0..<3).map { moved.withName(of: $0) { DeliveryName.text(Data($0)) } }
+        #expect(names == [name(3), name(1), "no uuid"])
+        #expect((0..<3).map { moved[$0].isEnd } == [true, false, true])
+        #expect((0..<3).map { moved[$0].isWholePush } == [false, true, false])
+        #expect((0..<3).map { moved[$0].delivery == nil } == [false, false, true])
+        for (place, index) in [2, 0, 1].enumerated() {
+            var read: [TraceEntry] = []
+            var packed = PackedEntries()
+            moved.withFields(of: place) { packed.append($0, at: moved[place].time, row: 7) }
+            try packed.bytes.withUnsafeBytes { bytes in
+                try PackedEntries.read(bytes, count: 1, row: 7, event: id(1)) { read.append($1) }
+            }
+            #expect(read == [entries[index]])
+        }
+        moved.removeAll()
+        #expect(moved.isEmpty && Array(moved.owners).isEmpty)
+    }
+}
+
+extension TraceRecords {
+    init(_ entries: some Sequence<TraceEntry>) {
+        self.init()
+        for entry in entries { append(entry) }
     }
 }

@@ -455,9 +455,9 @@ import Units
         var file = try TraceFile(path: path, limits: limits)
         try file.refuseToGrow()
         let many = (0..<5_000).map { TraceEntry(step(.own, $0 + 10), at: Self.noon) }
-        #expect(throws: DatabaseError.self) { _ = try file.write(many, [:], at: Self.noon) }
+        #expect(throws: DatabaseError.self) { _ = try file.write(TraceRecords(many), [:], at: Self.noon) }
         #expect(try words == ["own"])
-        _ = try file.write([TraceEntry(step(.expired), at: Self.noon)], [:], at: Self.noon)
+        _ = try file.write(TraceRecords([TraceEntry(step(.expired), at: Self.noon)]), [:], at: Self.noon)
         #expect(try words == ["own", "expired"])
     }
 

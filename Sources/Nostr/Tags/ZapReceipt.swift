@@ -2,7 +2,9 @@
 ///
 /// A receipt proves that somebody asked for an invoice, not that it was paid: for that one trusts the receipt's author.
 /// Whether that is the recipient's wallet only the recipient's LNURL server knows, which is not asked here.
-package struct ZapReceipt: Hashable, Sendable {
+///
+/// A class, since all that is known of an event holds one or the place for one, and is passed on for each recipient.
+package final class ZapReceipt: Hashable, Sendable {
     /// The request for the zap: one zap, however many receipts there are.
     package let request: EventID
     /// Who signed the request for the zap.
@@ -15,6 +17,34 @@ package struct ZapReceipt: Hashable, Sendable {
     package let comment: String
     /// The event that was zapped; nil when it was the person.
     package let zapped: EventID?
+
+    package init(
+        request: EventID,
+        sender: PublicKey,
+        isAnonymous: Bool,
+        recipient: PublicKey,
+        millisats: UInt64,
+        comment: String,
+        zapped: EventID?
+    ) {
+        self.request = request
+        self.sender = sender
+        self.isAnonymous = isAnonymous
+        self.recipient = recipient
+        self.millisats = millisats
+        self.comment = comment
+        self.zapped = zapped
+    }
+
+    package static func == (left: ZapReceipt, right: ZapReceipt) -> Bool {
+        left === right
+            || left.request == right.request && left.sender == right.sender && left.isAnonymous == right.isAnonymous
+                && left.recipient == right.recipient && left.millisats == right.millisats
+                && left.comment == right.comment && left.zapped == right.zapped
+    }
+
+    /// One zap has one request.
+    package func hash(into hasher: inout Hasher) { hasher.combine(request) }
 }
 
 extension ZapReceipt {
@@ -22,7 +52,7 @@ extension ZapReceipt {
     ///
     /// Throws unless it holds a request (kind 9734) with a right signature for the same recipient, and an invoice
     /// (BOLT-11) of the amount that the request names, if it names one.
-    package init(_ receipt: Event) throws(ZapReceiptError) {
+    package convenience init(_ receipt: Event) throws(ZapReceiptError) {
         guard receipt.kind == .zapReceipt else { throw .notAReceipt }
         let request = try Self.request(in: receipt)
         let recipients = Set(request.mentionedKeys)

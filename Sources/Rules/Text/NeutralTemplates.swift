@@ -4,8 +4,9 @@ import Units
 import YAMLReading
 
 /// Replaces a notification that may say nothing about its event (``Mode/nudge``), and wraps a sealed one: the file's
-/// `nudge`, and how a rule makes itself noticed. Knows only how many events there are.
-struct NeutralTemplates: Sendable {
+/// `nudge`, and how a rule makes itself noticed. Knows only how many events there are. A class, since it is many
+/// templates and each rendering takes one.
+final class NeutralTemplates: Sendable {
     let template: NotificationTemplate
     /// For one event, the most frequent case: rendered once.
     private let titleOfOne: LocalizedTemplate
@@ -19,7 +20,7 @@ struct NeutralTemplates: Sendable {
     }
 
     /// Reads the file's `nudge`. Without a title it has the standard one.
-    init?(_ value: YAMLValue, _ context: RuleContext) {
+    convenience init?(_ value: YAMLValue, _ context: RuleContext) {
         guard let template = NotificationTemplate(value, context, title: Self.standardTitle) else {
             return nil
         }

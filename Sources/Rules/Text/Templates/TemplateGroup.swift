@@ -16,20 +16,20 @@ struct TemplateGroup: MustacheParent {
     }
 
     let name: Name
-    let input: RuleInput
+    let source: TemplateSource
     let scope: TemplateScope
 
     func child(named member: String) -> Any? {
         switch (name, member) {
-        case (.event, "tag"): TemplateGroup(name: .tag, input: input, scope: scope)
-        case (.event, "tags"): TemplateGroup(name: .tags, input: input, scope: scope)
-        case (.event, "json"): input.facts.json.map { TemplateJSON(value: $0, scope: scope) }
+        case (.event, "tag"): TemplateGroup(name: .tag, source: source, scope: scope)
+        case (.event, "tags"): TemplateGroup(name: .tags, source: source, scope: scope)
+        case (.event, "json"): source.input.facts.json.map { TemplateJSON(value: $0, scope: scope) }
         case (.referenced, "author") where referencedAuthor == nil: NothingKnown()
-        case (.referenced, "author"): TemplateGroup(name: .referencedAuthor, input: input, scope: scope)
+        case (.referenced, "author"): TemplateGroup(name: .referencedAuthor, source: source, scope: scope)
         case (.tag, _): tag(member)
-        case (.tags, _): TemplateList(texts: input.event.values(of: member), scope: scope)
+        case (.tags, _): TemplateList(texts: source.input.event.values(of: member), scope: scope)
         default:
-            Self.content(of: member, in: name, input, scope).map { TemplateText(content: $0, scope: scope) }
+            Self.content(of: member, in: name, source, scope).map { TemplateText(content: $0, scope: scope) }
         }
     }
 
@@ -37,49 +37,49 @@ struct TemplateGroup: MustacheParent {
     static func content(
         of member: String,
         in name: Name,
-        _ input: RuleInput,
+        _ source: TemplateSource,
         _ scope: TemplateScope
     ) -> TemplateText.Content? {
-        let event = input.event
-        func written(_ text: String) -> String { Self.written(text, input, scope) }
+        func written(_ text: String) -> String { Self.written(text, source, scope) }
         return switch (name, member) {
-        case (.event, "id"): .eventID(event.id, author: event.pubkey, kind: event.kind)
-        case (.event, "address"): event.publicAddress.map(TemplateText.Content.address)
-        case (.event, "pubkey"): .publicKey(event.pubkey)
-        case (.event, "kind"): .words(String(event.kind.rawValue))
-        case (.event, "content"): .untrusted(written(event.content))
-        case (.event, "created_at"): .moment(event.createdAt)
-        case (.event, "subject"): event.value(of: "subject").map { .untrusted(written($0)) }
-        case (.author, "name"): .name(input.authorName, of: input.author)
-        case (.author, "pubkey"): .publicKey(input.author)
-        case (.author, "npub"): .words(NIP19.npub(input.author))
-        case (.recipient, "pubkey"): .publicKey(input.recipient)
-        case (.recipient, "npub"): .words(NIP19.npub(input.recipient))
-        case (.referenced, "id"): input.referenced.map { .eventID($0.id, author: $0.author, kind: $0.kind) }
-        case (.referenced, "kind"): input.referenced?.kind.map { .words(String($0.rawValue)) }
-        case (.referenced, "content"): input.referenced?.content.map { .untrusted(written($0)) }
+        case (.event, "id"):
+            .eventID(source.input.event.id, author: source.input.event.pubkey, kind: source.input.event.kind)
+        case (.event, "address"): source.input.event.publicAddress.map(TemplateText.Content.address)
+        case (.event, "pubkey"): .publicKey(source.input.event.pubkey)
+        case (.event, "kind"): .words(String(source.input.event.kind.rawValue))
+        case (.event, "content"): .untrusted(written(source.input.event.content))
+        case (.event, "created_at"): .moment(source.input.event.createdAt)
+        case (.event, "subject"): source.input.event.value(of: "subject").map { .untrusted(written($0)) }
+        case (.author, "name"): .name(source.input.authorName, of: source.input.author)
+        case (.author, "pubkey"): .publicKey(source.input.author)
+        case (.author, "npub"): .words(NIP19.npub(source.input.author))
+        case (.recipient, "pubkey"): .publicKey(source.input.recipient)
+        case (.recipient, "npub"): .words(NIP19.npub(source.input.recipient))
+        case (.referenced, "id"): source.input.referenced.map { .eventID($0.id, author: $0.author, kind: $0.kind) }
+        case (.referenced, "kind"): source.input.referenced?.kind.map { .words(String($0.rawValue)) }
+        case (.referenced, "content"): source.input.referenced?.content.map { .untrusted(written($0)) }
         case (.referencedAuthor, "name"):
-            input.referenced?.author.map { .name(input.referenced?.authorName ?? "", of: $0) }
-        case (.referencedAuthor, "pubkey"): input.referenced?.author.map { .publicKey($0) }
-        case (.zap, "amount"): input.zap.map { .words(DecimalNumber($0.millisats).thousandths.text) }
-        case (.zap, "comment"): input.zap.map { .untrusted(written($0.comment)) }
-        case (.zap, "anonymous"): input.zap.map { .words($0.isAnonymous ? "anonymous" : "") }
+            source.input.referenced?.author.map { .name(source.input.referenced?.authorName ?? "", of: $0) }
+        case (.referencedAuthor, "pubkey"): source.input.referenced?.author.map { .publicKey($0) }
+        case (.zap, "amount"): source.input.zap.map { .words(DecimalNumber($0.millisats).thousandths.text) }
+        case (.zap, "comment"): source.input.zap.map { .untrusted(written($0.comment)) }
+        case (.zap, "anonymous"): source.input.zap.map { .words($0.isAnonymous ? "anonymous" : "") }
         default: nil
         }
     }
 
-    private var referencedAuthor: PublicKey? { input.referenced?.author }
+    private var referencedAuthor: PublicKey? { source.input.referenced?.author }
 
     /// The first value, which has the others as its parts.
     private func tag(_ name: String) -> TemplateText? {
-        guard let tag = input.event.firstTag(name) else { return nil }
+        guard let tag = source.input.event.firstTag(name) else { return nil }
         return TemplateText(content: .untrusted(tag[1]), scope: scope, parts: tag)
     }
 
     /// What somebody wrote for people, as people read it.
-    private static func written(_ text: String, _ input: RuleInput, _ scope: TemplateScope) -> String {
+    private static func written(_ text: String, _ source: TemplateSource, _ scope: TemplateScope) -> String {
         guard scope.mentions == .names, scope.place.isForPeople else { return text }
-        return Mentions.spelled(text, known: input.mentioned)
+        return Mentions.spelled(text, known: source.input.mentioned)
     }
 }
 

@@ -5,19 +5,12 @@ import Units
 
 /// The values of variables, by name.
 struct TemplateValues: MustacheParent {
-    /// Shared, since values are passed on and changed for each text, and an input is many strings.
-    private final class Source: Sendable {
-        let input: RuleInput
-
-        init(_ input: RuleInput) { self.input = input }
-    }
-
-    private let source: Source?
+    private let source: TemplateSource?
     private let count: UInt32
     private var scope: TemplateScope
 
     init(_ input: RuleInput, now: Timestamp = .epoch, mentions: MentionStyle = .raw) {
-        self.source = Source(input)
+        self.source = TemplateSource(input)
         self.count = 1
         self.scope = TemplateScope(now: now, mentions: mentions)
     }
@@ -62,7 +55,7 @@ struct TemplateValues: MustacheParent {
         case .word(let name): return word(name, scope)
         case .member(let group, let member):
             guard let source else { return nil }
-            return TemplateGroup.content(of: member, in: group, source.input, scope)
+            return TemplateGroup.content(of: member, in: group, source, scope)
                 .map { TemplateText(content: $0, scope: scope) }
         case .tag(let name, let place):
             guard let tag = source?.input.event.firstTag(name), tag.indices.contains(place) else { return nil }
@@ -83,6 +76,14 @@ struct TemplateValues: MustacheParent {
     }
 
     private func group(_ group: TemplateGroup.Name) -> TemplateGroup? {
-        source.map { TemplateGroup(name: group, input: $0.input, scope: scope) }
+        source.map { TemplateGroup(name: group, source: $0, scope: scope) }
     }
+}
+
+/// What values are read out of. Shared, since values are passed on and changed for each text, and an input is many
+/// strings.
+final class TemplateSource: Sendable {
+    let input: RuleInput
+
+    init(_ input: RuleInput) { self.input = input }
 }

@@ -32,7 +32,8 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
 
     func deliveriesReported(_ reports: [DeliveryReport]) {
         let now = now()
-        for report in reports {
+        let saysAll = logger.logLevel <= .debug
+        for report in reports where saysAll || report.kind != .delivered {
             logger.log(
                 level: isWorthALine(report, now: now) ? .notice : .debug,
                 "Delivery",

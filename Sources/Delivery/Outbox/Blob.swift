@@ -117,8 +117,11 @@ package struct BlobWriter {
     }
 
     package mutating func write(_ text: String) {
-        write(UInt64(text.utf8.count))
-        bytes.append(contentsOf: text.utf8)
+        var text = text
+        text.withUTF8 { utf8 in
+            write(UInt64(utf8.count))
+            bytes.append(contentsOf: utf8)
+        }
     }
 
     /// Bytes behind their length.

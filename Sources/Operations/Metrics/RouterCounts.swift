@@ -254,10 +254,21 @@ struct DeliveryCounts {
             var label = Label(queue: first.queue, kind: first.kind.name, reason: first.reason)
             if outcomes[label] == nil, outcomes.count >= Self.mostLabels { label.reason = "other" }
             outcomes[label, default: 0] += UInt64(row.count)
-            guard first.kind.isFinal else { continue }
-            for case let acceptedAt? in row.lazy.map(\.acceptedAt) {
-                ends[first.queue.platform, default: .seconds].observe((now - acceptedAt) / .seconds(1))
+            guard first.kind.isFinal, row.contains(where: { $0.acceptedAt != nil }) else { continue }
+            Self.observe(row.indices, in: &ends[first.queue.platform, default: .seconds]) { place in
+                row[place].acceptedAt.map { now - $0 }
             }
+        }
+    }
+
+    /// Puts the spans of a row into a histogram, which is looked up once for all of them.
+    private static func observe(
+        _ places: Range<Int>,
+        in histogram: inout Histogram,
+        _ span: (Int) -> Duration?
+    ) {
+        for place in places {
+            if let span = span(place) { histogram.observe(span / .seconds(1)) }
         }
     }
 
@@ -265,8 +276,9 @@ struct DeliveryCounts {
         for row in starts.rows(where: { $0.queue == $1.queue }) {
             guard let queue = row.first?.queue else { continue }
             attempts[queue, default: 0] += UInt64(row.count)
-            for start in row where start.attempt == 1 {
-                firstAttempts[queue.platform, default: .seconds].observe(start.age / .seconds(1))
+            guard row.contains(where: { $0.attempt == 1 }) else { continue }
+            Self.observe(row.indices, in: &firstAttempts[queue.platform, default: .seconds]) { place in
+                row[place].attempt == 1 ? row[place].age : nil
             }
         }
     }

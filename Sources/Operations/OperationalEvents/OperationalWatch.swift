@@ -104,24 +104,27 @@ struct OperationalWatch {
         at now: Timestamp,
         lastSuccess: (DeviceID) -> Timestamp?
     ) -> [OperationalEvent] {
-        reports.compactMap { report in
+        var events: [OperationalEvent] = []
+        // Most are of one queue, one after the other.
+        var latest: QueueName?
+        for report in reports {
             switch report.kind {
             case .gone:
                 failing[report.device] = nil
-                return event(
-                    .deviceGone,
-                    now,
-                    "\(report.queue.platform)/\(report.queue.app) says that device \(report.device.rawValue) is gone",
-                    report
-                )
+                let (platform, app) = (report.queue.platform, report.queue.app)
+                let words = "\(platform)/\(app) says that device \(report.device.rawValue) is gone"
+                events.append(event(.deviceGone, now, words, report))
             case .delivered:
-                failing[report.device] = nil
+                if !failing.isEmpty { failing[report.device] = nil }
+                guard report.queue != latest else { continue }
                 reached[report.queue] = now
-                return nil
-            case .rejected, .retry, .expired: return failed(report, at: now, lastSuccess)
-            default: return nil
+                latest = report.queue
+            case .rejected, .retry, .expired:
+                if let event = failed(report, at: now, lastSuccess) { events.append(event) }
+            default: break
             }
         }
+        return events
     }
 
     private mutating func failed(

@@ -43,31 +43,41 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
     }
 
     package func deliveriesReported(_ reports: [DeliveryReport]) {
-        let day = DailyFigure.day(of: now())
-        let ends: [End] = reports.compactMap { report in
-            DailyFigure.What(report.kind).map { (report, what: $0, language: language(report.device)) }
+        var rows: [Row] = []
+        // By their places: what is alike comes in a row, and a report is many texts.
+        for place in reports.indices {
+            guard let what = DailyFigure.What(reports[place].kind) else { continue }
+            let language = language(reports[place].device)
+            if let row = rows.last, row.what == what, row.language == language,
+                reports[row.first].mode == reports[place].mode, reports[row.first].queue == reports[place].queue
+            {
+                rows[rows.count - 1].count += 1
+            } else {
+                rows.append(Row(what: what, language: language, first: place))
+            }
         }
-        guard !ends.isEmpty else { return }
+        guard !rows.isEmpty else { return }
+        let day = DailyFigure.day(of: now())
         state.withLock { state in
-            for row in ends.rows(where: Self.areAlike) {
-                guard let (report, what, language) = row.first else { continue }
-                var figure = DailyFigure(day: day, what, mode: report.mode?.name ?? "")
-                if state.queues.count < Self.mostQueues { state.queues.insert(report.queue) }
-                if state.queues.contains(report.queue) {
-                    (figure.platform, figure.app) = (report.queue.platform, report.queue.app)
-                }
-                if state.languages.count < Self.mostLanguages { state.languages.insert(language) }
-                if state.languages.contains(language) { figure.language = language }
+            for row in rows {
+                let queue = reports[row.first].queue
+                var figure = DailyFigure(day: day, row.what, mode: reports[row.first].mode?.name ?? "")
+                if state.queues.count < Self.mostQueues { state.queues.insert(queue) }
+                if state.queues.contains(queue) { (figure.platform, figure.app) = (queue.platform, queue.app) }
+                if state.languages.count < Self.mostLanguages { state.languages.insert(row.language) }
+                if state.languages.contains(row.language) { figure.language = row.language }
                 state.add(figure, row.count)
             }
         }
     }
 
-    private typealias End = (report: DeliveryReport, what: DailyFigure.What, language: String)
-
-    private static func areAlike(_ one: End, _ other: End) -> Bool {
-        one.what == other.what && one.language == other.language && one.report.mode == other.report.mode
-            && one.report.queue == other.report.queue
+    /// Ends of deliveries that are counted as one figure.
+    private struct Row {
+        let what: DailyFigure.What
+        let language: String
+        /// The place of the first of them.
+        let first: Int
+        var count = 1
     }
 
     /// What was counted since the last time.

@@ -21,9 +21,10 @@ struct LentMemory {
 
     /// A copy of `text`.
     mutating func text(_ text: String) -> carillon_str {
+        // Most texts of a notification are empty.
+        guard !text.isEmpty else { return carillon_str(ptr: nil, len: 0) }
         var text = text
         return text.withUTF8 { bytes in
-            guard !bytes.isEmpty else { return carillon_str(ptr: nil, len: 0) }
             let room = UnsafeMutableRawBufferPointer(rebasing: texts[..<bytes.count])
             room.copyMemory(from: UnsafeRawBufferPointer(bytes))
             texts = UnsafeMutableRawBufferPointer(rebasing: texts[bytes.count...])

@@ -130,10 +130,16 @@ final class DeviceSecrets: Sendable {
     }
 }
 
-/// What is kept of an address that was opened.
-private struct OpenedAddress: Sendable {
+/// What is kept of an address that was opened. A class, because it is looked up several times for each push, and its
+/// texts would be counted each time.
+private final class OpenedAddress: Sendable {
     let address: DeviceAddress
     let language: String
+
+    init(address: DeviceAddress, language: String) {
+        self.address = address
+        self.language = language
+    }
 }
 
 /// Between which keys a notification to a device is sealed.

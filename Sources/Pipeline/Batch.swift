@@ -9,8 +9,10 @@ struct OpenBatch {
     var effects: Effects
     var verdicts = Verdicts()
 
-    init(_ effects: Effects) {
+    /// Some `events` are expected in it.
+    init(_ effects: Effects, expecting events: Int = 0) {
         self.effects = effects
+        verdicts.expect(events)
     }
 
     var time: Timestamp { effects.time }

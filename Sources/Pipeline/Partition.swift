@@ -70,11 +70,13 @@ struct Partition {
             }
             // What reads the disk comes first: it may fail.
             var sessions: [FilterSession?] = []
+            sessions.reserveCapacity(plans.count)
             for plan in plans { sessions.append(try filters.session(for: plan, of: event, at: effects.time)) }
             filters.askTogether(plans, sessions)
             let (woken, held) = (effects.woken, effects.held)
-            for (plan, session) in zip(plans, sessions) {
-                carryOut(plan, session, &context, &effects, isKnown: isKnown)
+            // By their places: a plan is large, and an event may have thousands.
+            for place in plans.indices {
+                carryOut(plans[place], sessions[place], &context, &effects, isKnown: isKnown)
             }
             if effects.held > held { scheduler.sign(event.id, by: event.pubkey) }
             // Two days of gift wraps are read again after a restart. One that woke no device now must wake none then.
@@ -144,13 +146,25 @@ struct Partition {
         if let zap, isKnown(zap) || effects.zapRequests.contains(zap) {
             return effects.log.note(.duplicate, event, account, nil, "the zap was told before")
         }
+        guard let session else { return wake(plan, nil, zap, &context, &effects) }
         let (passing, dropped) = filters.decide(plan, session)
         for drop in dropped { effects.log.note(filter: drop.filter, event, account, drop.device, drop.reason) }
-        if let zap, !passing.targets.isEmpty { effects.add(zapRequest: zap) }
+        wake(passing, session, zap, &context, &effects)
+    }
+
+    /// Wakes the devices of a plan that filters let pass. `zap` is the request that it is about.
+    private mutating func wake(
+        _ plan: Plan,
+        _ session: FilterSession?,
+        _ zap: EventID?,
+        _ context: inout EventContext,
+        _ effects: inout Effects
+    ) {
+        if let zap, !plan.targets.isEmpty { effects.add(zapRequest: zap) }
         for exclusion in plan.exclusions {
-            effects.log.note(exclusion.step, event, account, exclusion.device, exclusion.reason)
+            effects.log.note(exclusion.step, plan.event, plan.account, exclusion.device, exclusion.reason)
         }
-        for target in passing.targets { scheduler.push(target, of: passing, session, &context, &effects) }
+        for target in plan.targets { scheduler.push(target, of: plan, session, &context, &effects) }
     }
 
     // MARK: Other events

@@ -1,13 +1,14 @@
 import Cipher
 import Nostr
 import Notifications
+import Registry
 import Rules
 import Units
 
 /// Renders an event by one rule, for one recipient or for all to whom it says the same: once for each mode and language
 /// that its devices ask for, and once for platforms where it shows nothing.
 final class Renderer {
-    private struct Form: Hashable {
+    private struct Form: Equatable {
         let mode: Mode
         let language: LanguageTag?
         let isSilent: Bool
@@ -21,7 +22,10 @@ final class Renderer {
     /// Read out of the event, and shared by all recipients.
     let facts: EventFacts
     private var input: RuleInput?
-    private var rendered: [Form: Rendering] = [:]
+    /// Devices of a crowd have one or a few. Beyond ``most``, looking costs more than rendering.
+    private var rendered: [(form: Form, rendering: Rendering)] = []
+    private static let most = 32
+    private var signals: SignalSet?
 
     init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, relevance: Relevance, facts: EventFacts) {
         self.rule = rule
@@ -41,7 +45,7 @@ final class Renderer {
         at now: Timestamp
     ) -> Rendering {
         let form = Form(mode: mode, language: language, isSilent: rule.isSilent(on: platform))
-        if let rendering = rendered[form] { return rendering }
+        if let known = rendered.first(where: { $0.form == form }) { return known.rendering }
         let rendering = rule.rendering(
             wholeInput(context: &context),
             signal: signal,
@@ -50,8 +54,16 @@ final class Renderer {
             isSilent: form.isSilent,
             now: now
         )
-        rendered[form] = rendering
+        if rendered.count < Self.most { rendered.append((form, rendering)) }
         return rendering
+    }
+
+    /// The set of its signal, which is looked up once: `names` do not change while an event is worked on.
+    func signals(of names: SignalNames) -> SignalSet {
+        if let signals { return signals }
+        let signals = names[signal]
+        self.signals = signals
+        return signals
     }
 
     /// What matters about the notification to the pace of a device of `platform`. `eventExpiresAt` is the event's own

@@ -27,6 +27,9 @@ final class SignatureLookahead {
     /// The events of the last submissions that were looked at: a copy of one shares the verdict of the first if that is
     /// right.
     private var lookedAt: Set<EventID> = []
+    private var lookedAtBefore: Set<EventID> = []
+    /// Memory for more of them is not kept.
+    private static let largestMemory = 8_192
 
     /// `threads` is how many verify at a time; with one nothing is done ahead.
     init(threads: Int) {
@@ -49,14 +52,14 @@ final class SignatureLookahead {
     /// returns it if a check is probably due for it.
     func begin(_ submissions: [Submission], expected: ([UInt8], EventSource) -> ScannedEvent?) {
         guard isWorthwhile else { return }
-        let before = lookedAt
-        lookedAt = []
+        swap(&lookedAt, &lookedAtBefore)
+        lookedAt.removeAll(keepingCapacity: lookedAt.capacity <= Self.largestMemory)
         var (candidates, places, count): ([Candidate], [Int], Int) = ([], [], 0)
         for submission in submissions {
             for json in submission.events {
                 defer { count += 1 }
-                guard !submission.isOurs, let event = expected(json, submission.source), !before.contains(event.id),
-                    lookedAt.insert(event.id).inserted
+                guard !submission.isOurs, let event = expected(json, submission.source),
+                    !lookedAtBefore.contains(event.id), lookedAt.insert(event.id).inserted
                 else { continue }
                 candidates.append(Candidate(event: event, json: json))
                 places.append(count)

@@ -49,6 +49,17 @@ struct Verdicts {
     /// Positions of the verdicts for duplicate copies of those events.
     private var copies: [(EventID, Int)] = []
 
+    /// For so many memory is asked for at once.
+    private static let mostExpected = 512
+
+    mutating func expect(_ events: Int) {
+        let expected = min(events, Self.mostExpected)
+        guard expected > 1 else { return }
+        all.reserveCapacity(expected)
+        positions.reserveCapacity(expected)
+        finished.reserveCapacity(expected)
+    }
+
     func contains(_ id: EventID) -> Bool { positions[id] != nil }
 
     /// An event goes no further.

@@ -84,8 +84,7 @@ struct Filters {
     }
 
     /// The plan without the devices for which filters drop the event, and these.
-    func decide(_ plan: Plan, _ session: FilterSession?) -> (passing: Plan, dropped: [Drop]) {
-        guard let session else { return (plan, []) }
+    func decide(_ plan: Plan, _ session: FilterSession) -> (passing: Plan, dropped: [Drop]) {
         var (passing, dropped) = (plan, [Drop]())
         passing.targets.removeAll { target in
             guard case .drop(let filter, let reason) = session.ruling(target) else { return false }

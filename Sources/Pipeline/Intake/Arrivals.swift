@@ -95,11 +95,14 @@ package enum EventSource: Sendable {
         }
     }
 
+    // Made once: that takes arithmetic of 128 bits.
+    private static let liveTolerance: Duration = .minutes(10)
+
     /// How far behind now a new event may be dated. Senders' clocks are slow by minutes. A live event was
     /// made when it came; the age of a stored one is known by its date alone.
     var clockTolerance: Duration {
         switch self {
-        case .socket, .feed, .relay(.live), .api: .minutes(10)
+        case .socket, .feed, .relay(.live), .api: Self.liveTolerance
         case .relay(.stored), .relay(.baseline), .relay(.fetched): .zero
         }
     }

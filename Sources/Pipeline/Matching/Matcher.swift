@@ -60,11 +60,13 @@ struct Matcher {
         let renderers = EventRenderers(of: event, facts)
         let expiresAt = event.expiresAt
         let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
+        let source = addressed.source
+        let message = index.signals[.dm]
         var plans: [Plan] = []
         plans.reserveCapacity(addressed.accounts.count)
         for account in addressed.accounts {
             guard let key = index.key(of: account) else { continue }
-            if try isOwn(event, speakingFor: root, of: key, from: addressed.source, in: index) {
+            if try isOwn(event, speakingFor: root, of: key, from: source, in: index) {
                 plans.append(.nobody(.own, event.id, of: key))
                 continue
             }
@@ -80,6 +82,7 @@ struct Matcher {
                 for: account,
                 key,
                 newSince: newSince,
+                message,
                 in: index,
                 &context
             )
@@ -131,7 +134,7 @@ struct Matcher {
     // MARK: One account
 
     /// What `event`, read as `reading` and for rules as `facts`, comes to for an account that it names. It is news to a
-    /// device that was registered later if it is dated `newSince` or later.
+    /// device that was registered later if it is dated `newSince` or later. `message` is the signal of direct messages.
     private func plan(
         _ event: Event,
         _ reading: EventReading,
@@ -140,6 +143,7 @@ struct Matcher {
         for account: AccountNumber,
         _ key: PublicKey,
         newSince: Timestamp,
+        _ message: SignalSet,
         in index: borrowing MatchIndex,
         _ context: inout EventContext
     ) throws -> Plan {
@@ -164,7 +168,6 @@ struct Matcher {
             plan.lacksContactList = question.isAuthorFollowed == nil
         }
         var rulings = Rulings(question, recipient: key, relevance, renderers)
-        let message = index.signals[.dm]
         index.forEachDevice(of: account) { device in
             guard let route = index.route(device.route) else { return }
             let language = index.languages[device.language]
@@ -182,7 +185,7 @@ struct Matcher {
                 return
             }
             if !device.signals.subtracting(message).isEmpty { plan.isOfInterest = true }
-            guard !device.signals.isDisjoint(with: index.signals[renderer.signal]) else {
+            guard !device.signals.isDisjoint(with: renderer.signals(of: index.signals)) else {
                 plan.exclusions.append(
                     Plan.Exclusion(step: .unwanted, reason: renderer.signal.rawValue, device: device.device)
                 )

@@ -25,6 +25,8 @@ package final class Pipeline {
     private let recorder: BatchRecorder
     private let stages: EventStages
     private var answers = Answers()
+    private var portion: PortionSize
+    private let watch: WaitWatch
     private let now: @Sendable () -> Timestamp
 
     /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
@@ -43,12 +45,15 @@ package final class Pipeline {
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
         now: @escaping @Sendable () -> Timestamp,
+        watch: WaitWatch = .system,
         observer: any PipelineObserver,
         logger: Logger
     ) throws {
         self.settings = settings
         self.intake = intake
         self.now = now
+        self.watch = watch
+        portion = PortionSize(least: intake.leastPortion)
         recorder = BatchRecorder(keep: keep, observer: observer, logger: logger)
         let trouble = FailureLog(
             "The registry cannot be read or written; what needs it is not accepted",
@@ -78,16 +83,20 @@ package final class Pipeline {
     /// `following` is what the next call will be about: its signatures are checked meanwhile.
     package func process(_ arrivals: Arrivals, before following: Arrivals? = nil) {
         heartbeat.beat()
-        var batch = OpenBatch(recorder.begin(at: now()))
+        let begin = watch.time()
+        let events = arrivals.submissions.reduce(0) { $0 + $1.events.count }
+        var batch = OpenBatch(recorder.begin(at: now()), expecting: events)
         stages.begin(at: batch.time, arrivals.ends)
         stages.admit(arrivals.submissions, before: following?.submissions, from: answers.next, &batch) {
             heartbeat.beat()
         }
         stages.goOn(arrivals, &batch)
-        conclude(&batch, answering: arrivals.submissions)
+        let waited = conclude(&batch, answering: arrivals.submissions)
         stages.rest(at: batch.time)
+        portion.took(watch.time() - begin, waiting: waited, for: events)
         gauges.set(waitingDevices: stages.waitingDevices, waitingEvents: stages.waitingEvents)
         intake.awaitEnds(stages.waitingDevices > 0)
+        intake.handOut(portion.events)
     }
 
     /// How long events may be waited for; nil: without limit.
@@ -104,11 +113,19 @@ package final class Pipeline {
         stages.end(at: batch.time)
     }
 
-    /// Everything that the batch leads to goes to disk at once; only then are its events done with, and answered.
-    private func conclude(_ batch: inout OpenBatch, answering arrived: [Submission]) {
-        stages.conclude(&batch, keep: recorder.keep)
+    /// Everything that the batch leads to goes to disk at once; only then are its events done with, and answered. Returns
+    /// how long the disk was waited for.
+    @discardableResult
+    private func conclude(_ batch: inout OpenBatch, answering arrived: [Submission]) -> Duration {
+        var waited = Duration.zero
+        stages.conclude(&batch) { effects in
+            var isKept = false
+            waited = watch.waiting { isKept = recorder.keep(effects) }
+            return isKept
+        }
         answers.deliver(batch.verdicts, to: arrived)
         recorder.report(batch.effects)
+        return waited
     }
 
     /// Puts settings in force, each in its turn, and says so.

@@ -24,7 +24,9 @@ import Units
         _ intake: Intake,
         contextWait: Duration,
         fetcher: (any ContextFetcher)? = nil,
-        now: @escaping @Sendable () -> Timestamp
+        now: @escaping @Sendable () -> Timestamp,
+        watch: WaitWatch = .system,
+        keep: @escaping @Sendable () -> Void = {}
     ) throws -> sending Pipeline {
         try Pipeline(
             settings: PipelineSettings(rules: RuleBook.builtIn(), contextWait: contextWait),
@@ -32,8 +34,9 @@ import Units
             intake: intake,
             dependencies: PipelineDependencies(contextFetcher: fetcher),
             deliveryID: { id, _ in id.hex },
-            keep: { _, _, _ in },
+            keep: { _, _, _ in keep() },
             now: now,
+            watch: watch,
             observer: Workbench.Observed(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -73,6 +76,30 @@ import Units
         #expect(answer.count == 14)
         #expect(answer.allResults.prefix(10).allSatisfy { $0 == .accepted })
         #expect(answer.allResults.suffix(4).allSatisfy { $0 == .duplicate })
+    }
+
+    @Test func aSlowDiskGetsLargerPortions() throws {
+        let intake = Intake(portion: 2)
+        let (clock, owner) = (ManualClock(), try bench.account())
+        let pipeline = try Self.pipeline(
+            bench.registry,
+            intake,
+            contextWait: .zero,
+            now: bench.clock.now,
+            watch: WaitWatch(time: { .milliseconds(clock.now().milliseconds) }, work: { .zero })
+        ) { clock.advance(by: .milliseconds(10)) }
+        for _ in 0..<40 {
+            // Which is remembered on disk even where it wakes nobody.
+            let wrap = try bench.event(.giftWrap, tags: [["p", owner.publicKey.hex]], by: try Workbench.keys())
+            intake.submit(Submission(events: [wrap.json], source: .feed) { _ in })
+        }
+        intake.close()
+        var portions: [Int] = []
+        while let arrivals = intake.next() {
+            portions.append(arrivals.submissions.count)
+            pipeline.process(arrivals)
+        }
+        #expect(portions == [2, 2, 2, 2, 4, 4, 4, 4, 8, 8])
     }
 
     @Test func whatWaitsGoesOnWhenTheIntakeCloses() async throws {

@@ -28,6 +28,10 @@ package final class Intake: Sendable {
         var ownerSleeps = false
         /// Whether anything waits that an end may set free.
         var awaitsEnds = true
+        /// How many events the owner gets at a time.
+        var portion: Int
+
+        init(portion: Int) { self.portion = portion }
 
         /// Takes out the oldest submissions until they have `limit` events, or requests when there are none or when it
         /// is their turn, the ends of fetches that are not behind others, and everything else.
@@ -81,11 +85,12 @@ package final class Intake: Sendable {
     /// So many ends are not left lying until the owner comes by itself.
     private static let mostEnds = 1_000
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let wake = MonotonicSemaphore()
     private let limit: Int
     private let byteLimit: ByteCount
-    private let portion: Int
+    /// How many events the owner gets at a time at first, and at least.
+    let leastPortion: Int
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
     private let now: @Sendable () -> Deadline
 
@@ -101,7 +106,8 @@ package final class Intake: Sendable {
     ) {
         self.limit = limit
         self.byteLimit = byteLimit
-        self.portion = portion
+        leastPortion = portion
+        state = Mutex(State(portion: portion))
         self.answered = answered
         self.now = now
     }
@@ -212,6 +218,9 @@ package final class Intake: Sendable {
     /// Says whether any end may set something free that waits. For the owner, before it looks for what has come.
     func awaitEnds(_ isAwaited: Bool) { state.withLock { $0.awaitsEnds = isAwaited } }
 
+    /// The owner gets so many events at a time from now on.
+    func handOut(_ portion: Int) { state.withLock { $0.portion = portion } }
+
     /// A portion of what waits; blocks until there is something, or until `patience` is over. Nil once closed and
     /// empty. For the pipeline's thread alone.
     func next(within patience: Duration? = nil) -> Arrivals? {
@@ -220,7 +229,7 @@ package final class Intake: Sendable {
             let time = now()
             let (arrivals, isClosed, isAbandoned, isNudged) = state.withLock { state in
                 let isNudged = state.isNudged
-                let arrivals = state.take(state.isAbandoned ? .max : portion, at: time)
+                let arrivals = state.take(state.isAbandoned ? .max : state.portion, at: time)
                 state.ownerSleeps = arrivals.isEmpty && !state.isClosed && !isNudged
                 return (arrivals, state.isClosed, state.isAbandoned, isNudged)
             }
@@ -238,8 +247,8 @@ package final class Intake: Sendable {
     func nextPortion() -> Arrivals? {
         let time = now()
         return state.withLock { state in
-            let isWhole = state.events - state.requests.events >= portion
-            return isWhole && !state.isAbandoned ? state.take(portion, at: time) : nil
+            let isWhole = state.events - state.requests.events >= state.portion
+            return isWhole && !state.isAbandoned ? state.take(state.portion, at: time) : nil
         }
     }
 

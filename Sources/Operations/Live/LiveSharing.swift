@@ -91,7 +91,7 @@ struct LiveSharing {
         var news = News(entries: frame.entries)
         if frame.lost > 0 { news.gaps.append(LiveGap(cause: .slow, count: frame.lost, member: frame.member)) }
         // It has begun anew, or something did not arrive.
-        if let last = source.frame, frame.number != last + 1, !source.isSilent {
+        if let last = source.frame, frame.number != last &+ 1, !source.isSilent {
             news.gaps.append(LiveGap(cause: .member, count: nil, member: frame.member))
         }
         return news

@@ -11,6 +11,8 @@ final class SimulatedMember {
         var receiver = HandOverReceiver<(HandOverAnswer) -> Void>()
         var pendingCauses: Set<[UInt8]> = []
         var underWay: Set<Int64> = []
+        /// What deletions took back: it is not sent any more, although the log may not say so yet.
+        var withdrawn: Set<Int64> = []
         var isDraining = false
         var whenKept: [UInt64: (Int64) -> Void] = [:]
     }
@@ -263,6 +265,7 @@ final class SimulatedMember {
                 // What is on its way is sent already.
                 for number in held where work[partition]?.underWay.contains(number) == false {
                     transaction.changes.removals.append(OutboxKey(number: number))
+                    work[partition]?.withdrawn.insert(number)
                 }
                 continue
             }
@@ -292,7 +295,7 @@ final class SimulatedMember {
         if world.bug == .earlyAnswer { return reply(.kept) }
         guard let last = machine?.lastCommitted(in: partition) else { return }
         // Another owner may hold what a deletion takes back.
-        let isOwner = machine?.maySend(for: partition, at: now) == true || world.bug == .answerWithoutLease
+        let isOwner = machine?.maySend(for: partition, at: now) == true
         let answer = isOwner ? HandOverAnswer.kept : .later
         for reply in work[partition]?.receiver.worked(batch.id, awaiting: last) ?? [] { reply(answer) }
     }
@@ -318,7 +321,8 @@ final class SimulatedMember {
         // Some wait for longer, as for a busy push service.
         later(world.number(1...(world.chance(0.25) ? 6_000 : 150)), life) { [self] in
             guard let current = work[partition], current.epoch == epoch, !current.isDraining,
-                let entry = state(of: partition)?.waiting[number], !current.underWay.contains(number)
+                let entry = state(of: partition)?.waiting[number], !current.underWay.contains(number),
+                !current.withdrawn.contains(number)
             else { return }
             guard machine?.maySend(for: partition, at: now) == true else {
                 return later(200, life) { [self] in send(number, partition, epoch, life) }

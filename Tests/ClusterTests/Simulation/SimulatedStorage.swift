@@ -147,8 +147,6 @@ enum PlantedBug: CaseIterable {
     case earlyAnswer
     /// Whoever reads a relay notes how far before the owner has answered.
     case earlyMark
-    /// Whoever has nothing to keep answers without looking whether it is the owner still.
-    case answerWithoutLease
     /// Whoever reads that an event was deleted tells one owner, whoever holds it.
     case deletionToOneOwner
 }

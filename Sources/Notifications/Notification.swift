@@ -130,7 +130,8 @@ package struct Notification: Sendable, Hashable {
         get { fields.neutralPresentation }
         set { fields.neutralPresentation = newValue }
     }
-    /// Whether ``neutralPresentation`` says anything: without a copy of it, as each notification that is stored is asked.
+    /// Whether ``neutralPresentation`` says anything: without a copy of it, as each notification that is stored is
+    /// asked.
     package var hasNeutralPresentation: Bool { !storage.fields.neutralPresentation.isEmpty }
     /// A JSON object: the envelope around the encrypted notification; empty if nothing is encrypted yet.
     package var sealed: String {

@@ -32,8 +32,8 @@ package final class Pipeline {
     /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
     /// are events that were accepted before this process began. `feed`: only what concerns its accounts is this
     /// pipeline's. `deliveryID` names a delivery, the same for the same event and device. `keep` puts deliveries on
-    /// disk, with the events that shall wake no device again (``Effects/causes``) and the changes of paces, and starts the
-    /// courier, or throws. So many `threads` check signatures at a time. Throws when the registry cannot be read.
+    /// disk, with the events that shall wake no device again (``Effects/causes``) and the changes of paces, and starts
+    /// the courier, or throws. So many `threads` check signatures at a time. Throws when the registry cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
@@ -113,8 +113,8 @@ package final class Pipeline {
         stages.end(at: batch.time)
     }
 
-    /// Everything that the batch leads to goes to disk at once; only then are its events done with, and answered. Returns
-    /// how long the disk was waited for.
+    /// Everything that the batch leads to goes to disk at once; only then are its events done with, and answered.
+    /// Returns how long the disk was waited for.
     @discardableResult
     private func conclude(_ batch: inout OpenBatch, answering arrived: [Submission]) -> Duration {
         var waited = Duration.zero

@@ -209,7 +209,7 @@ class Cluster:
         except AssertionError as error:
             states = self.states
             self.stop()
-            # Nobody has the cluster whom a report could ask for it.
+            # No test has the cluster yet, so that a report could not ask for its logs.
             raise AssertionError(f"{error}\n{states}\n{self.logs}") from error
         except BaseException:
             # Nobody has it who could stop it.
@@ -335,7 +335,7 @@ class Cluster:
         return {replica.get("current", False) for replica in found["cluster"]["replicas"]} if found else set()
 
     def register(self, count: int, devices: int = 1) -> dict[str, tuple[Person, str]]:
-        """People with a device each, or so many, each registered with another member, by their keys; with the token of the first device."""
+        """People by their keys, each with the token of the first device. Members take the registrations in turn."""
         people = {person.hex: (person, device_token()) for person in (Person() for _ in range(count))}
         for number, (person, token) in enumerate(people.values()):
             member = self.members[number % len(self.members)]

@@ -38,8 +38,8 @@ struct AndroidConfig {
         return min(max(.zero, end - now), longestLifetime)
     }
 
-    /// Writes all but the end. What it writes last is the name `ttl`, for the lifetime, unless the rule's block has that.
-    /// Members of the block win over ours.
+    /// Writes all but the end. What it writes last is the name `ttl`, for the lifetime, unless the rule's block has
+    /// that. Members of the block win over ours.
     func begin(in writer: inout MessageWriter) {
         writer.json.key("android")
         writer.json.beginObject()

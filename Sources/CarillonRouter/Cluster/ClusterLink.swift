@@ -15,7 +15,7 @@ import Units
 package final class ClusterLink: Sendable {
     /// Looks at servers that start together until one of them leads.
     private static let looks = 20
-    /// How long servers may take to make streams, each of which they elect a leader for.
+    /// How long servers may take to make streams: they elect a leader for each.
     private static let patience: Duration = .seconds(45)
 
     let client: NATSClient

@@ -94,7 +94,7 @@ extension MemberPeers: ClusterPeers {
 
 extension MemberPeers: LivePeers {
     func tell(_ bytes: [UInt8], to member: String) {
-        // Whoever misses it is told so by the next number.
+        // A member that misses it sees that by the next number.
         try? link.client.publish(link.settings.layout.live(to: member), bytes)
     }
 }

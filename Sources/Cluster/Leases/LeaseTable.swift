@@ -4,8 +4,8 @@ import Units
 /// carries the actions out.
 ///
 /// Another member counts as living while its record changes, by this member's own monotonic clock; wall clocks play no
-/// part. While the bucket is silent, because the servers elect a leader or this member has lost them, that says nothing:
-/// members that lived before count as living until they have had the time to write again.
+/// part. While the bucket is silent, because the servers elect a leader or this member has lost them, that says
+/// nothing: members that lived before count as living until they have had the time to write again.
 ///
 /// A lease is renewed by a conditional write each second. Whoever finds one unchanged for ``Times/stillness`` may write
 /// itself in, on the condition that it is still unchanged. A holder trusts its lease only for ``Times/validity`` from

@@ -103,8 +103,8 @@ package struct ClusterLayout: Hashable, Sendable {
         package init() {}
     }
 
-    /// Makes streams and buckets, where they are missing or different. All at once: the servers elect a leader for each,
-    /// which may take seconds.
+    /// Makes streams and buckets, where they are missing or different. All at once: the servers elect a leader for
+    /// each, which may take seconds.
     package func ensure(in stream: JetStream, replicas: Int, _ capacity: Capacity) async throws(NATSError) {
         let results = await withTaskGroup(of: Result<Void, NATSError>.self) { group in
             for configuration in configurations(replicas, capacity) {

@@ -93,8 +93,9 @@ package final class ClusterMember: Sendable {
     }
 
     /// A member of a cluster that ``prepare(_:client:random:)`` found. Nothing is taken over before ``start(pause:)``.
-    /// `sendingEnds` is told again and again when nothing may be sent any more, one call at a time: a thread can stand
-    /// still between a question to ``maySend(for:)`` and the sending. `now` must not stop while the machine sleeps.
+    /// `sendingEnds` gets the time from which nothing may be sent, after each change, one call at a time: a thread can
+    /// stand still between a question to ``maySend(for:)`` and the sending. `now` must not stop while the machine
+    /// sleeps.
     package init(
         _ settings: Settings,
         _ partitioning: Partitioning,

@@ -24,8 +24,8 @@ final class LeaseBucket: Sendable {
 
     deinit { end() }
 
-    /// Says what there is and whatever changes, with its revision, and once that all of it has come. `pause` waits until
-    /// the next look at whether the servers still tell.
+    /// Says what there is and whatever changes, with its revision, and once that all of it has come. `pause` waits
+    /// until the next look at whether the servers still tell.
     func follow(
         pause: @escaping @Sendable () async -> Void,
         becameCurrent: @escaping @Sendable () -> Void,

@@ -25,7 +25,8 @@ package struct APIEndpoint: Sendable {
     package let body: APIBody?
     /// Monitoring asks for it, so that it costs little and strangers' limits do not count.
     package let isProbe: Bool
-    /// Whether answering takes some 100 µs of its thread at most, so that it may stay on the event loop of its connection.
+    /// Whether answering takes some 100 µs of its thread at most, so that it may stay on the event loop of its
+    /// connection.
     package let isBrief: Bool
     package let answer: Answer
 

@@ -86,8 +86,8 @@ package final class ConsoleServer: Sendable {
         counts: LimitCounts,
         logger: Logger
     ) {
-        // Requests that are quick to answer are answered where they are read. All others have the threads that everybody
-        // shares.
+        // Requests that are quick to answer are answered where they are read. All others have the threads that
+        // everybody shares.
         server = HTTPServer(terms: terms, loop: loop, now: now, counts: counts, logger: logger, isOnLoop: true) {
             request,
             channel in

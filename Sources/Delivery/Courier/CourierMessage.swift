@@ -1,7 +1,7 @@
 import Notifications
 import Units
 
-/// What a courier's own queue is told, from any thread.
+/// What other threads say to a courier's own queue.
 enum CourierMessage: Sendable {
     case event(CourierEvent)
     /// A push service says that a device is gone. `registeredAt` belongs to the address that was tried.

@@ -34,8 +34,8 @@ enum OutboxRows {
         return number
     }
 
-    /// Keys for deliveries that are accepted together, from a sequence on. Those of one queue follow each other, so that
-    /// they can be removed in ranges. New queues get a row, and a place in `queues`.
+    /// Keys for deliveries that are accepted together, from a sequence on. Those of one queue follow each other, so
+    /// that they can be removed in ranges. New queues get a row, and a place in `queues`.
     static func keys(
         of deliveries: [Delivery],
         from first: Int64,

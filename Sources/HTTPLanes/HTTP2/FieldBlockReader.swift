@@ -1,5 +1,5 @@
-/// Puts the field blocks of answers together and decodes them (RFC 9113, section 4.3): one in one frame or several, which
-/// nothing else comes between.
+/// Puts the field blocks of answers together and decodes them (RFC 9113, section 4.3): one in one frame or several,
+/// which nothing else comes between.
 struct FieldBlockReader: ~Copyable {
     private var decoder: HPACKDecoder
     private var repeated = RepeatedBlock()

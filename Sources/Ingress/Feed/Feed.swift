@@ -35,8 +35,8 @@ package final class Feed: Sendable {
     private let finished = DispatchSemaphore(value: 0)
 
     /// `screening` makes what looks at each event on the feed's thread before it is handed over. `ended` is called
-    /// once, on the feed's thread, when the input has ended and everything in it is dealt with; not when ``stop()`` comes
-    /// before that. `now` is the monotonic clock.
+    /// once, on the feed's thread, when the input has ended and everything in it is dealt with; not when ``stop()``
+    /// comes before that. `now` is the monotonic clock.
     package init(
         _ input: consuming FeedInput,
         limits: FeedLimits = FeedLimits(),

@@ -3,8 +3,8 @@ import Units
 
 /// Turns what is read into batches of events, and hands each over until it is dealt with. Knows no file and no clock.
 ///
-/// Where an event that may register somebody has to come again, so does everything behind it: what concerns whom it
-/// registers concerned nobody so far. Events that were taken are known by then and wake nobody twice.
+/// Where an event that may register somebody has to come again, so does everything behind it: until then, events for
+/// that account would concern nobody. Events that were taken are known by then and wake nobody twice.
 struct FeedBatcher {
     /// A batch that was handed over. Its answers wait until those of registrations before it are there.
     private struct UnderWay {

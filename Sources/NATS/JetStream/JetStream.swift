@@ -179,8 +179,8 @@ package struct JetStream: Sendable {
         try await get(Get(lastBySubject: subject), stream)
     }
 
-    /// The last message of a subject as any replica has it, which may be behind; nil: that one has none. Needs no leader,
-    /// and a stream that allows it.
+    /// The last message of a subject as any replica has it, which may be behind; nil: that one has none. Needs no
+    /// leader, and a stream that allows it.
     package func copy(ofLast subject: String, in stream: String) async throws(NATSError) -> [UInt8]? {
         let answer = try await client.request("$JS.API.DIRECT.GET.\(stream).\(subject)", [], within: patience)
         switch answer.headers.status {

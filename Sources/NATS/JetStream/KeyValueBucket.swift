@@ -42,8 +42,8 @@ package struct KeyValueBucket: Sendable {
         )
     }
 
-    /// The stream of a bucket. `history`: values kept of each key, 1 to 64. `age`: how long; nil: for ever. `bytes`: what
-    /// it holds at most, beyond which the oldest values go; nil: no limit.
+    /// The stream of a bucket. `history`: values kept of each key, 1 to 64. `age`: how long; nil: for ever. `bytes`:
+    /// what it holds at most, beyond which the oldest values go; nil: no limit.
     package static func configuration(
         _ name: String,
         replicas: Int,

@@ -16,8 +16,8 @@ package struct Bytes32: Hashable, Sendable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(KeyHash.ofThisProcess(self)) }
 
-    // What sets and dictionaries ask where they are of these values alone. Swift's own way takes 20 ns more, some thirty
-    // times for each push.
+    // What sets and dictionaries ask where they are of these values alone. Swift's own way takes 20 ns more, some
+    // thirty times for each push.
     package func _rawHashValue(seed: Int) -> Int { KeyHash.ofThisProcess(self, seed: seed) }
 }
 

@@ -102,7 +102,7 @@ struct LiveFeed {
         return true
     }
 
-    /// What the readers get. `lost` entries more there were than could be kept; each reader is told of `gaps`.
+    /// What the readers get. `lost` entries more there were than could be kept; each reader gets the `gaps`.
     mutating func take(
         _ entries: [LiveEntry],
         lost: Int,

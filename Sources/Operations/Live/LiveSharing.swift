@@ -19,12 +19,13 @@ package protocol LivePeers: Sendable {
 /// connection.
 ///
 /// A member with readers says to the others what they read, again and again. Those say what happens for as long as
-/// they hear that, and that they are there. Nothing is repeated: what does not arrive is lost, and the reader is told.
+/// they hear that, and that they are there. Nothing is repeated: what does not arrive is lost, and the reader sees a
+/// gap.
 struct LiveSharing {
     struct Limits: Sendable {
         /// Bytes that a member says to another one at a time.
         var bytesAtATime = 64 << 10
-        /// Different readers that a member tells apart; where there are more, it is told everything.
+        /// Different readers that a member tells apart; where there are more, it gets everything.
         var filters = 16
         /// How often members say that they read, or that they are there.
         var renewal: Duration = .seconds(3)
@@ -172,7 +173,7 @@ struct LiveInterest {
     /// More than `most` filters become one that takes everything.
     init(member: String, _ filters: [LiveFilter], most: Int) {
         self.member = member
-        // Of whom a reader wants to hear is looked at where it reads.
+        // The member that a reader sits at picks the members that it wants to see.
         let filters = Set(
             filters.map { filter in
                 var filter = filter
@@ -213,8 +214,8 @@ struct LiveInterest {
     }
 }
 
-/// What happened at a member: a 1, a line with its name, the number of the frame and how many entries it could not keep,
-/// and a line for each entry, with tabs between what stands in it.
+/// What happened at a member: a 1, a line with its name, the number of the frame and how many entries it could not
+/// keep, and a line for each entry, with tabs between what stands in it.
 struct LiveFrame {
     let member: String
     let number: UInt64

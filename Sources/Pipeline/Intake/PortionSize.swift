@@ -27,7 +27,7 @@ struct PortionSize {
         events = self.least
     }
 
-    /// A portion of so many events took `time`, of which the disk was waited for `wait`.
+    /// A portion of so many events took `time`, with a wait of `wait` for the disk in it.
     mutating func took(_ time: Duration, waiting wait: Duration, for count: Int) {
         // A smaller one shows how few events came, not how slow the disk is.
         guard count >= events, time > .zero else { return }

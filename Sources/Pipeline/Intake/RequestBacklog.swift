@@ -5,8 +5,8 @@ import Units
 /// What is asked for over the API and waits behind events. Taken a part at a time, so that an event that comes
 /// meanwhile waits for one part only, however many people one request is for.
 struct RequestBacklog {
-    /// Events that are taken at a time, and bytes of them if the first one has not more. An event is the longer the more
-    /// people it is for.
+    /// Events that are taken at a time, and bytes of them if the first one has not more. An event is the longer the
+    /// more people it is for.
     private static let part = 64
     private static let partBytes: ByteCount = .kibibytes(24)
 

@@ -274,7 +274,8 @@ struct MessageTests {
         #expect(!(try body(sample)).contains("LEAK"))
     }
 
-    /// The message of an event for many is made once. Each has its own token and id, and a lifetime that counts from now.
+    /// The message of an event for many is made once. Each has its own token and id, and a lifetime that counts from
+    /// now.
     @Test func aCrowdGetsTheSameMessageEachToItsOwnDevice() throws {
         var sample = SampleNotification.alert(title: "Bob", body: #"A "note" for many"#)
         sample.data = #"{"event_id":"00ff"}"#

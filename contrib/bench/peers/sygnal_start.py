@@ -1,5 +1,7 @@
-"""Starts Sygnal with APNs at a port of this machine: `sygnal_start.py PORT`. Its client sends to Apple and nowhere else, so that
-the server's name and port are set here. The lab wants to be asked for HTTP/2 (ALPN)."""
+"""Starts Sygnal with APNs at a port of this machine: `sygnal_start.py PORT`.
+
+Its client sends to Apple and nowhere else, so the server's name and port are set here. The lab wants to be asked for
+HTTP/2 (ALPN)."""
 
 import ssl
 import sys

@@ -13,6 +13,9 @@ from relays import CountingProxy, LocalRelay
 from stream import Stream
 from test_me import Me
 
+# So many people that each member has some: the one with the fewest partitions has 2 of 8.
+EVERYWHERE = 40
+
 
 @pytest.fixture
 def cluster(tmp_path, lab):
@@ -53,13 +56,13 @@ def failed(member: Member) -> list[dict]:
 
 
 def test_what_failed_in_partitions_is_listed_sent_again_and_dropped_at_any_member(cluster, lab):
-    people = cluster.register(12)
+    people = cluster.register(EVERYWHERE)
     first, second, third = cluster.members
     lab.misbehave("answer", status=400, reason="PayloadEmpty", times=0)
     publish(cluster, people)
     # In each of the modes alert, nudge and wake.
-    refused = lab.attempts(36)
-    wait_until(lambda: len(failed(first)) == 12, "all are dead letters")
+    refused = lab.attempts(3 * EVERYWHERE)
+    wait_until(lambda: len(failed(first)) == EVERYWHERE, "all are dead letters")
     letters = failed(first)
     assert {letter["id"] for letter in letters} == {request.apns_id for request in refused}
     assert {letter["member"] for letter in letters} == {"member0", "member1", "member2"}
@@ -68,7 +71,7 @@ def test_what_failed_in_partitions_is_listed_sent_again_and_dropped_at_any_membe
     # Page by page it is the same.
     pages, after = [], []
     while True:
-        page = answer(third, "queue", "list", "--failed", "--limit", "5", *after)
+        page = answer(third, "queue", "list", "--failed", "--limit", "15", *after)
         pages += [letter["id"] for letter in page["deliveries"]]
         if not page.get("next"):
             break
@@ -77,7 +80,7 @@ def test_what_failed_in_partitions_is_listed_sent_again_and_dropped_at_any_membe
     other = next(letter for letter in letters if letter["member"] == "member2")
     shown = run(first, "queue", "show", other["id"])
     assert shown.returncode == 0 and "rejected (400 payload-empty)" in shown.stdout and "member2" in shown.stdout
-    assert answer(second, "status", status=1 if answer_has_issues(second) else 0)["waiting"]["failed"] == 12
+    assert answer(second, "status", status=1 if answer_has_issues(second) else 0)["waiting"]["failed"] == EVERYWHERE
 
     # Whoever takes the partitions of a killed member over has them as well.
     third.kill()
@@ -92,11 +95,11 @@ def test_what_failed_in_partitions_is_listed_sent_again_and_dropped_at_any_membe
     lab.behave()
     lab.forget()
     trial = answer(second, "queue", "retry", "--failed", "--dry-run")
-    assert (trial["retried"], trial["dry_run"]) == (12, True) and len(failed(first)) == 12
+    assert (trial["retried"], trial["dry_run"]) == (EVERYWHERE, True) and len(failed(first)) == EVERYWHERE
     dropped = answer(first, "queue", "drop", letters[0]["id"], "--yes")
     assert (dropped["failed"], dropped["waiting"]) == (1, 0)
-    assert answer(second, "queue", "retry", "--failed")["retried"] == 11
-    again = lab.accepted(11)
+    assert answer(second, "queue", "retry", "--failed")["retried"] == EVERYWHERE - 1
+    again = lab.accepted(EVERYWHERE - 1)
     assert {request.apns_id for request in again} == {letter["id"] for letter in letters[1:]}
     assert failed(first) == [] and answer(first, "queue", "retry", "--failed")["retried"] == 0
 
@@ -332,27 +335,27 @@ def api_port(member: Member) -> int:
 
 
 def test_rules_are_compared_on_the_events_of_all_members(keeping, lab, tmp_path):
-    people = keeping.register(9)
+    people = keeping.register(EVERYWHERE)
     notes = publish(keeping, people)
-    lab.accepted(9)
+    lab.accepted(EVERYWHERE)
     rules = tmp_path / "other.yaml"
     rules.write_text(RULES)
     for member in keeping.members:
         diff = answer(member, "rules", "diff", str(rules))
         assert {each["event"] for each in diff["list"]} == set(notes)
-        assert (diff["events"], diff["differing"]) == (9, 9)
+        assert (diff["events"], diff["differing"]) == (EVERYWHERE, EVERYWHERE)
         assert diff["members"] == {"answered": ["member0", "member1", "member2"], "silent": []}
     # No member has all of them.
     third = keeping.members[2]
     third.kill()
     keeping.wait_until_shared()
     diff = answer(keeping.members[0], "rules", "diff", str(rules))
-    assert 0 < diff["events"] < 9 and [silent["name"] for silent in diff["members"]["silent"]] == ["member2"]
+    assert 0 < diff["events"] < EVERYWHERE and [silent["name"] for silent in diff["members"]["silent"]] == ["member2"]
     assert "member2 is not there: what it has is missing here" in run(keeping.members[0], "rules", "diff", str(rules)).stdout
 
 
 def test_a_reader_of_one_member_sees_what_all_do(keeping, lab):
-    people = keeping.register(9)
+    people = keeping.register(EVERYWHERE)
     first, third = keeping.members[0], keeping.members[2]
     token = (first.folder / "api.token").read_text().strip()
     with Stream(api_port(first), "?kind=outcome", token) as stream:

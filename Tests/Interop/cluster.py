@@ -334,13 +334,14 @@ class Cluster:
         found = self._from_leader(stream)
         return {replica.get("current", False) for replica in found["cluster"]["replicas"]} if found else set()
 
-    def register(self, count: int, devices: int = 1) -> dict[str, tuple[Person, str]]:
-        """People by their keys, each with the token of the first device. Members take the registrations in turn."""
+    def register(self, count: int, devices: int = 1, **content) -> dict[str, tuple[Person, str]]:
+        """People by their keys, each with the token of the first device, whose registration has `content` besides. Members take
+        the registrations in turn."""
         people = {person.hex: (person, device_token()) for person in (Person() for _ in range(count))}
         for number, (person, token) in enumerate(people.values()):
             member = self.members[number % len(self.members)]
             with Socket(member) as socket:
-                socket.publish(person.registration(member, ios(token, mode="alert")))
+                socket.publish(person.registration(member, ios(token, mode="alert", **content)))
                 for other in range(1, devices):
                     content = ios(device_token(), mode="alert")
                     socket.publish(person.registration(member, content, device=f"device{other}"))

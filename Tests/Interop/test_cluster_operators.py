@@ -7,7 +7,7 @@ import pytest
 
 from cluster import Cluster, Member, offer
 from console import Console
-from nostr import Person, device_token, ios
+from nostr import Person
 from programs import carillon, wait_until
 from relays import CountingProxy, LocalRelay
 from stream import Stream
@@ -169,15 +169,12 @@ def explained(member: Member, event: str) -> dict | None:
 def test_an_author_takes_back_what_another_member_holds(cluster, lab):
     """Each account has its partition with some member, and the deletion comes to one of them."""
     first, author = cluster.members[0], Person()
-    people, tokens = [Person() for _ in range(6)], [device_token() for _ in range(6)]
-    for person, token in zip(people, tokens):
-        content = ios(token, mode="alert", batch={"cooldown_seconds": 3600})
-        assert offer(first, [person.registration(first, content)])
+    people = [person for person, _ in cluster.register(12, batch={"cooldown_seconds": 3600}).values()]
     pushed = [author.note("hello", person) for person in people]
     held = [author.note("a slip of the pen", person) for person in people]
     # Whoever is not known to a partition yet is told of nothing.
     assert offer(first, pushed) == {event["id"] for event in pushed}
-    lab.accepted(6)
+    lab.accepted(12)
     assert offer(first, held) == {event["id"] for event in held}
     for event in held:
         wait_until(lambda event=event: steps(first, event) in (["held"], ["batched"]), "it is held")
@@ -186,7 +183,7 @@ def test_an_author_takes_back_what_another_member_holds(cluster, lab):
     for event in held:
         wait_until(lambda event=event: steps(first, event)[1:] == ["deleted"], "it is taken back")
     assert len({member for event in held for member in holders(first, event)}) > 1, "several members held something"
-    assert len(lab.received()) == 6
+    assert len(lab.received()) == 12
 
 
 def devices_of(member: Member, event: dict) -> list[dict]:

@@ -8,6 +8,7 @@ from cluster import Cluster, Member, connection_owner
 from nostr import ADVERTISEMENT, Person
 from programs import wait_until
 from relays import Client, CountingProxy, LocalRelay
+from test_cluster_operators import holders, steps
 from test_remote_signing import Session
 
 
@@ -97,6 +98,25 @@ def test_relays_are_held_once_and_move_with_what_was_read(cluster, lab, proxies)
     # A kill may repeat what was on its way to a push service; nothing was here.
     assert not twice, f"{len(twice)} of {len(expected)} pushes came twice"
     assert [proxy.most_open for proxy in proxies] == [1, 1]
+
+
+def test_a_deletion_at_a_relay_reaches_the_owners_of_all_partitions(cluster, lab, proxies):
+    """One member hears of it, others hold what it takes back."""
+    people = cluster.register(12, batch={"cooldown_seconds": 3600})
+    wait_until_held(*proxies)
+    cluster.warm_up(proxies[0].relay, people)
+    first, author = cluster.members[0], Person()
+    held = [author.note("a slip of the pen", person) for person, _ in people.values()]
+    with Client(proxies[0].relay, author) as client:
+        client.publish(*held)
+        for event in held:
+            wait_until(lambda event=event: steps(first, event) in (["held"], ["batched"]), "it is held")
+        names = [[("p", account), ("e", event["id"])] for account, event in zip(people, held)]
+        client.publish(author.event(5, "", [("k", "1"), *(tag for pair in names for tag in pair)]))
+    for event in held:
+        wait_until(lambda event=event: steps(first, event)[1:] == ["deleted"], "it is taken back")
+    assert len({member for event in held for member in holders(first, event)}) > 1, "several members held something"
+    assert lab.received() == []
 
 
 def test_one_member_advertises_and_answers_at_each_relay(cluster, proxies):

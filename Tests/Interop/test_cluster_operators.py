@@ -331,6 +331,34 @@ def api_port(member: Member) -> int:
     return int((member.folder / "api-port").read_text())
 
 
+def repeats(members: list[Member]) -> int:
+    """What the members say in their metrics, together."""
+    lines = [line for member in members for line in Console(member).ask("/metrics")[1].splitlines()]
+    return sum(int(line.split()[-1]) for line in lines if line.startswith("carillon_cluster_repeats_total{"))
+
+
+def test_what_a_lost_member_had_on_its_way_is_sent_again_and_counted(keeping, lab):
+    people = keeping.register(EVERYWHERE)
+    first, second, third = keeping.members
+    # A connection takes one request until APNs has answered one.
+    publish(keeping, people)
+    lab.accepted(EVERYWHERE)
+    lab.forget()
+    lab.misbehave("silence", times=0)
+    publish(keeping, people)
+    sent = {request.apns_id for request in lab.attempts(EVERYWHERE)}
+    deliveries = answer(first, "queue", "list")["deliveries"]
+    assert {delivery["id"] for delivery in deliveries} == sent
+    lost = {delivery["id"] for delivery in deliveries if delivery["member"] == "member2"}
+    assert lost and repeats(keeping.members) == 0
+    lab.behave()
+    lab.forget()
+    third.kill()
+    keeping.wait_until_shared()
+    wait_until(lambda: lost <= {push.apns_id for push in lab.received()}, "the others send it again")
+    assert repeats([first, second]) == len(lost)
+
+
 def test_rules_are_compared_on_the_events_of_all_members(keeping, lab, tmp_path):
     people = keeping.register(EVERYWHERE)
     notes = publish(keeping, people)

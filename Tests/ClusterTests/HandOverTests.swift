@@ -58,12 +58,32 @@ struct HandOverTests {
         var receiver = HandOverReceiver<String>()
         let (one, two) = (HandOverBatch.ID(sender: 1, number: 1), HandOverBatch.ID(sender: 1, number: 2))
         #expect(receiver.receive(one, reply: "a") && !receiver.receive(one, reply: "b"))
-        #expect(receiver.worked(one, awaiting: 5).isEmpty)
+        let early = receiver.worked(one, awaiting: 5, hasLease: true).replies
+        #expect(early.isEmpty)
         #expect(receiver.kept(through: 4).isEmpty)
         #expect(receiver.kept(through: 5) == ["a", "b"])
         // What leads to nothing new is answered at once, if everything before is kept.
-        #expect(receiver.receive(two, reply: "c") && receiver.worked(two, awaiting: 5) == ["c"])
+        _ = receiver.receive(two, reply: "c")
+        let known = receiver.worked(two, awaiting: 5, hasLease: true).replies
+        #expect(known == ["c"])
         #expect(receiver.receive(two, reply: "d") && receiver.refused(two) == ["d"])
+    }
+
+    @Test func withoutALeaseOnlyWhatWasAppendedIsKept() {
+        var receiver = HandOverReceiver<String>()
+        let (one, two) = (HandOverBatch.ID(sender: 1, number: 1), HandOverBatch.ID(sender: 1, number: 2))
+        // It led to nothing here, but another owner may hold what it takes back.
+        _ = receiver.receive(one, reply: "a")
+        let without = receiver.worked(one, awaiting: 0, hasLease: false)
+        #expect(without.answer == .later && without.replies == ["a"])
+        // Whoever asks again with a lease gets another answer.
+        _ = receiver.receive(one, reply: "b")
+        let with = receiver.worked(one, awaiting: 0, hasLease: true)
+        #expect(with.answer == .kept && with.replies == ["b"])
+        _ = receiver.receive(two, reply: "c")
+        let appended = receiver.worked(two, awaiting: 1, hasLease: false).replies
+        #expect(appended.isEmpty)
+        #expect(receiver.kept(through: 1) == ["c"])
     }
 
     @Test func aMarkStaysBeforeTheOldestThatIsNotKept() {

@@ -157,11 +157,18 @@ package struct HandOverReceiver<Reply> {
     }
 
     /// What the batch leads to is committed, or was before: the answer goes out when `commit` is kept. Returns the
-    /// requests to answer now.
-    package mutating func worked(_ id: HandOverBatch.ID, awaiting commit: UInt64) -> [Reply] {
-        guard commit > kept else { return batches.removeValue(forKey: id)?.replies ?? [] }
+    /// requests to answer now, and how.
+    ///
+    /// Without a lease another owner may hold what a deletion takes back, so whoever asked has to ask again. What was
+    /// appended is kept in any case.
+    package mutating func worked(
+        _ id: HandOverBatch.ID,
+        awaiting commit: UInt64,
+        hasLease: Bool
+    ) -> (answer: HandOverAnswer, replies: [Reply]) {
+        guard commit > kept else { return (hasLease ? .kept : .later, batches.removeValue(forKey: id)?.replies ?? []) }
         batches[id]?.commit = commit
-        return []
+        return (.kept, [])
     }
 
     /// The batch cannot be taken now. Returns the requests to answer.

@@ -191,9 +191,10 @@ final class HandOverExchange: Sendable {
         }
         // What is known already may be on its way to the log.
         guard let ownership = state.withLock(\.ownership)(partition) else { return }
-        let replies = state.withLock { $0.receivers[partition]?.worked(id, awaiting: ownership.lastCommit) ?? [] }
-        // Without a lease another owner may hold what a deletion takes back. What was appended is kept in any case.
-        answer(ownership.hasLease ? .kept : .later, replies)
+        let ready = state.withLock {
+            $0.receivers[partition]?.worked(id, awaiting: ownership.lastCommit, hasLease: ownership.hasLease)
+        }
+        if let ready { answer(ready.answer, ready.replies) }
     }
 
     private func answer(_ answer: HandOverAnswer, _ replies: [String]) {

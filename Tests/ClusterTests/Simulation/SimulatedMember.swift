@@ -294,10 +294,9 @@ final class SimulatedMember {
         }
         if world.bug == .earlyAnswer { return reply(.kept) }
         guard let last = machine?.lastCommitted(in: partition) else { return }
-        // Another owner may hold what a deletion takes back.
-        let isOwner = machine?.maySend(for: partition, at: now) == true
-        let answer = isOwner ? HandOverAnswer.kept : .later
-        for reply in work[partition]?.receiver.worked(batch.id, awaiting: last) ?? [] { reply(answer) }
+        let hasLease = machine?.maySend(for: partition, at: now) == true
+        let worked = work[partition]?.receiver.worked(batch.id, awaiting: last, hasLease: hasLease)
+        if let (answer, replies) = worked { for reply in replies { reply(answer) } }
     }
 
     private func commit(_ transaction: LogTransaction, _ partition: Int, _ kept: @escaping (Int64) -> Void) {

@@ -29,6 +29,13 @@ package final class Pipeline {
     private let watch: WaitWatch
     private let now: @Sendable () -> Timestamp
 
+    /// How many threads check signatures at a time: one more than there are cores, so that each core has work while the
+    /// pipeline's thread waits for the disk. With one core nothing is gained by checking ahead.
+    package static var signatureThreads: Int {
+        let cores = ProcessInfo.processInfo.activeProcessorCount
+        return cores > 1 ? cores + 1 : 1
+    }
+
     /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
     /// are events that were accepted before this process began. `feed`: only what concerns its accounts is this
     /// pipeline's. `deliveryID` names a delivery, the same for the same event and device. `keep` puts deliveries on
@@ -41,7 +48,7 @@ package final class Pipeline {
         dependencies: PipelineDependencies = PipelineDependencies(),
         accepted: [EventID] = [],
         feed: IndexFeed? = nil,
-        threads: Int = ProcessInfo.processInfo.activeProcessorCount,
+        threads: Int = Pipeline.signatureThreads,
         deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
         now: @escaping @Sendable () -> Timestamp,

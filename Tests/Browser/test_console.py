@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sqlite3
 import time
 
@@ -10,7 +11,7 @@ import pytest
 from console import Console
 from nostr import Person, Socket, device_token, ios
 from pages import XSS, check, check_and_picture, nothing_ran, spoil_answers
-from programs import carillon, wait_until
+from programs import REPOSITORY, carillon, wait_until
 from stage import Operator
 
 SCREENS = ["now", "follow", "devices", "devices/1", "playground", "doors", "access"]
@@ -329,10 +330,26 @@ def test_empty_and_broken(operator, console, axe):
     check_and_picture(page, axe, "console-unreachable")
 
 
+@pytest.mark.parametrize(("language", "name"), [("en", "No relay is connected"), ("de", "Kein Relay ist verbunden")])
+def test_an_issue_has_its_name_in_the_readers_language(stopped_router, browser, axe, language, name):
+    stopped_router.configuration["relays"] = {"always": ["wss://127.0.0.1:1"]}
+    console = Console(stopped_router).start()
+    page = Operator(browser, console).sign_in().browser
+    page.choose("#language", language)
+    page.wait_for("document.querySelector('.issue strong')?.textContent === a[0]", name)
+    # Beneath it is what the router says, which is English.
+    assert "none of 1 under relays.always is connected" in page.text(".issue [lang=en]")
+    check_and_picture(page, axe, f"console-issue-{language}")
+
+
 def test_both_languages_have_the_same_texts(operator):
     page = operator.open().browser
     texts = page.js("return (await import('./console-texts.js')).texts")
     assert set(texts["en"]) == set(texts["de"])
+    operations = REPOSITORY / "Sources/Operations"
+    files = ["Status/StatusReader.swift", "Cluster/RouterStatus+Members.swift", "Metrics/Readiness.swift"]
+    kinds = {kind for file in files for kind in re.findall(r'what: "([a-z-]+)"', (operations / file).read_text())}
+    assert len(kinds) >= 16 and {f"issue_{kind}" for kind in kinds} <= set(texts["en"])
     places = "text => [...JSON.stringify(text).matchAll(/\\{([a-z0-9]+)\\}/g)].map(m => m[1]).sort().join()"
     differing = page.js(
         f"const p = {places}; const {{ en, de }} = (await import('./console-texts.js')).texts;"

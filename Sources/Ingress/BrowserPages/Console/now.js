@@ -22,9 +22,11 @@ const queueState = ({ say, said, state, when }, queue) => [
   queue.paused_hosts ? element("small", { textContent: say("pausedHosts", { n: queue.paused_hosts }) }) : null,
 ].flat()
 
-function issue({ detail, remedy, is_grave: isGrave }, { say, said, state }) {
+/** The router's own words are English: the kind of the issue says it in the person's language. */
+function issue({ what, detail, remedy, is_grave: isGrave }, { say, said, state }) {
   return element("li", { className: isGrave ? "issue bad" : "issue open" },
-    element("p", {}, state(isGrave ? "bad" : "open", say(isGrave ? "grave" : "look")), " ", said(detail)),
+    element("p", {}, state(isGrave ? "bad" : "open", say(isGrave ? "grave" : "look")), " ", element("strong", { textContent: say(`issue_${what}`) })),
+    element("p", {}, said(detail)),
     element("p", { className: "remedy" }, element("span", { className: "quiet", textContent: say("remedy") }), " ", element("code", { lang: "en", textContent: remedy })))
 }
 

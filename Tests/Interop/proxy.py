@@ -51,7 +51,12 @@ class ConnectProxy:
         assert method == "CONNECT", lines[0]
         self.tunnels.append(target)
         host, port = self.routes.get(target) or target.rsplit(":", 1)
-        server = socket.create_connection((host, int(port)))
+        try:
+            server = socket.create_connection((host, int(port)))
+        except OSError:
+            client.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+            client.close()
+            return
         client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         threading.Thread(target=self._copy, args=[server, client], daemon=True).start()
         self._copy(client, server)

@@ -28,18 +28,19 @@ package struct DeviceStatus: Sendable, Hashable {
         self.lastFailure = lastFailure
     }
 
-    /// Takes note of the end of a push to it.
-    mutating func take(_ report: DeliveryReport, at time: Timestamp) {
-        switch report.kind {
+    /// Takes note of the end of a push to it: what a report says of it, without the report, whose other texts would be
+    /// counted once more.
+    mutating func take(
+        _ kind: DeliveryReport.Kind,
+        status: UInt32,
+        reason: @autoclosure () -> String,
+        at time: Timestamp
+    ) {
+        switch kind {
         case .delivered:
-            lastSuccess = Success(at: time, status: Int(report.status))
+            lastSuccess = Success(at: time, status: Int(status))
         case .gone, .rejected, .retry, .misconfigured, .expired:
-            lastFailure = Failure(
-                at: time,
-                kind: report.kind.name,
-                status: Int(report.status),
-                reason: report.reason
-            )
+            lastFailure = Failure(at: time, kind: kind.name, status: Int(status), reason: reason())
         case .reduced, .postponed, .unregistered, .moved, .unreadable, .requeued, .discarded: break
         }
     }

@@ -18,6 +18,14 @@ package struct TraceEntry: Sendable, Hashable {
         case account(PublicKey)
         /// A device whose account is not known.
         case device(DeviceID)
+
+        // What sets and dictionaries ask where they are of these values alone, in place of a hash over both.
+        package func _rawHashValue(seed: Int) -> Int {
+            switch self {
+            case .account(let key): key._rawHashValue(seed: seed)
+            case .device(let device): device._rawHashValue(seed: seed)
+            }
+        }
     }
 
     /// What a `DeliveryReport` says besides its delivery, device and reason.

@@ -57,7 +57,12 @@ struct TraceFile {
         }
         try queue.writeWithoutTransaction { db in
             try db.execute(
-                sql: "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 16777216"
+                sql: """
+                    PRAGMA journal_mode = WAL;
+                    PRAGMA synchronous = NORMAL;
+                    PRAGMA wal_autocheckpoint = \(TraceSchema.pagesBetweenCheckpoints);
+                    PRAGMA journal_size_limit = \(TraceSchema.largestLog)
+                    """
             )
         }
         self.queue = queue

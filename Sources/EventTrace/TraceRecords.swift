@@ -154,4 +154,10 @@ struct DeliveryWords: Hashable, Sendable {
     }
 
     func hash(into hasher: inout Hasher) { hasher.combine(first) }
+
+    // What sets and dictionaries ask where they are of these values alone: what nobody chooses needs no better hash.
+    func _rawHashValue(seed: Int) -> Int {
+        let product = (first ^ UInt64(truncatingIfNeeded: seed)).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+        return Int(truncatingIfNeeded: product.high ^ product.low)
+    }
 }

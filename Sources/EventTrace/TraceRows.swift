@@ -18,7 +18,7 @@ struct TraceRows {
     func insert(_ entries: RecordsOfWrite, at places: ArraySlice<TracePlace>, into segment: Int64) throws {
         let insert = try RawStatement(
             db,
-            "INSERT INTO entries_\(segment) (row, event, delivery, count, entries) VALUES (?, ?, ?, ?, ?)"
+            "INSERT INTO entries_\(segment) (row, event, delivery, count, entries, head) VALUES (?, ?, ?, ?, ?, ?)"
         )
         defer { insert.reset() }
         try TraceGroups(places).forEach(of: entries) { place, packed in
@@ -27,6 +27,7 @@ struct TraceRows {
             try packed.bytes.withUnsafeBytes { bytes in
                 try insert.bind(blob: bytes, at: 5)
                 if let event = place.event {
+                    try insert.bind(TraceSchema.head(of: event), at: 6)
                     try event.bytes.withUnsafeBytes { event in
                         try insert.bind(blob: event, at: 2)
                         try insert.run()
@@ -126,7 +127,8 @@ struct TraceRows {
         var reports: [(row: Int64, entry: TraceEntry)] = []
         var deliveries: Set<String> = []
         for segment in segments {
-            try read("SELECT \(Self.columns) FROM entries_\(segment) WHERE event = ? ORDER BY row", event.bytes.array) {
+            let sql = "SELECT \(Self.columns) FROM entries_\(segment) WHERE event = ?1 AND head = ?2 ORDER BY row"
+            try read(sql, event.bytes.array, head: TraceSchema.head(of: event)) {
                 guard $1.event != nil else { return reports.append(($0, $1)) }
                 guard found.count < Self.mostEntries, recipient == nil || $1.account == nil || $1.account == recipient
                 else { return }
@@ -199,11 +201,17 @@ struct TraceRows {
 
     private static let columns = "row, count, event, entries"
 
-    /// Calls `body` with all entries of the rows that `sql` selects, with one value or none, and with their numbers.
-    private func read(_ sql: String, _ value: [UInt8]? = nil, _ body: (Int64, TraceEntry) throws -> Void) throws {
+    /// Calls `body` with all entries of the rows that `sql` selects, with these values or none, and with their numbers.
+    private func read(
+        _ sql: String,
+        _ value: [UInt8]? = nil,
+        head: Int64? = nil,
+        _ body: (Int64, TraceEntry) throws -> Void
+    ) throws {
         let select = try RawStatement(db, sql)
         defer { select.reset() }
         try select.bind(blob: value, at: 1)
+        try select.bind(head, at: 2)
         while try select.step() { try Self.read(select, body) }
     }
 

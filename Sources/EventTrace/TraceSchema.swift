@@ -1,17 +1,24 @@
 import GRDB
+import Nostr
 import Storage
 import Units
 
 /// The tables of a trace: one list of segments, a table for each, how pushes to each device went, and which queues are
 /// paused.
 enum TraceSchema {
+    /// How many pages of 4 KiB the log may have before a commit copies them back: each copy writes most of the index
+    /// again. Not larger pages: the statuses of a million devices lie in as many places, and each touches a page.
+    static let pagesBetweenCheckpoints = 4_000
+    /// In bytes; what the log exceeds it by goes.
+    static let largestLog = 32 << 20
+
     /// Where a trace is, by which it is known for one.
     static func file(at path: String) -> RenewableFile {
         RenewableFile(
             path: path,
             // "Crln" and what it is.
             applicationID: 0x4372_6C02,
-            version: 4,
+            version: 5,
             tables: """
                 CREATE TABLE segments (
                     number INTEGER PRIMARY KEY,
@@ -43,24 +50,31 @@ enum TraceSchema {
     /// Each row has some entries (``PackedEntries``): those of an event are found by it, reports of other deliveries by
     /// these. `row` is the number of the first entry; the entries' numbers rise through all segments, in the order in
     /// which things happened.
+    ///
+    /// The index has the first eight bytes of an event (``head(of:)``), which are a third of its pages and compared as
+    /// one number.
     static func begin(_ segment: TraceSegments.Segment, in db: Database) throws {
         let number = segment.number
         try db.execute(
             sql: """
                 CREATE TABLE entries_\(number) (
                     row INTEGER PRIMARY KEY,
+                    head INTEGER,
                     event BLOB,
                     delivery BLOB,
                     count INTEGER NOT NULL,
                     entries BLOB NOT NULL
                 ) STRICT;
-                CREATE INDEX events_\(number) ON entries_\(number) (event) WHERE event IS NOT NULL;
+                CREATE INDEX events_\(number) ON entries_\(number) (head) WHERE head IS NOT NULL;
                 CREATE INDEX reports_\(number) ON entries_\(number) (delivery) WHERE delivery IS NOT NULL;
                 INSERT INTO segments (number, began_at, is_of_crowd)
                     VALUES (\(number), \(segment.beganAt.milliseconds), \(segment.isOfCrowd ? 1 : 0));
                 """
         )
     }
+
+    /// What an event is found by.
+    static func head(of event: EventID) -> Int64 { Int64(bitPattern: UInt64(littleEndian: event.bytes.words.0)) }
 
     static func drop(_ number: Int64, in db: Database) throws {
         try db.execute(

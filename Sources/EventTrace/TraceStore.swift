@@ -164,16 +164,30 @@ package final class TraceStore: Sendable {
         queue.sync(execute: body)
     }
 
-    private func add(_ entries: some Collection<TraceEntry>, _ take: (inout Pending) -> Void = { _ in }) {
+    /// Adds so many entries, each of which `entry` makes, by its place, where it is needed: what they are made of is
+    /// looked at where it is, since a copy would count its texts.
+    @inline(__always)
+    private func add(_ count: Int, _ entry: (Int) -> TraceEntry, _ take: (inout Pending) -> Void = { _ in }) {
         let (shed, mustSchedule) = pending.withLock { pending -> (Int, Bool) in
-            guard !pending.isClosed else { return (entries.count, false) }
+            guard !pending.isClosed else { return (count, false) }
             var shed = 0
-            for entry in entries where !pending.take(entry) { shed += 1 }
+            for place in 0..<count where !pending.take(entry(place)) { shed += 1 }
             take(&pending)
             defer { pending.isScheduled = true }
             return (shed, !pending.isScheduled)
         }
         if shed > 0 { lost.add(shed, ordering: .relaxed) }
+        if mustSchedule { schedule() }
+    }
+
+    /// Changes what is to be written besides entries.
+    private func change(_ body: (inout Pending) -> Void) {
+        let mustSchedule = pending.withLock { pending -> Bool in
+            guard !pending.isClosed else { return false }
+            body(&pending)
+            defer { pending.isScheduled = true }
+            return !pending.isScheduled
+        }
         if mustSchedule { schedule() }
     }
 
@@ -205,29 +219,37 @@ extension TraceStore: PipelineObserver {
     package func record(_ counts: [PipelineStep: Int]) {}
 
     package func trace(_ steps: [TraceStep], at time: Timestamp) {
-        add(steps.lazy.map { TraceEntry($0, at: time) })
+        add(steps.count) { TraceEntry(steps[$0], at: time) }
     }
 }
 
 extension TraceStore: DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let time = now()
-        add(reports.lazy.map { TraceEntry($0, at: time) }) { pending in
-            for report in reports
-            where pending.devices.count < Self.pendingLimit || pending.devices[report.device] != nil {
-                pending.devices[report.device, default: DeviceStatus()].take(report, at: time)
+        add(reports.count) {
+            TraceEntry(reports[$0], at: time)
+        } _: { pending in
+            for place in reports.indices {
+                let device = reports[place].device
+                guard pending.devices.count < Self.pendingLimit || pending.devices[device] != nil else { continue }
+                pending.devices[device, default: DeviceStatus()].take(
+                    reports[place].kind,
+                    status: reports[place].status,
+                    reason: reports[place].reason,
+                    at: time
+                )
             }
         }
     }
 
     package func deliveriesPostponed(_ reports: [DeliveryReport]) {
         let time = now()
-        add(reports.lazy.map { TraceEntry($0, at: time) })
+        add(reports.count) { TraceEntry(reports[$0], at: time) }
     }
 
     package func queuePaused(_ pause: QueuePause) {
         let time = now()
-        add([]) { pending in
+        change { pending in
             let former = pending.pauses[pause.queue]
             let isTheSame = former?.pause.cause == pause.cause && former?.pause.reason == pause.reason
             pending.pauses[pause.queue] = TracedPause(pause, since: isTheSame ? former?.since ?? time : time)
@@ -236,7 +258,7 @@ extension TraceStore: DeliveryObserver {
     }
 
     package func queueResumed(_ queue: QueueName) {
-        add([]) { pending in
+        change { pending in
             pending.pauses[queue] = nil
             pending.hasOtherPauses = true
         }

@@ -35,13 +35,12 @@ final class EventStages {
 
     // MARK: The gate
 
-    /// Begins to check the signatures of events whose turn is next, on other threads.
+    /// Reads events whose turn is next, and begins to check their signatures on other threads.
     private func lookAhead(at submissions: [Submission], _ now: Timestamp) {
-        lookahead.begin(submissions) { json, source in
-            guard let event = json.withUnsafeBytes({ try? gate.scan($0) }),
-                gate.expectsCheck(event, from: source, index: registry.index, now: now)
-            else { return nil }
-            return event
+        lookahead.begin(submissions) { json, source, named in
+            guard let event = json.withUnsafeBytes({ try? gate.scan($0) }) else { return nil }
+            named += gate.scannedValues
+            return (event, gate.expectsCheck(event, from: source, index: registry.index, now: now))
         }
     }
 
@@ -55,34 +54,45 @@ final class EventStages {
         beat: () -> Void
     ) {
         if !lookahead.hasBegun { lookAhead(at: submissions, batch.time) }
-        var known = lookahead.take()[...]
+        let ahead = lookahead.take()
+        var place = 0
         if let following { lookAhead(at: following, batch.time) }
         for (offset, submission) in submissions.enumerated() {
             beat()
             for (position, json) in submission.events.enumerated() {
-                let place = AnswerPlace(submission: number + offset, position: position)
-                let checked = known.popFirst() ?? nil
-                let verdict = submission.isOurs ? .valid : checked
-                json.withUnsafeBytes { admit($0, verdict, from: submission.source, at: place, &batch) }
+                let answer = AnswerPlace(submission: number + offset, position: position)
+                let known = ahead[place]
+                place += 1
+                json.withUnsafeBytes {
+                    admit($0, known, isOurs: submission.isOurs, from: submission.source, at: answer, &batch)
+                }
             }
         }
         settleRegistrations(&batch)
     }
 
+    /// `known` is what is known of the event before its turn. Whatever is ours is what we signed.
     private func admit(
         _ json: UnsafeRawBufferPointer,
-        _ verdict: Verification?,
+        _ known: EventsAhead.Event?,
+        isOurs: Bool,
         from source: EventSource,
         at place: AnswerPlace,
         _ batch: inout OpenBatch
     ) {
         let scanned: ScannedEvent
-        do throws(EventError) {
-            scanned = try gate.scan(json)
-        } catch {
-            let message = MachineReadablePrefix.invalid.message(error)
-            return batch.stop(.malformed, EventVerdict(id: nil, .refused(message)))
+        if let read = known?.scanned {
+            scanned = read.event
+            gate.recall(read.named)
+        } else {
+            do throws(EventError) {
+                scanned = try gate.scan(json)
+            } catch {
+                let message = MachineReadablePrefix.invalid.message(error)
+                return batch.stop(.malformed, EventVerdict(id: nil, .refused(message)))
+            }
         }
+        let verdict = isOurs ? .valid : known?.verdict
         let purpose = gate.purposes[scanned.kind]
         if registry.mustSettle(before: scanned.kind, isRecipientList: purpose == .recipientList) {
             settleRegistrations(&batch)
@@ -112,7 +122,7 @@ final class EventStages {
         case .request(let event): answer(event, from: source, &batch)
         case .hint(let event, let hits):
             begin(event, &batch)
-            let hint = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
+            let hint = AddressedEvent(event: event, accounts: hits.accounts, source: source)
             accounts.take(hint: hint, at: place, in: registry.index, &batch)
         case .unaddressed(let scanned):
             if accounts.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
@@ -162,7 +172,7 @@ final class EventStages {
     ) {
         if registry.hasRecipientLists { settleRegistrations(&batch) }
         learn(event, at: batch.time)
-        let addressed = AddressedEvent(event: event, accounts: Set(hits.map(\.account)), source: source)
+        let addressed = AddressedEvent(event: event, accounts: hits.accounts, source: source)
         guard source.mayWake else { return takeBaseline(addressed, at: place, &batch) }
         begin(event, &batch)
         accounts.take(addressed, waitingAt: (place, size), in: registry, &batch) { gate.remembers($0) }

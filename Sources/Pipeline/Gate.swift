@@ -33,6 +33,12 @@ struct Gate {
         try scanner.scan(json)
     }
 
+    /// The values of the `p` tags of the event scanned last.
+    var scannedValues: [Bytes32] { scanner.pValues }
+
+    /// Takes up an event that was scanned before, with the ``scannedValues`` that it had, as if it were scanned now.
+    mutating func recall(_ values: ArraySlice<Bytes32>) { scanner.recall(values) }
+
     /// Whether the event scanned last names an account and is new, so that its signature will probably be checked.
     mutating func expectsCheck(
         _ scanned: ScannedEvent,

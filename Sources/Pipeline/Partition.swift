@@ -69,14 +69,11 @@ struct Partition {
                 return EventOutcome(event: event.id, end: .waits, step: .waiting)
             }
             // What reads the disk comes first: it may fail.
-            var sessions: [FilterSession?] = []
-            sessions.reserveCapacity(plans.count)
-            for plan in plans { sessions.append(try filters.session(for: plan, of: event, at: effects.time)) }
-            filters.askTogether(plans, sessions)
+            let sessions = try filters.sessions(for: plans, of: event, at: effects.time)
             let (woken, held) = (effects.woken, effects.held)
             // By their places: a plan is large, and an event may have thousands.
             for place in plans.indices {
-                carryOut(plans[place], sessions[place], &context, &effects, isKnown: isKnown)
+                carryOut(plans[place], sessions.isEmpty ? nil : sessions[place], &context, &effects, isKnown: isKnown)
             }
             if effects.held > held { scheduler.sign(event.id, by: event.pubkey) }
             // Two days of gift wraps are read again after a restart. One that woke no device now must wake none then.

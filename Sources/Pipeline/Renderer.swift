@@ -23,7 +23,7 @@ final class Renderer {
     let facts: EventFacts
     private var input: RuleInput?
     /// Devices of a crowd have one or a few. Beyond ``most``, looking costs more than rendering.
-    private var rendered: [(form: Form, rendering: Rendering)] = []
+    private var rendered = MostlyOne<(form: Form, rendering: Rendering)>()
     private static let most = 32
     private var signals: SignalSet?
 
@@ -85,13 +85,18 @@ final class Renderer {
             signal: signal,
             mode: min(mode, rule.mode),
             urgency: rule.urgency,
-            expiresAt: [eventExpiresAt, rule.expiresAt(from: now)].filter { $0 > .epoch }.min() ?? .epoch,
+            expiresAt: Self.earlier(eventExpiresAt, rule.expiresAt(from: now)),
             pace: push.pace,
             nature: push.nature,
             mark: mark,
             // A gift wrap is dated back (NIP-59).
             madeAt: mark == nil ? 0 : event.kind.isGiftWrap ? now.seconds : event.createdAt
         )
+    }
+
+    /// The earlier of two moments, of which the epoch and what is before it are none.
+    private static func earlier(_ one: Timestamp, _ other: Timestamp) -> Timestamp {
+        one > .epoch && other > .epoch ? min(one, other) : max(max(one, other), .epoch)
     }
 
     /// Equal for all events that replace each other, also after a restart.
@@ -133,7 +138,7 @@ final class EventRenderers {
 
     private let event: Event
     private let facts: EventFacts
-    private var shared: [Renderer] = []
+    private var shared = MostlyOne<Renderer>()
 
     init(of event: Event, _ facts: EventFacts) {
         self.event = event

@@ -2,7 +2,7 @@ import Dispatch
 import Nostr
 import Synchronization
 
-/// Verifies the next events on all cores, before the pipeline's thread comes to them.
+/// Reads the next events, and verifies them on all cores, before the pipeline's thread comes to them.
 ///
 /// A verdict is about an event's bytes and nothing else, so it holds whatever the events before it change. Everything
 /// else keeps its thread and its order. What was not verified ahead is verified when its turn comes.
@@ -13,7 +13,7 @@ final class SignatureLookahead {
         let json: [UInt8]
     }
 
-    /// Among so many events at least one must need a check, or reading all of them twice costs more than it saves.
+    /// Among so many events at least one must need a check, or keeping what all of them say costs more than it saves.
     private static let worthwhileShare = 16
     /// So many of the last events decide about that.
     static let window = 256
@@ -23,7 +23,7 @@ final class SignatureLookahead {
     /// Of the events whose turn has come, how many needed a check, as far as it is known.
     private var recent = (events: 0, checks: 0)
     /// What was begun and not asked for yet.
-    private var begun: (checks: SignatureChecks, places: [Int], events: Int)?
+    private var begun: (checks: SignatureChecks, events: EventsAhead)?
     /// The events of the last submissions that were looked at: a copy of one shares the verdict of the first if that is
     /// right.
     private var lookedAt: Set<EventID> = []
@@ -48,40 +48,104 @@ final class SignatureLookahead {
         if isChecked { recent.checks += 1 }
     }
 
-    /// Begins to verify the events of submissions whose turn is next, on other threads. `expected` reads an event, and
-    /// returns it if a check is probably due for it.
-    func begin(_ submissions: [Submission], expected: ([UInt8], EventSource) -> ScannedEvent?) {
+    /// Begins to verify the events of submissions whose turn is next, on other threads. `read` reads an event, and says
+    /// whether a check is probably due for it; nil where it cannot be read. What its `p` tags name goes behind what the
+    /// array has.
+    func begin(
+        _ submissions: [Submission],
+        read: ([UInt8], EventSource, inout [Bytes32]) -> (event: ScannedEvent, isCheckDue: Bool)?
+    ) {
         guard isWorthwhile else { return }
         swap(&lookedAt, &lookedAtBefore)
         lookedAt.removeAll(keepingCapacity: lookedAt.capacity <= Self.largestMemory)
-        var (candidates, places, count): ([Candidate], [Int], Int) = ([], [], 0)
+        let count = submissions.reduce(0) { $0 + $1.events.count }
+        var events = EventsAhead(expecting: count)
+        var candidates: [Candidate] = []
+        candidates.reserveCapacity(count)
         for submission in submissions {
             for json in submission.events {
-                defer { count += 1 }
-                guard !submission.isOurs, let event = expected(json, submission.source),
-                    !lookedAtBefore.contains(event.id), lookedAt.insert(event.id).inserted
+                let known = events.append { submission.isOurs ? nil : read(json, submission.source, &$0) }
+                guard let (event, isCheckDue) = known, isCheckDue, !lookedAtBefore.contains(event.id),
+                    lookedAt.insert(event.id).inserted
                 else { continue }
+                events.expectVerdict(at: candidates.count)
                 candidates.append(Candidate(event: event, json: json))
-                places.append(count)
             }
         }
         let checks = SignatureChecks(candidates)
         checks.begin(on: verifiers.dropFirst())
-        begun = (checks, places, count)
+        begun = (checks, events)
     }
 
     /// Whether checks were begun whose verdicts were not taken yet.
     var hasBegun: Bool { begun != nil }
 
-    /// The verdicts for the events that ``begin(_:expected:)`` was called for last, in their order, as far as they are
-    /// known; waits for those that are missing, and helps. Empty when nothing was begun.
-    func take() -> [Verification?] {
-        guard let (checks, places, count) = begun else { return [] }
-        begun = nil
-        var verdicts = [Verification?](repeating: nil, count: count)
-        for (place, verdict) in zip(places, checks.finish(with: verifiers[0])) { verdicts[place] = verdict }
-        return verdicts
+    /// The events that ``begin(_:read:)`` was called for last; waits for verdicts that are missing, and helps. None when
+    /// nothing was begun.
+    func take() -> EventsAhead {
+        guard let begun else { return EventsAhead(expecting: 0) }
+        self.begun = nil
+        var events = begun.events
+        events.verdicts = begun.checks.finish(with: verifiers[0])
+        return events
     }
+}
+
+/// Events that were read before their turn, by their places, and what is known of their signatures: an event is scanned
+/// once.
+struct EventsAhead {
+    /// One of them.
+    struct Event {
+        /// The event, and what its `p` tags name; nil where it is to be scanned once more.
+        let scanned: (event: ScannedEvent, named: ArraySlice<Bytes32>)?
+        /// Nil where it was not verified.
+        let verdict: Verification?
+    }
+
+    private struct Entry {
+        let event: ScannedEvent
+        /// Nil where it names too many.
+        let named: Range<Int>?
+        /// The place of its verdict.
+        var verdict: Int?
+    }
+
+    /// What an event names beyond that is not kept until its turn comes.
+    private static let mostNamed = 64
+
+    /// Nil for what cannot be read, or is read when its turn comes.
+    private var entries: [Entry?] = []
+    private var named: [Bytes32] = []
+    fileprivate var verdicts: [Verification] = []
+
+    fileprivate init(expecting count: Int) { entries.reserveCapacity(count) }
+
+    /// What is known of the event at a place, if it was read.
+    subscript(place: Int) -> Event? {
+        guard place < entries.count, let entry = entries[place] else { return nil }
+        return Event(
+            scanned: entry.named.map { (entry.event, named[$0]) },
+            verdict: entry.verdict.map { verdicts[$0] }
+        )
+    }
+
+    /// Adds what `read` reads, if it reads anything.
+    fileprivate mutating func append(
+        reading read: (inout [Bytes32]) -> (event: ScannedEvent, isCheckDue: Bool)?
+    ) -> (event: ScannedEvent, isCheckDue: Bool)? {
+        let start = named.count
+        guard let result = read(&named) else {
+            entries.append(nil)
+            return nil
+        }
+        let isKept = named.count - start <= Self.mostNamed
+        if !isKept { named.removeSubrange(start...) }
+        entries.append(Entry(event: result.event, named: isKept ? start..<named.count : nil))
+        return result
+    }
+
+    /// The verdict of the event added last will be at that place.
+    fileprivate mutating func expectVerdict(at place: Int) { entries[entries.count - 1]?.verdict = place }
 }
 
 /// Signature checks that several threads share.

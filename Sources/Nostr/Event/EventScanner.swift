@@ -19,6 +19,12 @@ package struct EventScanner {
         pValues.reserveCapacity(64)
     }
 
+    /// Has the values of an event that was scanned before, as if it were the last one.
+    package mutating func recall(_ values: ArraySlice<Bytes32>) {
+        pValues.removeAll(keepingCapacity: pValues.capacity <= Self.largestBuffer)
+        pValues.append(contentsOf: values)
+    }
+
     /// Scans `json`, which holds one event and at most whitespace around it.
     package mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
         pValues.removeAll(keepingCapacity: pValues.capacity <= Self.largestBuffer)

@@ -27,10 +27,19 @@ struct Filters {
 
     mutating func adopt(_ filters: EventFilters) { self.filters = filters }
 
-    /// The session in which filters are asked about a plan; nil when there is none to ask. Throws when the registry
-    /// cannot be read.
-    mutating func session(for plan: Plan, of event: Event, at now: Timestamp) throws -> FilterSession? {
-        guard !filters.isEmpty, !plan.targets.isEmpty, let relevance = plan.relevance else { return nil }
+    /// The sessions in which filters are asked about an event's plans, by their places, nil where there is none to ask;
+    /// empty where there are no filters at all. Throws when the registry cannot be read.
+    mutating func sessions(for plans: [Plan], of event: Event, at now: Timestamp) throws -> [FilterSession?] {
+        guard !filters.isEmpty else { return [] }
+        var sessions: [FilterSession?] = []
+        sessions.reserveCapacity(plans.count)
+        for plan in plans { sessions.append(try session(for: plan, of: event, at: now)) }
+        askTogether(plans, sessions)
+        return sessions
+    }
+
+    private mutating func session(for plan: Plan, of event: Event, at now: Timestamp) throws -> FilterSession? {
+        guard !plan.targets.isEmpty, let relevance = plan.relevance else { return nil }
         let selection = selection(of: plan)
         guard !selection.isEmpty else { return nil }
         var lists: [Kind: [UInt8]] = [:]
@@ -59,7 +68,7 @@ struct Filters {
     /// in the order in which the plans would ask them; a filter asks after those before it, as always.
     ///
     /// Plans of zaps are left out: whether the second is asked about at all depends on the first.
-    func askTogether(_ plans: [Plan], _ sessions: [FilterSession?]) {
+    private func askTogether(_ plans: [Plan], _ sessions: [FilterSession?]) {
         let open = zip(plans, sessions).filter { $1 != nil && $0.relevance?.zap == nil }
         guard open.count > 1 else { return }
         for place in filters.all.indices where !filters.all[place].isAskedAfterRendering {

@@ -7,8 +7,31 @@ import Units
 /// A verified event, and the accounts that it names.
 struct AddressedEvent {
     let event: Event
-    let accounts: Set<AccountNumber>
+    /// Each once.
+    let accounts: [AccountNumber]
     let source: EventSource
+}
+
+extension [MatchHit] {
+    /// So many are looked through, which is faster than a set: most events name one or two accounts.
+    private static var fewAccounts: Int { 16 }
+
+    /// The accounts that are hit, each once, in the order in which they are named.
+    var accounts: [AccountNumber] {
+        var accounts: [AccountNumber] = []
+        accounts.reserveCapacity(count)
+        var seen: Set<AccountNumber> = []
+        for hit in self {
+            if accounts.count < Self.fewAccounts {
+                guard !accounts.contains(hit.account) else { continue }
+            } else {
+                if seen.isEmpty { seen.formUnion(accounts) }
+                guard seen.insert(hit.account).inserted else { continue }
+            }
+            accounts.append(hit.account)
+        }
+        return accounts
+    }
 }
 
 /// A device of an account, as far as its notifications depend on that.

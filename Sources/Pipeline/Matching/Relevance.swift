@@ -57,7 +57,8 @@ struct EventReading {
     private enum Subject {
         case message
         case follow
-        case reaction(ReactionTarget?)
+        /// To which event, and who is said to have written that; no more of its target, which is many texts.
+        case reaction(to: EventID?, by: PublicKey?)
         case repost(of: EventID?, isForOne: Bool)
         case zap(Result<ZapReceipt, ZapReceiptError>)
         case note(EventRelations, about: EventID?)
@@ -72,7 +73,9 @@ struct EventReading {
         switch event.kind {
         case .giftWrap, .ephemeralGiftWrap, .encryptedDirectMessage, .chatMessage: subject = .message
         case .contactList: subject = .follow
-        case .reaction: subject = .reaction(event.reactionTarget)
+        case .reaction:
+            let target = event.reactionTarget
+            subject = .reaction(to: target?.event.id, by: target?.author)
         case .repost, .genericRepost, .audioRepost:
             subject = .repost(of: event.firstReference, isForOne: EventRelations(event).isForOne)
         case .zapReceipt: subject = .zap(Result { () throws(ZapReceiptError) in try ZapReceipt(event) })
@@ -90,7 +93,7 @@ struct EventReading {
         switch subject {
         case .message: return Relevance(signal: .dm, author: author)
         case .follow: return Relevance(signal: .follow, author: author)
-        case .reaction(let target): return try reaction(target, account, authors)
+        case .reaction(let id, let target): return try reaction(to: id, by: target, account, authors)
         case .repost(let id, let isForOne): return try repost(id, isForOne, account, authors)
         case .zap(let receipt): return try zap(receipt, account)
         case .note(let relations, let id):
@@ -114,13 +117,14 @@ struct EventReading {
     }
 
     private func reaction(
-        _ target: ReactionTarget?,
+        to id: EventID?,
+        by target: PublicKey?,
         _ account: PublicKey,
         _ authors: (EventID) -> [PublicKey]?
     ) throws(Irrelevance) -> Relevance {
-        if let author = target?.author, author != account { throw .notTarget }
-        if let target, let authors = authors(target.event.id), !authors.contains(account) { throw .notTarget }
-        return Relevance(signal: .reaction, referencedID: target?.event.id, author: author)
+        if let target, target != account { throw .notTarget }
+        if let id, let authors = authors(id), !authors.contains(account) { throw .notTarget }
+        return Relevance(signal: .reaction, referencedID: id, author: author)
     }
 
     /// NIP-18 has `p` name the author of what is reposted; of several that are named, only one can be that.

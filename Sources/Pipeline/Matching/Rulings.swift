@@ -23,7 +23,7 @@ struct Rulings {
     private let relevance: Relevance
     private let renderers: EventRenderers
     /// One or a few.
-    private var known: [(asked: Asked, ruling: Ruling)] = []
+    private var known = MostlyOne<(asked: Asked, ruling: Ruling)>()
 
     init(
         _ question: RuleQuestion,

@@ -68,7 +68,8 @@ struct PaceFeedback: DeliveryObserver {
 
     func deliveriesReported(_ reports: [DeliveryReport]) {
         let moment = now()
-        intake.ended(reports.compactMap { PushEnd($0, at: moment) })
+        // By their places, since a report is many texts.
+        intake.ended(reports.indices.compactMap { PushEnd(reports[$0], at: moment) })
     }
 
     func queuePaused(_ pause: QueuePause) {}

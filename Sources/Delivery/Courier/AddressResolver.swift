@@ -19,13 +19,19 @@ struct AddressResolver: Sendable {
     /// Looks up all of `attempts`. `accept` stores a delivery that goes to another queue from now on.
     func resolve(_ attempts: [Attempt], now: Timestamp, accept: (Delivery) throws -> Void) -> [Target] {
         var transports: [Int: (any Transport)?] = [:]
+        // Most are of the same queue as the one before.
+        var last: (queue: Int, transport: (any Transport)?)?
         var failure: (any Error)?
         let targets = attempts.map { attempt in
             let delivery = attempt.stored.delivery
-            if transports[attempt.queue] == nil {
-                transports[attempt.queue] = .some(environment.transport(delivery.queue))
+            let transport: (any Transport)?
+            if let last, last.queue == attempt.queue {
+                transport = last.transport
+            } else {
+                transport = transports[attempt.queue] ?? environment.transport(delivery.queue)
+                transports[attempt.queue] = .some(transport)
+                last = (attempt.queue, transport)
             }
-            let transport = transports[attempt.queue] ?? nil
             var (address, resolution): (DeviceAddress?, Resolution) = (nil, .unavailable)
             do {
                 (address, resolution) = try resolve(delivery, isServed: transport != nil, accept)

@@ -232,6 +232,7 @@ package final class Courier: Sendable {
     private func handle(_ messages: [CourierMessage]) {
         let ends = settle(messages)
         var actions = CourierActions()
+        actions.expect(ends.count)
         let now = environment.now()
         var taken = 0
         var answers: [@Sendable () -> Void] = []

@@ -35,6 +35,16 @@ struct CourierActions: Sendable {
     var lookups: [Attempt] = []
     /// When to call again if nothing else happens.
     var wakeAt: Timestamp?
+
+    /// For so many deliveries memory is asked for at once.
+    private static let mostExpected = 1_024
+
+    /// So many deliveries may end.
+    mutating func expect(_ ends: Int) {
+        guard ends > 1 else { return }
+        changes.removals.reserveCapacity(min(ends, Self.mostExpected))
+        reports.reserveCapacity(min(ends, Self.mostExpected))
+    }
 }
 
 /// One attempt at one delivery.

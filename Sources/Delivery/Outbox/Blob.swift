@@ -117,11 +117,17 @@ package struct BlobWriter {
     }
 
     package mutating func write(_ text: String) {
+        // In place, without a copy of the text that would have to be counted.
+        let isWritten: Void? = text.utf8.withContiguousStorageIfAvailable { write(text: $0) }
+        guard isWritten == nil else { return }
         var text = text
-        text.withUTF8 { utf8 in
-            write(UInt64(utf8.count))
-            bytes.append(contentsOf: utf8)
-        }
+        text.withUTF8 { write(text: $0) }
+    }
+
+    @inline(__always)
+    private mutating func write(text utf8: UnsafeBufferPointer<UInt8>) {
+        write(UInt64(utf8.count))
+        bytes.append(contentsOf: utf8)
     }
 
     /// Bytes behind their length.

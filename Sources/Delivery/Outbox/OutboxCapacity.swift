@@ -25,16 +25,25 @@ package protocol DeliveryCapacity: Sendable {
 /// attempt. A start counts the rows of the outbox.
 package final class OutboxCapacity: DeliveryCapacity {
     private struct State: Sendable {
-        var quotas: [QueueName: QueueQuota] = [:]
+        private var names: [QueueName] = []
+        /// The same number.
+        var quotas: [QueueQuota] = []
+        private var places: [QueueName: Int] = [:]
+        private var last = 0
         var troubles: [QueueName: FailureLog] = [:]
 
-        /// Takes the quota of `queue` out, and puts the one of `name` back: what comes in a batch is mostly of one
-        /// queue, whose name is two texts to hash.
-        mutating func select(_ queue: QueueName, _ name: inout QueueName?, _ quota: inout QueueQuota, _ limit: Int) {
-            guard queue != name else { return }
-            if let name { quotas[name] = quota }
-            quota = quotas.removeValue(forKey: queue) ?? QueueQuota(of: limit)
-            name = queue
+        /// The place of a queue's quota. Most are of the same queue as the one before, whose name is two texts to hash.
+        mutating func place(of queue: QueueName, _ limit: Int) -> Int {
+            if last < names.count, names[last] == queue { return last }
+            if let place = places[queue] {
+                last = place
+            } else {
+                last = quotas.count
+                names.append(queue)
+                quotas.append(QueueQuota(of: limit))
+                places[queue] = last
+            }
+            return last
         }
     }
 
@@ -71,7 +80,7 @@ package final class OutboxCapacity: DeliveryCapacity {
 
     package func settle() {
         state.withLock { state in
-            for queue in state.quotas.keys { state.quotas[queue]?.settle() }
+            for place in state.quotas.indices { state.quotas[place].settle() }
         }
     }
 
@@ -88,12 +97,10 @@ package final class OutboxCapacity: DeliveryCapacity {
 
     func add(_ deliveries: [StoredDelivery]) {
         state.withLock { state in
-            var (name, quota): (QueueName?, QueueQuota) = (nil, QueueQuota(of: limit))
             for stored in deliveries {
-                state.select(stored.delivery.queue, &name, &quota, limit)
-                quota.add(for: stored.delivery.device)
+                let place = state.place(of: stored.delivery.queue, limit)
+                state.quotas[place].add(for: stored.delivery.device)
             }
-            if let name { state.quotas[name] = quota }
         }
     }
 
@@ -101,15 +108,14 @@ package final class OutboxCapacity: DeliveryCapacity {
     func remove(_ reports: [DeliveryReport]) {
         let passed = state.withLock { state in
             var passed: [FailureLog] = []
-            var (name, quota): (QueueName?, QueueQuota) = (nil, QueueQuota(of: limit))
-            for report in reports where report.kind.isFinal {
-                state.select(report.queue, &name, &quota, limit)
-                let wasBehind = quota.isBehind
-                quota.remove(for: report.device)
-                guard wasBehind, !quota.isBehind else { continue }
-                if let trouble = state.troubles[report.queue] { passed.append(trouble) }
+            // By their places, since a report is many texts.
+            for number in reports.indices where reports[number].kind.isFinal {
+                let place = state.place(of: reports[number].queue, limit)
+                let wasBehind = state.quotas[place].isBehind
+                state.quotas[place].remove(for: reports[number].device)
+                guard wasBehind, !state.quotas[place].isBehind else { continue }
+                if let trouble = state.troubles[reports[number].queue] { passed.append(trouble) }
             }
-            if let name { state.quotas[name] = quota }
             return passed
         }
         for trouble in passed { trouble.passed(at: now()) }
@@ -119,19 +125,26 @@ package final class OutboxCapacity: DeliveryCapacity {
     func locate(_ found: [(queue: QueueName, device: DeviceID, host: String)]) {
         guard !found.isEmpty else { return }
         state.withLock { state in
-            for (queue, device, host) in found { state.quotas[queue]?.locate(device, at: host) }
+            for (queue, device, host) in found {
+                let place = state.place(of: queue, limit)
+                state.quotas[place].locate(device, at: host)
+            }
         }
     }
 
     private func withQuota<Result: Sendable>(of queue: QueueName, _ body: (inout QueueQuota) -> Result) -> Result {
-        state.withLock { body(&$0.quotas[queue, default: QueueQuota(of: limit)]) }
+        state.withLock { state in
+            let place = state.place(of: queue, limit)
+            return body(&state.quotas[place])
+        }
     }
 
     /// Where to log that a queue is behind; nil when it is not, and devices were only limited to one delivery at a
     /// time. The log names no host: it is a user's.
     private func trouble(of queue: QueueName) -> FailureLog? {
         state.withLock { state in
-            guard state.quotas[queue]?.isBehind == true else { return nil }
+            let place = state.place(of: queue, limit)
+            guard state.quotas[place].isBehind else { return nil }
             if let trouble = state.troubles[queue] { return trouble }
             let trouble = FailureLog(
                 "A push service or a user's server is behind; what comes for it is gathered",

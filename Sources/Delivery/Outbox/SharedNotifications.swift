@@ -43,14 +43,16 @@ package struct InsertedNotifications {
 
     /// The place of the first delivery with the notification of the one at `place`; nil where its row has the whole.
     package func sharedPlace(at place: Int) -> Int? {
-        let one = distinct[indices[place]]
-        return Self.isShared(one) ? one.place : nil
+        let index = indices[place]
+        return Self.isShared(distinct[index].uses, distinct[index].blob.count) ? distinct[index].place : nil
     }
 
     /// Those that get a row of their own, with the places of the first deliveries that have them.
-    package var shared: [(place: Int, blob: [UInt8])] { distinct.filter(Self.isShared).map { ($0.place, $0.blob) } }
+    package var shared: [(place: Int, blob: [UInt8])] {
+        distinct.filter { Self.isShared($0.uses, $0.blob.count) }.map { ($0.place, $0.blob) }
+    }
 
-    private static func isShared(_ one: Distinct) -> Bool { one.uses > 1 && one.blob.count >= leastShared }
+    private static func isShared(_ uses: Int, _ size: Int) -> Bool { uses > 1 && size >= leastShared }
 }
 
 /// Which shared notifications are still needed. The disk names them by the number of the first delivery that has them,

@@ -182,6 +182,7 @@ extension JSONReader {
     ///
     /// `string` must come from this reader: its escapes have been checked.
     @inlinable public func decode(_ string: JSONString, as spelling: JSONSpelling, into text: inout [UInt8]) {
+        guard string.traits.contains(.escaped) else { return copy(string.range, into: &text) }
         var at = string.start
         var run = at
         while at < string.end {

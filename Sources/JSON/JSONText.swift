@@ -18,8 +18,24 @@ public struct JSONText {
     }
 
     @inlinable public mutating func append(_ number: some BinaryInteger) {
-        var digits = String(number)
-        digits.withUTF8 { bytes.append(contentsOf: $0) }
+        guard let natural = UInt64(exactly: number) else {
+            var digits = String(number)
+            return digits.withUTF8 { bytes.append(contentsOf: $0) }
+        }
+        append(natural: natural)
+    }
+
+    /// Digit by digit: a string takes longer to be made than an event's other fields.
+    @usableFromInline mutating func append(natural: UInt64) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var (rest, first) = (natural, digits.count)
+            repeat {
+                first &-= 1
+                digits[first] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            bytes.append(contentsOf: digits[first...])
+        }
     }
 
     @inlinable public mutating func appendArray<Element>(

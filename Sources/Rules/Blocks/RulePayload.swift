@@ -84,7 +84,7 @@ struct CustomKeys: Sendable {
     /// A JSON object, or nothing. Adds what is left out to `rendering`.
     func render(_ input: RuleInput, _ values: TemplateValues, now: Timestamp, into rendering: inout Rendering) -> String
     {
-        let event = saysEvent ? EventData(input).json : ""
+        let event = saysEvent ? EventData.json(of: input) : ""
         var omitted = OmittedPaths()
         let own = own?.render(values, now: now, omitted: &omitted)
         rendering.leaveOut(omitted, of: "data")

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Mustache
 import Nostr
 import Notifications
@@ -179,16 +180,16 @@ import Units
                     content: number % 7 > 0 ? HostileText.random(using: &random) : nil
                 )
             }
-            #expect(try EventData(input).json == encode(Encoded(input)))
+            #expect(try EventData.json(of: input) == encode(Encoded(input)))
         }
     }
 
     @Test func escapesAsAnEncoderDoes() throws {
         let all = String(String.UnicodeScalarView((0..<0x180).compactMap(Unicode.Scalar.init))) + "👩‍👩‍👧\u{2028}/"
         for text in all.unicodeScalars.map({ String($0) }) + [all, ""] {
-            var json: [UInt8] = []
-            EventData.append(text, to: &json)
-            #expect(try String(decoding: json, as: UTF8.self) == encode(text))
+            var json = JSONText()
+            json.appendQuoted(text)
+            #expect(try String(decoding: json.bytes, as: UTF8.self) == encode(text))
         }
     }
 }

@@ -27,6 +27,12 @@ struct TemplateSegments: Sendable {
     }
 
     private let segments: [Segment]
+    /// How many bytes of it are there already.
+    private let literalLength: Int
+    /// A text of so many bytes needs no memory of its own.
+    private static let shortText = 15
+    /// How many bytes values mostly add: memory for them is asked for once.
+    private static let usualValues = 32
 
     /// Nil for a template that takes Mustache. `text` must have passed ``TemplateTags``.
     init?(_ text: String) {
@@ -35,10 +41,14 @@ struct TemplateSegments: Sendable {
         var reader = Reader(rest: text[...])
         guard let segments = reader.segments(until: nil), reader.rest.isEmpty else { return nil }
         self.segments = segments
+        literalLength = segments.reduce(0) { length, segment in
+            if case .literal(let text) = segment { length + text.utf8.count } else { length }
+        }
     }
 
     func render(_ values: TemplateValues, in place: TextPlace) -> String {
         var text = ""
+        if literalLength > Self.shortText { text.reserveCapacity(literalLength + Self.usualValues) }
         Self.append(segments, to: &text, values, place)
         return text
     }

@@ -36,7 +36,10 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         if case .untrusted("") = content { return true }
         let text = neutral.text
         // Nearly all show something with their first byte. No white space is beyond U+3000.
-        if let first = text.utf8.first, (0x21...0x7E).contains(first) || first > 0xE3 { return false }
+        var bytes = text.utf8.makeIterator()
+        if let first = bytes.next(), (0x21...0x7E).contains(first) || first > 0xE3 { return false }
+        // Nor is any between U+2080 and U+2FFF, where most signs and the heart are.
+        if text.utf8.first == 0xE2, let second = bytes.next(), second > 0x81 { return false }
         return text.allSatisfy(\.isWhitespace)
     }
 

@@ -8,20 +8,30 @@ package struct SignalNames: Hashable, Sendable {
     /// How many signals fit besides the well-known ones.
     package static let furtherLimit = 64 - Signal.wellKnown.count
 
+    /// By their positions.
+    private let names: [Signal]
     private let positions: [Signal: Int]
+    /// So many are compared, which takes less than a hash of one.
+    private static let compared = 12
 
     /// Signals beyond ``furtherLimit`` are left out; `further` may repeat itself.
     package init(further: [Signal] = []) {
+        var names: [Signal] = []
         var positions: [Signal: Int] = [:]
         for signal in Signal.wellKnown + further where positions.count < 64 && positions[signal] == nil {
             positions[signal] = positions.count
+            names.append(signal)
         }
+        self.names = names
         self.positions = positions
     }
 
     /// The set of one signal; empty when it has no bit.
     package subscript(signal: Signal) -> SignalSet {
-        positions[signal].map(SignalSet.init(position:)) ?? []
+        for position in 0..<min(names.count, Self.compared) where names[position] == signal {
+            return SignalSet(position: position)
+        }
+        return positions[signal].map(SignalSet.init(position:)) ?? []
     }
 
     package func set(of signals: some Sequence<Signal>) -> SignalSet {

@@ -129,6 +129,7 @@ final class HTTP2Connection {
     func received(_ bytes: UnsafeRawBufferPointer) {
         guard let session else { return }
         health.received(now: loop.time)
+        if session.findsRoom(in: bytes) { handler?.send(session) }
         if !session.receive(bytes) {
             closeReason = closeReason ?? .protocolError
             // The GOAWAY with the reason.
@@ -177,12 +178,14 @@ final class HTTP2Connection {
 
     /// The answers of one read wake whoever takes them once.
     private func deliver(_ session: HTTP2Session) {
-        let finished = session.takeFinished()
+        var finished = session.takeFinished()
         guard !finished.isEmpty else { return }
-        WakeUps.together { for one in finished { deliver(one) } }
+        // Taken out one by one, as copies would count references up and down.
+        finished.reverse()
+        WakeUps.together { while let one = finished.popLast() { deliver(one) } }
     }
 
-    private func deliver(_ finished: HTTP2Session.Finished) {
+    private func deliver(_ finished: consuming HTTP2Session.Finished) {
         switch finished {
         case .answered(let exchange, let response):
             exchange.complete(.success(response))

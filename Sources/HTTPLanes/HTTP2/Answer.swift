@@ -31,7 +31,7 @@ struct Answer {
     var awaitsTrailers: Bool { section == .content }
 
     /// Takes in a whole field block.
-    mutating func received(_ block: AnswerBlock, endsStream: Bool) throws(HTTP2Violation) {
+    mutating func received(_ block: consuming AnswerBlock, endsStream: Bool) throws(HTTP2Violation) {
         try block.check()
         switch section {
         case .content:
@@ -42,8 +42,8 @@ struct Answer {
             guard !endsStream, block.status != 101 else { throw .stream(.protocolError) }
         case .headers:
             status = block.status
-            fields = block.fields
             announcedLength = block.contentLength
+            fields = block.takeFields()
             section = .content
             if endsStream { try checkLength() }
         }
@@ -107,6 +107,13 @@ struct AnswerBlock {
         fields.append(name: name, value: value)
     }
 
+    /// The fields, which leave nothing behind.
+    mutating func takeFields() -> HTTPFields {
+        var taken = HTTPFields()
+        swap(&taken, &fields)
+        return taken
+    }
+
     /// What is wrong with the whole block, if anything.
     func check() throws(HTTP2Violation) {
         guard !isMalformed, fields.isWellFormed, areTrailers || status > 0 else { throw .stream(.protocolError) }
@@ -168,6 +175,13 @@ struct FieldBlock {
         self.streamID = streamID
         self.endsStream = endsStream
         fields = AnswerBlock(areTrailers: areTrailers)
+    }
+
+    /// What it holds, which leaves nothing behind.
+    mutating func takeFields() -> AnswerBlock {
+        var taken = AnswerBlock(areTrailers: fields.areTrailers)
+        swap(&taken, &fields)
+        return taken
     }
 
     /// Whether nothing of it came before what was received last.

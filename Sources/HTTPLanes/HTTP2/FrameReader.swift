@@ -12,6 +12,9 @@ struct FrameReader: ~Copyable {
         kept.deallocate()
     }
 
+    /// Whether the beginning of a frame is kept for its end.
+    var isInsideFrame: Bool { keptCount > 0 }
+
     /// The next whole frame, taken off the front of `bytes`; nil when all of them are used up without completing one.
     /// The frame's payload holds until the next call, and as long as `bytes`.
     mutating func next(_ bytes: inout UnsafeRawBufferPointer) throws(HTTP2Violation) -> Frame? {

@@ -163,7 +163,7 @@ extension HPACKEncoder {
     static func bound(_ exchange: Exchange) -> Int {
         let fields = exchange.request.headers.count + 6
         return fields * perField + exchange.request.headers.byteCount + exchange.request.method.utf8.count
-            + exchange.url.origin.authority.utf8.count + exchange.url.target.utf8.count
+            + exchange.url.origin.authority.utf8.count + exchange.url.targetCount
     }
 
     /// Writes a request's field block (RFC 9113, section 8.3.1).
@@ -176,7 +176,11 @@ extension HPACKEncoder {
         }
         block.put(0x80 | (exchange.url.origin.isSecure ? StaticTable.schemeHTTPS : StaticTable.schemeHTTP))
         append(":authority", exchange.url.origin.authority, to: &block)
-        append(":path", exchange.url.target, to: &block)
+        let path: StaticString = ":path"
+        exchange.url.withTarget { target in
+            let name = UnsafeBufferPointer(start: path.utf8Start, count: path.utf8CodeUnitCount)
+            append(name: name, value: target, to: &block)
+        }
         exchange.request.headers.withBytes { fields in
             for index in 0..<fields.count {
                 let (name, value) = fields[index]

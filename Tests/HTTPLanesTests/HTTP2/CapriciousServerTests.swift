@@ -87,7 +87,12 @@ import Units
 
     private func transfer(_ server: CapriciousServer, _ session: HTTP2Session, _ random: inout SeededGenerator) -> Bool
     {
-        pieces(server.takeOutput(), &random).allSatisfy { $0.withUnsafeBytes { session.receive($0) } }
+        for piece in pieces(server.takeOutput(), &random) {
+            // As a connection does, requests that waited for the window go out before answers are read.
+            if piece.withUnsafeBytes({ session.findsRoom(in: $0) }) { transfer(session, server, &random) }
+            guard piece.withUnsafeBytes({ session.receive($0) }) else { return false }
+        }
+        return true
     }
 
     private func pieces(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [[UInt8]] {

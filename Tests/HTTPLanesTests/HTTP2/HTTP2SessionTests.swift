@@ -58,6 +58,59 @@ struct HTTP2SessionTests {
         #expect(session.isOver)
     }
 
+    private func submitMany(_ numbers: ClosedRange<Int>) throws {
+        let body = [UInt8](repeating: 7, count: 1_000)
+        for number in numbers { #expect(session.submit(try #require(answers.exchange(number, body: body)), now: 0)) }
+    }
+
+    @Test func aUsedUpWindowComesBackWhole() throws {
+        try submitMany(1...100)
+        // 65,535 bytes of them.
+        exchangeBytes()
+        #expect(peer.open.count == 65)
+        // A frame that went beyond the window's half would have brought 33,000 of them back, and not 65,534.
+        exchangeBytes()
+        #expect(peer.open.count == 100)
+    }
+
+    @Test func whatWaitsForTheWindowGoesOutBeforeAnswersAreRead() throws {
+        try submitMany(1...100)
+        var buffer = ByteBuffer()
+        while session.pump(into: &buffer, upTo: .max) {}
+        peer.receive(Array(buffer.readableBytesView))
+        for stream in peer.open { peer.answer(stream) }
+        let output = peer.takeOutput()
+        #expect(output.withUnsafeBytes { session.findsRoom(in: $0) })
+        buffer.clear()
+        while session.pump(into: &buffer, upTo: .max) {}
+        peer.receive(Array(buffer.readableBytesView))
+        #expect(session.takeFinished().isEmpty)
+        #expect(peer.requests.count == 100 && peer.requests.allSatisfy(\.isComplete))
+        // What was found counts once: the peer would not take more than its window allows.
+        #expect(output.withUnsafeBytes { session.receive($0) })
+        #expect(session.takeFinished().count { finish($0) } == 65)
+        try submitMany(101...165)
+        exchangeBytes()
+        exchangeBytes()
+        #expect(peer.requests.count == 165 && peer.requests.allSatisfy(\.isComplete))
+        for stream in peer.open { peer.answer(stream) }
+        exchangeBytes()
+        #expect(session.takeFinished().count { finish($0) } == 100)
+        #expect(!session.isOver)
+    }
+
+    /// Whether it was answered.
+    private func finish(_ finished: HTTP2Session.Finished) -> Bool {
+        switch finished {
+        case .answered(let exchange, let response):
+            exchange.complete(.success(response))
+            return true
+        case .failed(let exchange, let failure): exchange.complete(.failure(failure))
+        case .refused(let exchange): exchange.fail(.closed, mayHaveBeenProcessed: false)
+        }
+        return false
+    }
+
     @Test func framesComeInPiecesOfAboutTheSizeAskedFor() throws {
         let body = [UInt8](repeating: 7, count: 20_000)
         for number in 1...3 { #expect(session.submit(try #require(answers.exchange(number, body: body)), now: 0)) }

@@ -60,6 +60,7 @@ import Units
         while !rest.isEmpty {
             let piece = Array(rest.prefix(random.once(in: 3) ? random.number(1...30) : random.number(1...4_000)))
             rest = rest.dropFirst(piece.count)
+            if piece.withUnsafeBytes({ session.findsRoom(in: $0) }) { _ = Self.output(of: session) }
             let isWell = piece.withUnsafeBytes { session.receive($0) }
             if random.once(in: 100) { _ = session.expire(now: .distantFuture) }
             settle(session)

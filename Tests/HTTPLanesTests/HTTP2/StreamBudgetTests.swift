@@ -14,6 +14,21 @@ struct StreamBudgetTests {
         #expect(budget.free == 0)
     }
 
+    @Test func framesEndWhereAPeerOpensItsWindow() {
+        var window = SendWindow()
+        #expect(window.untilUpdate(initially: 65_535) == 32_767)
+        window.sent(32_000)
+        #expect(window.untilUpdate(initially: 65_535) == 767)
+        window.sent(767)
+        #expect(window.untilUpdate(initially: 65_535) == 32_767)
+        window.sent(32_767)
+        // The odd byte is nobody's half.
+        #expect(window.untilUpdate(initially: 65_535) == .max)
+        _ = window.grow(by: 65_534 + 1_000_000, initially: 65_535)
+        // A window beyond the initial one is opened by other rules.
+        #expect(window.untilUpdate(initially: 65_535) == .max)
+    }
+
     @Test func aConnectionIsLeftLongBeforeItsStreamIDsRunOut() {
         var budget = StreamBudget(ceiling: 10)
         budget.settingsReceived(maxConcurrentStreams: 10)

@@ -1,0 +1,465 @@
+import NIOCore
+import Units
+
+/// What ``HTTP2Session`` knows and does. Its parts lie in one place, so that a call asks for exclusive access to all of
+/// them once.
+///
+/// It frames requests itself, because nghttp2's session took two thirds of what a request costs. Answers go through a
+/// strict reader, and nghttp2 decodes their fields. Requests that the server provably did not process are refused, so
+/// that they can be sent again; all others fail as perhaps processed.
+struct HTTP2Machine: ~Copyable {
+    private(set) var budget: StreamBudget
+    private(set) var answered = 0
+
+    private var streams = StreamTable()
+    /// Requests that have not begun to go out.
+    private var unsent = StreamQueue()
+    /// Requests whose bodies are under way and that their own windows do not hold back.
+    private var sending = StreamQueue()
+    private var frames = RequestFrames()
+    private var blocks: FieldBlockReader
+    private var reader = FrameReader()
+    private var control = ControlFrames()
+    private var peer = PeerSettings()
+    private var sendWindow = SendWindow()
+    /// By how much `findsRoom` has opened it ahead of the frames that say so.
+    private var foundRoom = 0
+    private var receiveWindow = ReceiveWindow(size: HTTP2Machine.connectionWindow)
+    private var resetStreams = ResetStreams()
+    private var hasPeerSettings = false
+    /// This side's SETTINGS that the peer has not acknowledged yet.
+    private var isAckDue = true
+    /// The highest stream whose HEADERS have gone out; above it all are idle.
+    private var lastSent: Int32 = 0
+    /// What the peer's GOAWAY said is the last stream it will answer.
+    private var lastProcessed: Int32?
+    /// Nothing but control frames goes out any more: this side has said GOAWAY.
+    private var hasSaidGoodbye = false
+    private var isAbandoned = false
+    private var nextStreamID: Int32 = 1
+    private var finished: [HTTP2Session.Finished] = []
+
+    /// Queues the connection preface and this side's SETTINGS; nil without memory.
+    init?(streamLimit: Int) {
+        guard let blocks = FieldBlockReader() else { return nil }
+        self.blocks = blocks
+        budget = StreamBudget(ceiling: streamLimit)
+        control.preface()
+        control.settings([
+            (.enablePush, 0), (.maxConcurrentStreams, 0), (.maxHeaderListSize, UInt32(HTTP2Session.headerLimit)),
+        ])
+        control.windowUpdate(streamID: 0, by: HTTP2Machine.connectionWindow - RequestStream.window)
+    }
+
+    /// Whether the connection has nothing left to say or to hear.
+    var isOver: Bool {
+        guard control.isEmpty else { return false }
+        return hasSaidGoodbye || (budget.isDraining && streams.open.isEmpty)
+    }
+
+    /// Opens a stream for `exchange`; its frames go out with the next `pump`. False when no stream can be opened, with
+    /// nothing done.
+    mutating func submit(_ exchange: Exchange, now: Deadline) -> Bool {
+        guard budget.free > 0, !hasSaidGoodbye else { return false }
+        let stream = streams.insert(exchange, id: nextStreamID, now: now)
+        unsent.append(stream)
+        budget.opened(streamID: nextStreamID)
+        nextStreamID += 2
+        return true
+    }
+
+    /// What has come to an end since the last call.
+    mutating func takeFinished() -> [HTTP2Session.Finished] {
+        guard !finished.isEmpty else { return [] }
+        var taken: [HTTP2Session.Finished] = []
+        taken.reserveCapacity(min(256, finished.count))
+        swap(&taken, &finished)
+        return taken
+    }
+
+    /// Gives up requests whose deadline has passed: their streams are reset and they finish as timed out. Returns the
+    /// soonest deadline left, and when the earliest of those given up had been sent.
+    mutating func expire(now: Deadline) -> (nextDeadline: Deadline?, earliestSubmission: Deadline?) {
+        var next: Deadline?
+        var earliest: Deadline?
+        for stream in streams.open {
+            let deadline = stream.pointee.deadline
+            if deadline > now {
+                next = min(next ?? .distantFuture, deadline)
+                continue
+            }
+            earliest = min(earliest ?? .distantFuture, stream.pointee.submittedAt)
+            fail(stream, .timeout, reset: .cancel)
+        }
+        return (next, earliest)
+    }
+
+    mutating func ping() {
+        guard !isAbandoned else { return }
+        control.ping()
+    }
+
+    /// Takes no request any more; those under way may finish.
+    private mutating func drain() {
+        budget.drain()
+    }
+
+    /// Says GOAWAY with the next `pump`, and nothing after it.
+    mutating func sayGoodbye(_ code: HTTP2ErrorCode = .noError) {
+        guard !hasSaidGoodbye else { return }
+        hasSaidGoodbye = true
+        budget.drain()
+        control.goAway(code)
+    }
+
+    /// The connection is gone: every open stream finishes, as refused where the peer has said or cannot but have left
+    /// it unprocessed, else as failed for `reason`. No byte goes in or out any more, also when this is called by what
+    /// `pump` was writing to.
+    mutating func abandon(_ reason: HTTPFailure.Reason) {
+        isAbandoned = true
+        budget.drain()
+        control.removeAll()
+        for stream in streams.open {
+            if stream.pointee.isSent { fail(stream, reason) } else { refuse(stream) }
+        }
+    }
+
+    private mutating func settingsReceived() {
+        hasPeerSettings = true
+        budget.settingsReceived(maxConcurrentStreams: peer.maxConcurrentStreams)
+    }
+
+    /// Its HEADERS go out now.
+    private mutating func markSent(_ stream: StreamPointer) {
+        stream.pointee.isSent = true
+        lastSent = stream.pointee.id
+        budget.startedSending()
+    }
+
+    // Each of the following ends one stream; its pointer is of no use afterwards.
+
+    /// The answer is complete. A request body that is still under way is of no more use.
+    private mutating func finish(_ stream: StreamPointer, isEndedByPeer: Bool) {
+        let id = stream.pointee.id
+        if !stream.pointee.isRequestComplete || !isEndedByPeer {
+            control.reset(streamID: id, .cancel)
+            if !isEndedByPeer { resetStreams.insert(id) }
+        }
+        let response = stream.pointee.answer.take()
+        answered += 1
+        finished.append(.answered(close(stream), response))
+    }
+
+    private mutating func refuse(_ stream: StreamPointer) {
+        finished.append(.refused(close(stream)))
+    }
+
+    /// - Parameters:
+    ///   - stream: The one that fails.
+    ///   - reason: Why.
+    ///   - code: With which to reset it, when the peer does not know yet.
+    private mutating func fail(_ stream: StreamPointer, _ reason: HTTPFailure.Reason, reset code: HTTP2ErrorCode? = nil)
+    {
+        let isSent = stream.pointee.isSent
+        if let code, isSent {
+            control.reset(streamID: stream.pointee.id, code)
+            resetStreams.insert(stream.pointee.id)
+        }
+        finished.append(.failed(close(stream), HTTPFailure(reason, mayHaveBeenProcessed: isSent)))
+    }
+
+    private mutating func close(_ stream: StreamPointer) -> Exchange {
+        if stream.pointee.isSent { sending.remove(stream) } else { unsent.remove(stream) }
+        budget.closed(wasSent: stream.pointee.isSent)
+        return streams.remove(stream)
+    }
+
+    /// Of this side, for all answers together.
+    private static let connectionWindow = 1 << 20
+
+    // MARK: Sending
+
+    /// Appends frames to `buffer` until it holds about `size` bytes. True when there may be more.
+    mutating func pump(into buffer: inout ByteBuffer, upTo size: Int) -> Bool {
+        guard !isAbandoned else { return false }
+        if !control.isEmpty {
+            buffer.writeBytes(control.bytes)
+            control.removeAll()
+        }
+        guard !hasSaidGoodbye else { return false }
+        while buffer.readableBytes < size {
+            let isWritten =
+                if let stream = sending.first {
+                    writeNext(of: stream, to: &buffer)
+                } else if let stream = unsent.first {
+                    start(stream, to: &buffer)
+                } else {
+                    false
+                }
+            guard isWritten else { return false }
+        }
+        return true
+    }
+
+    /// Sends a request's HEADERS. False when it has to wait: as long as the peer has seen nothing of it, it can still
+    /// be taken elsewhere.
+    private mutating func start(_ stream: StreamPointer, to buffer: inout ByteBuffer) -> Bool {
+        guard budget.sent < budget.allowed else { return false }
+        guard stream.pointee.bodyCount == 0 || sendWindow.available(initially: Self.initialWindow) > 0 else {
+            return false
+        }
+        unsent.remove(stream)
+        markSent(stream)
+        frames.writeHeaders(of: stream, to: &buffer)
+        if !stream.pointee.isRequestComplete { sending.append(stream) }
+        return true
+    }
+
+    /// Sends a piece of a request's body. False when it has to wait for the connection's window.
+    private mutating func writeNext(of stream: StreamPointer, to buffer: inout ByteBuffer) -> Bool {
+        let connection = sendWindow.available(initially: Self.initialWindow)
+        guard connection > 0 else { return false }
+        let left = stream.pointee.bodyCount - stream.pointee.bodySent
+        let window = min(connection, stream.pointee.sendWindow.available(initially: peer.initialWindowSize))
+        let count = min(left, window, FrameHeader.maximumLength, sendWindow.untilUpdate(initially: Self.initialWindow))
+        if count > 0 {
+            frames.writeData(of: stream, count, to: &buffer)
+            sendWindow.sent(count)
+        }
+        // What waits for its own window comes back with a WINDOW_UPDATE or SETTINGS.
+        if count == left || count <= 0 { sending.remove(stream) }
+        return true
+    }
+
+    /// The connection's own, which no setting changes (RFC 9113, section 6.9.2).
+    private static let initialWindow = 65_535
+
+    // MARK: Receiving
+
+    /// See ``HTTP2Session/findsRoom(in:)``. A peer that takes requests at the pace of its window sends answers and a
+    /// WINDOW_UPDATE behind them, and has nothing to do until the next requests come.
+    mutating func findsRoom(in bytes: UnsafeRawBufferPointer) -> Bool {
+        guard hasPeerSettings, !hasSaidGoodbye, !isAbandoned, !reader.isInsideFrame, blocks.streamInProgress == nil,
+            sending.first != nil || unsent.first != nil
+        else { return false }
+        let before = foundRoom
+        var rest = bytes
+        while rest.count >= FrameHeader.size, let start = rest.baseAddress {
+            let header = FrameHeader(start)
+            let end = FrameHeader.size + header.length
+            // Nothing begins after a GOAWAY.
+            guard rest.count >= end, header.type != .goAway else { break }
+            if header.type == .windowUpdate, header.streamID == 0, header.length == 4 {
+                let frame = Frame(
+                    header: header,
+                    payload: UnsafeRawBufferPointer(rebasing: rest[FrameHeader.size..<end])
+                )
+                let increment = Int(frame.number(at: 0) & 0x7fff_ffff)
+                guard increment > 0, sendWindow.grow(by: increment, initially: Self.initialWindow) else { break }
+                foundRoom += increment
+            }
+            rest = UnsafeRawBufferPointer(rebasing: rest[end...])
+        }
+        return foundRoom > before
+    }
+
+    /// Takes in what the peer sent. False when the connection is beyond repair; what to tell the peer about it goes out
+    /// with the next `pump`.
+    mutating func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !isAbandoned else { return false }
+        // What a peer says after it was left is not heard.
+        guard !hasSaidGoodbye else { return true }
+        var rest = bytes
+        do throws(HTTP2Violation) {
+            while let frame = try reader.next(&rest) { try received(frame) }
+            guard !control.isFlooded else { throw .connection(.enhanceYourCalm) }
+            return true
+        } catch {
+            if case .connection(let code) = error { sayGoodbye(code) }
+            return false
+        }
+    }
+
+    private mutating func received(_ frame: Frame) throws(HTTP2Violation) {
+        do throws(HTTP2Violation) {
+            try dispatch(frame)
+        } catch {
+            guard case .stream(let code) = error else { throw error }
+            if let stream = streams[frame.header.streamID] { fail(stream, .protocolError, reset: code) }
+        }
+    }
+
+    private mutating func dispatch(_ frame: Frame) throws(HTTP2Violation) {
+        let type = frame.header.type
+        if let streamID = blocks.streamInProgress {
+            guard type == .continuation, frame.header.streamID == streamID else { throw .connection(.protocolError) }
+        } else if !hasPeerSettings {
+            guard type == .settings, !frame.header.flags.contains(.ack) else { throw .connection(.protocolError) }
+        }
+        switch type {
+        case .data: try receivedData(frame)
+        case .headers: try receivedHeaders(frame)
+        case .continuation: try receivedContinuation(frame)
+        case .rstStream: try receivedReset(frame)
+        case .windowUpdate: try receivedWindowUpdate(frame)
+        case .settings: try receivedSettings(frame)
+        case .ping: try receivedPing(frame)
+        case .goAway: try receivedGoAway(frame)
+        case .priority: try receivedPriority(frame)
+        // Switched off in this side's SETTINGS.
+        case .pushPromise: throw .connection(.protocolError)
+        case nil: break
+        }
+    }
+
+    /// The open stream of a frame that only comes on streams; nil when it is one whose frames are passed over.
+    private func stream(of frame: Frame) throws(HTTP2Violation) -> StreamPointer? {
+        let id = frame.header.streamID
+        guard id > 0, !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
+        if let stream = streams[id] { return stream }
+        if let lastProcessed, id > lastProcessed { return nil }
+        guard resetStreams.mayContain(id) else { throw .connection(.streamClosed) }
+        return nil
+    }
+
+    private mutating func receivedHeaders(_ frame: Frame) throws(HTTP2Violation) {
+        let fragment = try frame.fieldBlockFragment()
+        let stream = try stream(of: frame)
+        let block = FieldBlock(
+            streamID: frame.header.streamID,
+            endsStream: frame.header.flags.contains(.endStream),
+            areTrailers: stream?.pointee.answer.awaitsTrailers ?? true
+        )
+        let whole = try blocks.begin(block, fragment, isLast: frame.header.flags.contains(.endHeaders))
+        if let whole = consume whole { try received(whole, on: stream) }
+    }
+
+    private mutating func receivedContinuation(_ frame: Frame) throws(HTTP2Violation) {
+        let whole = try blocks.go(on: frame.payload, isLast: frame.header.flags.contains(.endHeaders))
+        // Its stream may have been given up between the frames.
+        if let whole = consume whole {
+            let stream = streams[whole.streamID]
+            try received(whole, on: stream)
+        }
+    }
+
+    private mutating func received(
+        _ block: consuming FieldBlock,
+        on stream: StreamPointer?
+    ) throws(HTTP2Violation) {
+        guard let stream else { return }
+        let endsStream = block.endsStream
+        try stream.pointee.answer.received(block.takeFields(), endsStream: endsStream)
+        if endsStream { finish(stream, isEndedByPeer: true) }
+    }
+
+    private mutating func receivedData(_ frame: Frame) throws(HTTP2Violation) {
+        let stream = try stream(of: frame)
+        receiveWindow.received(frame.payload.count)
+        let content = try frame.content()
+        if let increment = receiveWindow.takeIncrement() { control.windowUpdate(streamID: 0, by: increment) }
+        guard let stream else { return }
+        stream.pointee.receiveWindow.received(frame.payload.count)
+        let endsStream = frame.header.flags.contains(.endStream)
+        try stream.pointee.answer.received(content: content, endsStream: endsStream)
+        if endsStream || stream.pointee.answer.isCutOff {
+            finish(stream, isEndedByPeer: endsStream)
+        } else if let increment = stream.pointee.receiveWindow.takeIncrement() {
+            control.windowUpdate(streamID: frame.header.streamID, by: increment)
+        }
+    }
+
+    private mutating func receivedReset(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.payload.count == 4 else { throw .connection(.frameSizeError) }
+        let id = frame.header.streamID
+        guard id > 0, !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
+        guard let stream = streams[id] else { return }
+        let isRefused = frame.number(at: 0) == HTTP2ErrorCode.refusedStream.rawValue
+        // What the peer has still under way on it, if anything, it has taken back itself.
+        if isRefused, stream.pointee.answer.status == 0 { refuse(stream) } else { fail(stream, .closed) }
+    }
+
+    private func receivedPriority(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.header.streamID > 0 else { throw .connection(.protocolError) }
+        guard frame.payload.count == 5 else { throw .stream(.frameSizeError) }
+    }
+
+    // MARK: Frames of the connection, and windows
+
+    private mutating func receivedSettings(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
+        if frame.header.flags.contains(.ack) {
+            guard frame.payload.isEmpty else { throw .connection(.frameSizeError) }
+            guard isAckDue else { throw .connection(.protocolError) }
+            isAckDue = false
+            return
+        }
+        let oldWindow = peer.initialWindowSize
+        try peer.apply(frame)
+        if let smallest = peer.takeSmallestHeaderTableSize() {
+            frames.limitTable(to: peer.headerTableSize, atLeastOnceTo: smallest)
+        }
+        if peer.initialWindowSize != oldWindow { try windowsMoved() }
+        settingsReceived()
+        control.settingsAck()
+    }
+
+    private mutating func receivedPing(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
+        guard frame.payload.count == 8 else { throw .connection(.frameSizeError) }
+        if !frame.header.flags.contains(.ack) { control.pingAck(frame.payload) }
+    }
+
+    private mutating func receivedGoAway(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
+        guard frame.payload.count >= 8 else { throw .connection(.frameSizeError) }
+        let last = Int32(frame.number(at: 0) & 0x7fff_ffff)
+        // It may only be taken back, as requests beyond it have already been sent elsewhere (RFC 9113, section 6.8).
+        guard last <= lastProcessed ?? .max else { throw .connection(.protocolError) }
+        lastProcessed = last
+        drain()
+        for stream in streams.open where !stream.pointee.isSent || stream.pointee.id > last { refuse(stream) }
+    }
+
+    private mutating func receivedWindowUpdate(_ frame: Frame) throws(HTTP2Violation) {
+        guard frame.payload.count == 4 else { throw .connection(.frameSizeError) }
+        let id = frame.header.streamID
+        let increment = Int(frame.number(at: 0) & 0x7fff_ffff)
+        if id == 0 {
+            guard increment > 0 else { throw .connection(.protocolError) }
+            guard foundRoom < increment else {
+                foundRoom -= increment
+                return
+            }
+            guard sendWindow.grow(by: increment, initially: Self.initialWindow) else {
+                throw .connection(.flowControlError)
+            }
+            return
+        }
+        guard !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
+        guard increment > 0 else { throw .stream(.protocolError) }
+        guard let stream = streams[id] else { return }
+        guard stream.pointee.sendWindow.grow(by: increment, initially: peer.initialWindowSize) else {
+            throw .stream(.flowControlError)
+        }
+        resume(stream)
+    }
+
+    /// The peer's initial window changed, and with it that of every stream (RFC 9113, section 6.9.2).
+    private mutating func windowsMoved() throws(HTTP2Violation) {
+        for stream in streams.open {
+            guard stream.pointee.sendWindow.available(initially: peer.initialWindowSize) <= SendWindow.maximum else {
+                throw .connection(.flowControlError)
+            }
+            resume(stream)
+        }
+    }
+
+    /// Lines up again what may have waited for its stream's window.
+    private mutating func resume(_ stream: StreamPointer) {
+        guard stream.pointee.isSent, !stream.pointee.isRequestComplete,
+            stream.pointee.sendWindow.available(initially: peer.initialWindowSize) > 0
+        else { return }
+        sending.append(stream)
+    }
+}

@@ -32,11 +32,10 @@ final class Exchange: @unchecked Sendable {
     }
 
     func complete(_ result: Result<HTTPResponse, HTTPFailure>) {
-        guard let completion else {
+        guard let completion = completion.take() else {
             assertionFailure("a request was completed twice")
             return
         }
-        self.completion = nil
         completion(result)
     }
 

@@ -3,9 +3,12 @@
 /// A collection of ``HTTPField`` for callers that want strings; ``withBytes(_:)`` makes none. Fields are checked once,
 /// when they are appended: ``isWellFormed`` costs nothing.
 package struct HTTPFields: Sendable {
+    /// The table, texts up to `end`, and room that is not used yet.
     private var memory: [UInt8] = []
     private var room: UInt32 = 0
     private var used: UInt32 = 0
+    /// Of names and values, in bytes.
+    private var end: UInt32 = 0
 
     /// Whether all names are tokens in lower case and no value holds a control character (RFC 9110, sections 5.1 and
     /// 5.5).
@@ -23,23 +26,27 @@ package struct HTTPFields: Sendable {
     package var count: Int { Int(used) }
 
     /// The bytes of all names and values.
-    package var byteCount: Int { memory.count - tableSize }
+    package var byteCount: Int { Int(end) }
 
     package mutating func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-        if used == room { reserve(fields: Swift.max(8, 2 * count), bytes: Swift.max(256, 2 * byteCount)) }
+        let added = name.count + value.count
+        if used == room || memory.count - tableSize - byteCount < added { grow(by: added) }
         let flaws = FieldForm.flaws(ofName: name).union(FieldForm.flaws(ofValue: value))
         isWellFormed = isWellFormed && !flaws.contains(.malformed)
         isASCII = isASCII && !flaws.contains(.notASCII)
-        memory.append(contentsOf: name)
-        let nameEnd = byteCount
-        memory.append(contentsOf: value)
-        let valueEnd = byteCount
-        let entry = count * 8
-        memory.withUnsafeMutableBytes {
-            $0.storeBytes(of: UInt32(truncatingIfNeeded: nameEnd), toByteOffset: entry, as: UInt32.self)
-            $0.storeBytes(of: UInt32(truncatingIfNeeded: valueEnd), toByteOffset: entry + 4, as: UInt32.self)
-        }
+        let (entry, nameStart) = (count * 8, tableSize + byteCount)
+        let nameEnd = end + UInt32(truncatingIfNeeded: name.count)
+        end += UInt32(truncatingIfNeeded: added)
         used += 1
+        memory.withUnsafeMutableBytes { memory in
+            memory.storeBytes(of: nameEnd, toByteOffset: entry, as: UInt32.self)
+            memory.storeBytes(of: end, toByteOffset: entry + 4, as: UInt32.self)
+            let texts = UnsafeMutableRawBufferPointer(rebasing: memory[nameStart..<nameStart + added])
+            texts.copyMemory(from: UnsafeRawBufferPointer(name))
+            UnsafeMutableRawBufferPointer(rebasing: texts[name.count...]).copyMemory(
+                from: UnsafeRawBufferPointer(value)
+            )
+        }
     }
 
     package mutating func append(_ name: String, _ value: String) {
@@ -64,19 +71,27 @@ package struct HTTPFields: Sendable {
 
     private var tableSize: Int { Int(room) * 8 }
 
+    private mutating func grow(by added: Int) {
+        let isTableFull = used == room
+        reserve(
+            fields: isTableFull ? Swift.max(8, 2 * count) : Int(room),
+            bytes: Swift.max(256, 2 * (byteCount + added))
+        )
+    }
+
     private mutating func reserve(fields: Int, bytes: Int) {
-        guard fields > room else { return }
-        var larger: [UInt8] = []
-        larger.reserveCapacity(fields * 8 + Swift.max(bytes, byteCount))
-        if used == 0 {
-            larger.append(contentsOf: repeatElement(0, count: fields * 8))
-            memory = larger
-            room = UInt32(truncatingIfNeeded: fields)
-            return
+        let table = fields * 8
+        let size = table + Swift.max(bytes, byteCount)
+        let larger = [UInt8](unsafeUninitializedCapacity: size) { larger, initialized in
+            larger.initialize(repeating: 0)
+            initialized = size
+            memory.withUnsafeBytes { memory in
+                let to = UnsafeMutableRawBufferPointer(larger)
+                to.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[..<(count * 8)]))
+                UnsafeMutableRawBufferPointer(rebasing: to[table...])
+                    .copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[tableSize..<tableSize + byteCount]))
+            }
         }
-        larger.append(contentsOf: memory[..<(count * 8)])
-        larger.append(contentsOf: repeatElement(0, count: (fields - count) * 8))
-        larger.append(contentsOf: memory[tableSize...])
         memory = larger
         room = UInt32(truncatingIfNeeded: fields)
     }
@@ -94,7 +109,7 @@ extension HTTPFields: Hashable {
     }
 
     private var table: ArraySlice<UInt8> { memory[..<(count * 8)] }
-    private var texts: ArraySlice<UInt8> { memory[tableSize...] }
+    private var texts: ArraySlice<UInt8> { memory[tableSize..<tableSize + byteCount] }
 }
 
 extension HTTPFields {

@@ -80,7 +80,8 @@ package final class HTTPLanes: HTTPSender {
         if request.untrustedURL, let address = url.origin.address, !addressGuard.permits(address) {
             return Self.refuse(.forbiddenAddress, completion)
         }
-        let deadline = Deadline.now() + request.timeout
+        // Some milliseconds do not matter, and the exact clock takes as long as all the rest here.
+        let deadline = Deadline.nowRoughly() + request.timeout
         let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
         guard isForPool(exchange) ? pool.send(exchange) : curl.send(exchange) else {
             return Self.later { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }

@@ -17,8 +17,11 @@ final class KnownOrigins: Sendable {
     /// The parts of `url`, as ``URLParts/init(_:)`` reads them.
     func parts(of url: String) -> URLParts? {
         var url = url
-        let known = url.withUTF8 { bytes in origin(of: bytes).flatMap { URLParts($0.origin, bytes[$0.end...]) } }
-        if let known { return known }
+        if let known = url.withUTF8({ origin(of: $0) }),
+            let parts = URLParts(known.origin, of: url, endingAt: known.end)
+        {
+            return parts
+        }
         guard let parts = URLParts(url) else { return nil }
         url.withUTF8 { remember(parts.origin, of: $0) }
         return parts

@@ -6,8 +6,22 @@ import ASCII
 /// could read differently (`http://2130706433/`, `http://0177.0.0.1/`). A fragment is dropped, as it is never sent.
 package struct URLParts: Sendable, Hashable {
     package let origin: Origin
+    /// Ends with the target. Often it is the whole URL, which needs no copy then.
+    private let text: String
+    /// Where the target begins in `text`, in bytes.
+    private let start: Int
+
     /// Path and query as they go on the wire, at least `/`.
-    package let target: String
+    package var target: String { start == 0 ? text : String(decoding: text.utf8.dropFirst(start), as: UTF8.self) }
+
+    /// How long the target is, in bytes.
+    var targetCount: Int { text.utf8.count - start }
+
+    /// Lends the target for the time of `body`.
+    func withTarget<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        var text = text
+        return text.withUTF8 { body(UnsafeBufferPointer(rebasing: $0[start...])) }
+    }
 
     /// Nil when `url` is malformed, carries user information or names another scheme.
     package init?(_ url: String) {
@@ -18,15 +32,35 @@ package struct URLParts: Sendable, Hashable {
         self = parsed
     }
 
-    /// `rest` is what follows the origin in a URL. Nil when that is malformed.
-    init?(_ origin: Origin, _ rest: Slice<UnsafeBufferPointer<UInt8>>) {
-        guard let target = Self.target(rest) else { return nil }
-        self.init(origin: origin, target: target)
+    /// The parts of `url`, whose origin is known and ends at `end`, in bytes. Nil when what follows is malformed.
+    init?(_ origin: Origin, of url: String, endingAt end: Int) {
+        var url = url
+        let other = url.withUTF8 { bytes -> String?? in
+            let rest = bytes[end...]
+            // The URL itself ends with its target when nothing has to be added or dropped.
+            if rest.first == Self.slash, Self.isPlain(rest) { return .some(nil) }
+            return Self.target(rest).map { .some($0) }
+        }
+        guard let other else { return nil }
+        self.origin = origin
+        text = other ?? url
+        start = other == nil ? end : 0
     }
 
     private init(origin: Origin, target: String) {
         self.origin = origin
-        self.target = target
+        text = target
+        start = 0
+    }
+
+    package static func == (one: URLParts, other: URLParts) -> Bool {
+        one.origin == other.origin
+            && one.withTarget { target in other.withTarget { target.equals($0) } }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(origin)
+        withTarget { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 
     /// The URL rebuilt from its parts, so that the next parser has nothing to interpret.

@@ -150,16 +150,23 @@ final class OriginConnections: @unchecked Sendable {
         // A copy: a flush may end a connection.
         let connections = connections
         let isHeldBack = surroundings.gate?.isOpen == false
-        while !waiting.isEmpty, let connection = Self.leastLoaded(connections), let exchange = waiting.next() {
-            if exchange.deadline <= now {
-                exchange.fail(.timeout, mayHaveBeenProcessed: false)
-            } else if isHeldBack {
-                exchange.fail(.closed, mayHaveBeenProcessed: false)
-            } else if !connection.submit(exchange, now: now) {
-                waiting.putBack(exchange)
-                // A connection that refuses takes nothing more.
-                guard connection.free == 0 else { break }
+        while !waiting.isEmpty, let connection = Self.leastLoaded(connections) {
+            // With one connection nothing has to be compared.
+            var count = connections.count == 1 ? connection.free : 1
+            var isRefused = false
+            while count > 0, !isRefused, let exchange = waiting.next() {
+                count -= 1
+                if exchange.deadline <= now {
+                    exchange.fail(.timeout, mayHaveBeenProcessed: false)
+                } else if isHeldBack {
+                    exchange.fail(.closed, mayHaveBeenProcessed: false)
+                } else if !connection.submit(exchange, now: now) {
+                    waiting.putBack(exchange)
+                    isRefused = true
+                }
             }
+            // A connection that refuses takes nothing more.
+            guard !isRefused || connection.free == 0 else { break }
         }
         // Including those that are full now.
         for connection in connections { connection.flush() }

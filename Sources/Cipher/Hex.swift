@@ -67,7 +67,19 @@ extension Hex {
             decodeSixteen(digits, &faults), decodeSixteen(digits + 16, &faults),
             decodeSixteen(digits + 32, &faults), decodeSixteen(digits + 48, &faults)
         )
-        return faults == 0 ? words : nil
+        return faults & highBits == 0 ? words : nil
+    }
+
+    /// Whether so many bytes, a multiple of eight, are lowercase digits; all of them must be readable.
+    @inlinable @inline(__always)
+    public static func areDigits(_ digits: UnsafeRawPointer, count: Int) -> Bool {
+        var faults: UInt64 = 0
+        var offset = 0
+        while offset < count {
+            faults |= Self.faults(in: digits.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            offset &+= 8
+        }
+        return faults & highBits == 0
     }
 
     /// Appends the 64 lowercase digits of 32 bytes.
@@ -79,6 +91,7 @@ extension Hex {
     }
 
     @inlinable static var ones: UInt64 { 0x0101_0101_0101_0101 }
+    @inlinable static var highBits: UInt64 { 0x8080_8080_8080_8080 }
 
     @inlinable @inline(__always)
     static func append(_ word: UInt64, to text: inout [UInt8]) {
@@ -97,14 +110,22 @@ extension Hex {
         return (low | high &<< 32).littleEndian
     }
 
-    /// Eight digits to four bytes. `faults` is left as it was if all are digits.
+    /// Marks, in its top bit, each byte that is no lowercase digit. The other bits say nothing. A sum carries into the
+    /// next byte only from a byte that is marked itself.
+    @inlinable @inline(__always)
+    static func faults(in digits: UInt64) -> UInt64 {
+        let isAboveF = digits &+ 0x1919_1919_1919_1919
+        let isFromZeroOn = digits &+ 0x5050_5050_5050_5050
+        let isAboveNine = digits &+ 0x4646_4646_4646_4646
+        let isFromAOn = digits &+ 0x1f1f_1f1f_1f1f_1f1f
+        return digits | isAboveF | ~isFromZeroOn | (isAboveNine & ~isFromAOn)
+    }
+
+    /// Eight digits to four bytes. `faults` has no top bit of a byte set if all are digits.
     @inlinable @inline(__always)
     static func decodeEight(_ digits: UInt64, _ faults: inout UInt64) -> UInt64 {
-        let letters = (digits &>> 6) & ones
-        let nibbles = (digits & 0x0f0f_0f0f_0f0f_0f0f) &+ letters &* 9
-        let wrongColumn = (digits & 0xf0f0_f0f0_f0f0_f0f0) ^ (0x3030_3030_3030_3030 &+ letters &* 0x30)
-        let aboveNine = ((nibbles &+ 0x0606_0606_0606_0606) &>> 4) & ones
-        faults |= wrongColumn | (aboveNine ^ letters) | (nibbles & 0x1010_1010_1010_1010)
+        faults |= Self.faults(in: digits)
+        let nibbles = (digits & 0x0f0f_0f0f_0f0f_0f0f) &+ ((digits &>> 6) & ones) &* 9
         var bytes = ((nibbles &<< 4) | (nibbles &>> 8)) & 0x00ff_00ff_00ff_00ff
         bytes = (bytes | (bytes &>> 8)) & 0x0000_ffff_0000_ffff
         return (bytes | (bytes &>> 16)) & 0xffff_ffff

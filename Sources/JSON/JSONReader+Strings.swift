@@ -263,10 +263,10 @@ enum ByteLanes {
     /// subtractions borrow upwards.
     @inlinable @inline(__always)
     static func endOfPlainText(_ word: UInt64) -> UInt64 {
-        let controls = word &- 0x2020_2020_2020_2020
-        let quotes = (word ^ 0x2222_2222_2222_2222) &- ones
+        // With that bit turned, the quotation mark comes to stand just above the control characters.
+        let controlsAndQuotes = (word ^ 0x0202_0202_0202_0202) &- 0x2121_2121_2121_2121
         let backslashes = (word ^ 0x5c5c_5c5c_5c5c_5c5c) &- ones
-        return (controls | quotes | backslashes | word) & highBits
+        return (controlsAndQuotes | backslashes | word) & highBits
     }
 
     /// Index of the first byte marked by ``endOfPlainText(_:)``.

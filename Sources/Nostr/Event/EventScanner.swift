@@ -27,6 +27,20 @@ package struct EventScanner {
 
     /// Scans `json`, which holds one event and at most whitespace around it.
     package mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
+        try fields(of: json, readsKeys: true).event()
+    }
+
+    /// Says of what kind the event is, and gathers the ``pValues``. Checks all that ``scan(_:)`` checks, but leaves id,
+    /// author and signature as digits, which is a quarter of the work.
+    package mutating func kind(of json: UnsafeRawBufferPointer) throws(EventError) -> Kind {
+        try fields(of: json, readsKeys: false).checkedKind()
+    }
+
+    @inline(__always)
+    private mutating func fields(
+        of json: UnsafeRawBufferPointer,
+        readsKeys: Bool
+    ) throws(EventError) -> ScannedFields {
         pValues.removeAll(keepingCapacity: pValues.capacity <= Self.largestBuffer)
         var reader = try JSONReader<EventError>(json)
         reader.skipWhitespace()
@@ -39,7 +53,7 @@ package struct EventScanner {
                 if let field = EventField(key, in: reader) {
                     guard fields.seen & field.rawValue == 0 else { throw .repeated(field) }
                     fields.seen |= field.rawValue
-                    try scan(field, from: &reader, into: &fields)
+                    try scan(field, from: &reader, into: &fields, readsKeys: readsKeys)
                 } else {
                     try reader.skipValue()
                 }
@@ -48,16 +62,21 @@ package struct EventScanner {
             try reader.expect("}", .objectEnd)
         }
         try reader.end()
-        return try fields.event()
+        return fields
     }
 
     @inline(__always)
     private mutating func scan(
         _ field: EventField,
         from reader: inout JSONReader<EventError>,
-        into fields: inout ScannedFields
+        into fields: inout ScannedFields,
+        readsKeys: Bool
     ) throws(EventError) {
         switch field {
+        case .id where !readsKeys, .pubkey where !readsKeys:
+            guard try reader.skipHex(count: 64) else { throw .wrong(field) }
+        case .signature where !readsKeys:
+            guard try reader.skipHex(count: 128) else { throw .wrong(field) }
         case .id:
             guard let id = try reader.hexString() else { throw .wrong(.id) }
             fields.id = id
@@ -116,8 +135,10 @@ extension EventScanner {
         _ hasWhitespace: inout Bool
     ) throws(EventError) {
         if reader.skipWhitespace() { hasWhitespace = true }
-        var isAwaitingKey = false
-        var isName = true
+        // Nearly all that name a key begin so.
+        var isAwaitingKey = reader.takePlainP()
+        var isName = !isAwaitingKey
+        if isAwaitingKey, reader.skipWhitespace() { hasWhitespace = true }
         while true {
             if isAwaitingKey {
                 isAwaitingKey = false

@@ -1,3 +1,4 @@
+private import Cipher
 import JSON
 
 extension JSONReader {
@@ -22,7 +23,20 @@ extension JSONReader {
         return try escapedHex(count: 128)
     }
 
-    /// The same for digits without escapes; leaves everything as it is if there is anything else.
+    /// Goes past a string of 64 or 128 lowercase hexadecimal digits without reading what they say. False, and no
+    /// further than that, if something else stands there.
+    @inline(__always)
+    mutating func skipHex(count digits: Int) throws(Failure) -> Bool {
+        if position &+ digits &+ 2 <= count, next == UInt8(ascii: "\""),
+            byte(position &+ digits &+ 1) == UInt8(ascii: "\""), Hex.areDigits(base + (position &+ 1), count: digits)
+        {
+            position &+= digits &+ 2
+            return true
+        }
+        return try escapedHex(count: digits) != nil
+    }
+
+    /// The same as ``hexString()`` for digits without escapes; leaves everything as it is if there is anything else.
     @inline(__always)
     mutating func takePlainHex() -> Bytes32? {
         guard position &+ 66 <= count, next == UInt8(ascii: "\""), byte(position &+ 65) == UInt8(ascii: "\""),
@@ -30,6 +44,14 @@ extension JSONReader {
         else { return nil }
         position &+= 66
         return bytes
+    }
+
+    /// Goes past `"p",` if that is next, just so.
+    @inline(__always)
+    mutating func takePlainP() -> Bool {
+        guard position &+ 8 <= count, word(position) & 0xffff_ffff == 0x2c22_7022 else { return false }
+        position &+= 4
+        return true
     }
 
     /// `"\u0061…"` says the same as `"a…"`. The second half of the answer is empty for 64 digits.

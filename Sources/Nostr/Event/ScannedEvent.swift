@@ -50,16 +50,23 @@ struct ScannedFields {
 
     @inline(__always)
     func event() throws(EventError) -> ScannedEvent {
-        guard seen == EventField.all else { throw .missing(firstMissing) }
+        let kind = try checkedKind()
         return ScannedEvent(
             id: EventID(id),
             pubkey: PublicKey(pubkey),
             createdAt: createdAt,
-            kind: Kind(kind),
+            kind: kind,
             signature: signature,
             content: content,
             tags: tags
         )
+    }
+
+    /// The kind, where no field is missing.
+    @inline(__always)
+    func checkedKind() throws(EventError) -> Kind {
+        guard seen == EventField.all else { throw .missing(firstMissing) }
+        return Kind(kind)
     }
 
     private var firstMissing: EventField {

@@ -101,10 +101,16 @@ import Testing
     private func scan(_ json: [UInt8]) -> (Verdict, EventError?) {
         withExactBuffer(json) { bytes in
             var scanner = EventScanner()
+            // A look at the kind alone judges in the same way.
+            let kind = Result { () throws(EventError) in try scanner.kind(of: bytes) }
+            let pValues = scanner.pValues
             do throws(EventError) {
-                _ = try scanner.scan(bytes)
+                let event = try scanner.scan(bytes)
+                #expect(kind == .success(event.kind))
+                #expect(scanner.pValues == pValues)
                 return (.event, nil)
             } catch {
+                #expect(kind == .failure(error))
                 return (.noEvent, error)
             }
         }

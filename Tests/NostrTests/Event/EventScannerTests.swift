@@ -5,11 +5,16 @@ import Testing
 @testable import Nostr
 
 @Suite struct EventScannerTests {
+    /// What a look at the kind alone finds must be the same.
     private func scan(_ json: [UInt8]) throws -> (event: ScannedEvent, pValues: [String]) {
         try withExactBuffer(json) { bytes in
             var scanner = EventScanner()
-            let event = try scanner.scan(bytes)
-            return (event, scanner.pValues.map(\.hex))
+            let kind = Result { () throws(EventError) in try scanner.kind(of: bytes) }
+            let pValues = scanner.pValues
+            let event = Result { () throws(EventError) in try scanner.scan(bytes) }
+            #expect(kind == event.map(\.kind))
+            #expect(pValues == scanner.pValues)
+            return (try event.get(), pValues.map(\.hex))
         }
     }
 
@@ -128,6 +133,8 @@ import Testing
             text[position] = byte
             let decoded = text.withUnsafeBytes { bytes in bytes.baseAddress.flatMap { Hex.words($0) } }
             #expect((decoded != nil) == isDigit)
+            let areDigits = text.withUnsafeBytes { $0.baseAddress.map { Hex.areDigits($0, count: 64) } }
+            #expect(areDigits == isDigit)
         }
     }
 
@@ -142,6 +149,31 @@ import Testing
         #expect(error(EventSample.json(tags: "[[\"p\",\"\(text)\"]]")) != nil)
         #expect(error(EventSample.json(rest: ",\"x\":[\"\(text)\"]")) != nil)
         #expect(error(EventSample.json(rest: ",\"\(text)\":1")) != nil)
+    }
+
+    /// Eight bytes are looked at together: wherever the one lies that ends or breaks a string, it is found.
+    @Test(arguments: Array(UInt8.min...0x7f))
+    func whatMayNotStandInAStringIsFoundAtEveryPlace(_ byte: UInt8) {
+        let isPlain = byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+        for place in 0..<20 {
+            var text = Array("!aZ~ #[]^_`{}|.0:?@\u{7f}".utf8)
+            text[place] = byte
+            let json = EventSample.json(content: "\"" + String(decoding: text, as: UTF8.self) + "\"")
+            #expect((error(json) == nil) == isPlain, "at \(place)")
+        }
+    }
+
+    @Test(arguments: [
+        (#"[["p","KEY"]]"#, true), (#"[["p", "KEY"]]"#, true), (#"[["p",]]"#, false),
+        (#"[["p",1]]"#, false), (#"[["p","#, false), (#"[["p",["x"]]]"#, false), (#"[["p","x",]]"#, false),
+    ])
+    func aTagThatBeginsAsUsualIsReadAsAnyOther(_ tags: String, _ isRight: Bool) throws {
+        let tags = tags.replacing("KEY", with: EventSample.id)
+        let json = EventSample.json(tags: tags)
+        #expect((error(json) == nil) == isRight)
+        guard isRight else { return }
+        #expect(try scan(json).pValues == [EventSample.id])
+        #expect(try scan(json).event.isCanonical == !tags.contains(" "))
     }
 
     @Test func everyPairOfBytesIsJudgedAsTheStandardLibraryJudgesUTF8() {

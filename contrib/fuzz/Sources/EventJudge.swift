@@ -7,6 +7,9 @@ enum EventJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var scanner = EventScanner()
         let scanned = try? scanner.scan(bytes)
+        let pValues = scanner.pValues
+        promise((try? scanner.kind(of: bytes)) == scanned?.kind, "a look at the kind says the same as the scan")
+        promise(scanned == nil || scanner.pValues == pValues, "a look gathers the same keys as the scan")
         let built = try? Event(json: Array(bytes))
         promise((scanned == nil) == (built == nil), "scanner and builder agree whether it is an event")
         let other = tree(bytes, isEvent: scanned != nil)

@@ -38,6 +38,22 @@ import Units
         #expect(batcher.counts == FeedCounts(lines: 9, taken: 0, refused: 0, passedOver: 3))
     }
 
+    /// Whatever field stands first, however its name is written, and however short the line is.
+    @Test func anEventBeginsWithAnyOfItsFields() {
+        var batcher = batcher()
+        let names = [
+            "id", "pubkey", "created_at", "kind", "tags", "content", "sig", "\\u0069d", "t\\u0061gs",
+            "created\\u005fat",
+        ]
+        let lines = names.flatMap { ["{\"\($0)\":1}", "{\"x\":[{}],\"\($0)\":\"1\",\"event\":7,\"type\":\"new\"}"] }
+        let batch = batcher.read(lines.joined(separator: "\n") + "\n")
+        #expect(batch.texts == lines)
+        for other in ["i", "sigs", "created_ax", "created_at2", "Kind", "tag\\u0073s"] {
+            #expect(batcher.read("{\"\(other)\":1}\n").isEmpty, "\(other)")
+        }
+        #expect(batcher.counts.refused == 6)
+    }
+
     @Test(
         arguments: [
             ("nonsense", "expected an event"), ("{}", "expected an event"), ("[1]", "expected an event"),

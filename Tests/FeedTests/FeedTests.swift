@@ -156,6 +156,22 @@ import Units
         #expect(input.path == path)
     }
 
+    /// What is there is read first, and whoever interrupted meanwhile is heard before the next wait.
+    @Test func anInterruptIsNotLostBehindWhatIsRead() throws {
+        let path = path()
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let input = try FeedInput(path: path)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16, alignment: 1)
+        defer { buffer.deallocate() }
+        try write("0123456789", to: path)
+        for _ in 0..<100 { input.interrupt() }
+        #expect(input.wait(atMost: nil, reads: true, into: buffer) == .bytes(10))
+        #expect(input.wait(atMost: nil, reads: true, into: buffer) == .nothing)
+        try write("0123", to: path)
+        #expect(input.wait(atMost: nil, reads: true, into: buffer) == .bytes(4))
+    }
+
     private func write(_ text: String, to path: String) throws {
         let file = try #require(FileHandle(forWritingAtPath: path))
         try file.write(contentsOf: Data(text.utf8))

@@ -179,11 +179,10 @@ struct FeedBatcher {
                 return
             }
             let event = UnsafeRawBufferPointer(rebasing: line[place])
-            let finding = screening.finding(of: event)
-            if finding == .concernsNobody {
-                counts.taken += 1
-            } else {
-                batch.append(Array(event), line: number, mayRegister: finding == .mayRegister)
+            switch screening.finding(of: event) {
+            case .concernsNobody: counts.taken += 1
+            case .mayConcernSomebody: batch.append(Array(event), line: number)
+            case .mayRegister: batch.append(Array(event), line: number, mayRegister: true)
             }
         } catch {
             refuse(number, "\(error)")

@@ -22,6 +22,8 @@ package struct FeedInput: ~Copyable, Sendable {
     package let path: String
     private let descriptor: Int32
     private let isOurs: Bool
+    /// Whether a read returns at once where there is nothing: a file's, and that of a FIFO that we opened.
+    private let neverBlocks: Bool
     /// A pipe to ourselves, which ends a wait.
     private let interrupts: Int32
     private let interrupter: Int32
@@ -47,6 +49,7 @@ package struct FeedInput: ~Copyable, Sendable {
         self.path = path
         self.descriptor = descriptor
         self.isOurs = isOurs
+        neverBlocks = Self.neverBlocks(descriptor)
         (interrupts, interrupter) = (ends[0], ends[1])
     }
 
@@ -66,6 +69,11 @@ package struct FeedInput: ~Copyable, Sendable {
     /// Waits until something comes, somebody interrupts or `time` is over, and reads into `buffer`. With
     /// `reads` false, nothing is read.
     func wait(atMost time: Duration?, reads: Bool, into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
+        // A busy writer has written by now, so that the question whether there is something would be one call more.
+        if reads, neverBlocks {
+            let arrival = read(into: buffer)
+            guard arrival == .nothing else { return arrival }
+        }
         var descriptors = [
             pollfd(fd: interrupts, events: Int16(POLLIN), revents: 0),
             // A negative number is not waited for.
@@ -74,15 +82,26 @@ package struct FeedInput: ~Copyable, Sendable {
         let timeout = time.map { Int32(clamping: max(0, $0.milliseconds)) } ?? -1
         guard poll(&descriptors, nfds_t(descriptors.count), timeout) > 0 else { return .nothing }
         if descriptors[0].revents != 0 {
-            var ignored = [UInt8](repeating: 0, count: 64)
-            _ = read(interrupts, &ignored, ignored.count)
+            // Those that came while there was always something to read are all in there.
+            var ignored = [UInt8](repeating: 0, count: 4_096)
+            _ = Glibc.read(interrupts, &ignored, ignored.count)
             return .nothing
         }
-        let count = read(descriptor, buffer.baseAddress, buffer.count)
+        return read(into: buffer)
+    }
+
+    private func read(into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
+        let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
         if count > 0 { return .bytes(count) }
         if count == 0 { return .end }
         let number = errno
         return number == EINTR || number == EAGAIN ? .nothing : .failed(number)
+    }
+
+    private static func neverBlocks(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return false }
+        return status.st_mode & S_IFMT == S_IFREG || fcntl(descriptor, F_GETFL) & O_NONBLOCK != 0
     }
 
     private static func open(_ path: String) throws(FeedError) -> Int32 {

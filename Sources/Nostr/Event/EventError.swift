@@ -72,7 +72,7 @@ package enum EventField: UInt8, CaseIterable, Hashable, Sendable {
 extension EventField {
     /// The field that a key names; `nil` for an unknown one.
     @inline(__always)
-    init?(_ key: JSONString, in reader: JSONReader<EventError>) {
+    init?<Failure>(_ key: JSONString, in reader: JSONReader<Failure>) {
         if key.traits.contains(.escaped) {
             self.init(escaped: key, in: reader)
         } else if key.end &+ 8 <= reader.count {
@@ -84,7 +84,7 @@ extension EventField {
 
     /// Compares the eight bytes from the key's start; the first `length` of them are the key.
     @inline(__always)
-    private init?(_ word: UInt64, length: Int, in reader: JSONReader<EventError>, at start: Int) {
+    private init?<Failure>(_ word: UInt64, length: Int, in reader: JSONReader<Failure>, at start: Int) {
         switch length {
         case 2 where word & 0xffff == 0x6469: self = .id
         case 3 where word & 0xff_ffff == 0x67_6973: self = .signature
@@ -99,12 +99,12 @@ extension EventField {
     }
 
     @inline(never)
-    private init?(slowly key: JSONString, in reader: JSONReader<EventError>) {
+    private init?<Failure>(slowly key: JSONString, in reader: JSONReader<Failure>) {
         self.init(name: UnsafeRawBufferPointer(start: reader.base + key.start, count: key.count))
     }
 
     @inline(never)
-    private init?(escaped key: JSONString, in reader: JSONReader<EventError>) {
+    private init?<Failure>(escaped key: JSONString, in reader: JSONReader<Failure>) {
         let field = reader.bytes(key).withUnsafeBytes { EventField(name: $0) }
         guard let field else { return nil }
         self = field

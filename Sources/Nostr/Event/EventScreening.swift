@@ -33,10 +33,10 @@ package struct OrderedScreening {
 
     /// Looks at an event that is handed over unless it concerns nobody.
     package mutating func finding(of json: UnsafeRawBufferPointer) -> ScreeningFinding {
-        guard let screening else { return .mayConcernSomebody }
-        switch screening.finding(of: json) {
+        // Not bound to a name, which would count a reference for each event.
+        switch screening?.finding(of: json) {
         case .concernsNobody: return registering == 0 ? .concernsNobody : .mayConcernSomebody
-        case .mayConcernSomebody: return .mayConcernSomebody
+        case .mayConcernSomebody, nil: return .mayConcernSomebody
         case .mayRegister:
             registering += 1
             return .mayRegister

@@ -55,15 +55,15 @@ package enum EventLine {
         repeat {
             let key = try reader.key()
             let start = reader.position
-            if reader.says(key, "event") {
+            if event == nil, isNews == nil, EventField(key, in: reader) != nil {
+                return line.indices
+            } else if reader.says(key, "event") {
                 guard reader.next == UInt8(ascii: "{") else { throw .neitherEventNorMessage }
                 try reader.skipValue()
                 event = start..<reader.position
             } else if reader.says(key, "type") {
                 try reader.skipValue()
                 isNews = line[start..<reader.position].elementsEqual(#""new""#.utf8)
-            } else if event == nil, isNews == nil, isField(key, in: reader) {
-                return line.indices
             } else {
                 try reader.skipValue()
             }
@@ -75,11 +75,6 @@ package enum EventLine {
         guard isNews else { return nil }
         guard let event else { throw .neitherEventNorMessage }
         return event
-    }
-
-    private static func isField(_ key: JSONString, in reader: JSONReader<EventLineError>) -> Bool {
-        reader.says(key, "id") || reader.says(key, "pubkey") || reader.says(key, "sig") || reader.says(key, "kind")
-            || reader.says(key, "tags") || reader.says(key, "content") || reader.says(key, "created_at")
     }
 }
 

@@ -25,24 +25,24 @@ package final class EventScreen: Sendable {
         var isBehind: Bool { changes.isBehind }
 
         /// As ``Gate/judge(_:in:_:from:index:isListWanted:now:)`` does, as far as that takes no state of the pipeline.
-        /// `pValues` are what the event's `p` tags name.
+        /// Reads who wrote an event and what it says only where its kind makes that count.
         func finding(
-            of event: ScannedEvent,
-            naming pValues: [Bytes32],
-            in json: UnsafeRawBufferPointer
-        ) -> ScreeningFinding {
-            switch purposes[event.kind] {
+            of json: UnsafeRawBufferPointer,
+            by scanner: inout EventScanner
+        ) throws(EventError) -> ScreeningFinding {
+            let kind = try scanner.kind(of: json)
+            switch purposes[kind] {
             case .registration:
-                guard let event = try? Event(scanned: event, in: json) else { return .mayRegister }
+                guard let event = try? Event(scanned: scanner.scan(json), in: json) else { return .mayRegister }
                 return purposes.keys.named(by: event.identifier) == nil ? .concernsNobody : .mayRegister
             // An account's lists may change which keys it receives messages under.
-            case .list: return keys.mayContain(event.pubkey.bytes) ? .mayRegister : .mayConcernSomebody
+            case .list: return keys.mayContain(try scanner.scan(json).pubkey.bytes) ? .mayRegister : .mayConcernSomebody
             case .recipientList, .deletion: return .mayConcernSomebody
-            case .request where purposes.isForUs(pValues): return .mayRegister
-            case .request where !purposes.isRuled(event.kind): return .concernsNobody
+            case .request where purposes.isForUs(scanner.pValues): return .mayRegister
+            case .request where !purposes.isRuled(kind): return .concernsNobody
             case .order, .other: return .concernsNobody
             case .hint, .notice, .request:
-                return keys.mayContain(anyOf: pValues) ? .mayConcernSomebody : .concernsNobody
+                return keys.mayContain(anyOf: scanner.pValues) ? .mayConcernSomebody : .concernsNobody
             }
         }
     }

@@ -24,6 +24,8 @@ final class RelayWire: ChannelDuplexHandler {
     private var texts = 0
     /// A read that waits for its time.
     private var pacedRead: Scheduled<Void>?
+    /// Whether anything was written since the last flush: most reads lead to nothing.
+    private var isUnflushed = false
     /// Whether our data was unread at the last check.
     private var isStuck = false
     /// The payload of the last ping that could not be answered yet. Of several pings only the last needs an answer
@@ -48,7 +50,10 @@ final class RelayWire: ChannelDuplexHandler {
 
     func flush() {
         guard let context else { return }
-        context.flush()
+        if isUnflushed {
+            isUnflushed = false
+            context.flush()
+        }
         guard !context.channel.isWritable, !isClosing,
             let unread = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes),
             unread > limits.unreadBytes.bytes
@@ -126,11 +131,11 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        guard !isClosing, pacedRead == nil, let wait = pacing.wait(now: context.eventLoop.time) else {
+        guard !isClosing, pacedRead == nil, let moment = pacing.nextRead(now: context.eventLoop.time) else {
             return readNow(context: context)
         }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        pacedRead = context.eventLoop.scheduleTask(in: .milliseconds(wait.milliseconds)) { bound.value.endPause() }
+        pacedRead = context.eventLoop.scheduleTask(deadline: NIODeadline(moment)) { bound.value.endPause() }
     }
 
     private func endPause() {
@@ -184,6 +189,7 @@ final class RelayWire: ChannelDuplexHandler {
 
     /// A client's frames are masked (RFC 6455, section 5.3).
     private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer, context: ChannelHandlerContext) {
+        isUnflushed = true
         let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
         context.write(wrapOutboundOut(frame), promise: nil)
     }

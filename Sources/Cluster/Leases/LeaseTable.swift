@@ -1,11 +1,7 @@
 import Units
 
-/// The members of a cluster and who works on which partition, as one member sees it. Pure: time comes in, and its owner
-/// carries the actions out.
-///
-/// Another member counts as living while its record changes, by this member's own monotonic clock; wall clocks play no
-/// part. While the bucket is silent, because the servers elect a leader or this member has lost them, that says
-/// nothing: members that lived before count as living until they have had the time to write again.
+/// Who works on which partition of a cluster, as one member sees it. Pure: time comes in, and its owner carries the
+/// actions out. ``Membership`` says who lives and where a partition belongs.
 ///
 /// A lease is renewed by a conditional write each second. Whoever finds one unchanged for ``Times/stillness`` may write
 /// itself in, on the condition that it is still unchanged. A holder trusts its lease only for ``Times/validity`` from
@@ -62,18 +58,6 @@ package struct LeaseTable: Sendable {
         case unknown
     }
 
-    private struct Sighting {
-        var revision: UInt64
-        var since: Deadline
-    }
-
-    private struct Member {
-        var record: MemberRecord
-        var sighting: Sighting
-        /// Whether it wrote its record while this member looked: else it may be long gone.
-        var hasMoved = false
-    }
-
     private struct Lease {
         enum Phase {
             case none
@@ -110,28 +94,18 @@ package struct LeaseTable: Sendable {
 
     private let times: Times
     private let partitions: Int
-    private var me: MemberRecord
+    private var members: Membership
     /// Partitions whose logs this member could not read, until it could.
     private var declined: [Int: Declined] = [:]
     private var beat: UInt64 = 0
-    private var members: [MemberName: Member] = [:]
-    /// Where operators want partitions.
-    private var moves: [Int: MemberName] = [:]
     private var leases: [Lease]
     /// Since when the bucket has been read as a whole.
     private var currentSince: Deadline?
     private var announceAt = Deadline.distantPast
-    /// When something was last read or written in the bucket; nil: never.
-    private var heardAt: Deadline?
-    /// The living members at the last look, and since when they are the same.
-    private var living: Set<MemberName> = []
-    private var livingSince = Deadline.distantPast
     private var hasLeft = false
-    /// Another process runs under this member's name. Leases keep the two apart, but neither gets its share.
-    package private(set) var hasDouble = false
 
     package init(_ me: MemberRecord, partitions: Int, times: Times = Times()) {
-        self.me = me
+        members = Membership(me, times: times)
         self.partitions = partitions
         self.times = times
         leases = Array(repeating: Lease(), count: partitions)
@@ -166,43 +140,26 @@ package struct LeaseTable: Sendable {
         leases.map { lease in lease.record.flatMap { $0.isFree ? nil : $0.holder } }
     }
 
+    /// Another process runs under this member's name. Leases keep the two apart, but neither gets its share.
+    package var hasDouble: Bool { members.hasDouble }
+
     /// The members that live, this one included, by name.
-    package func livingMembers(at now: Deadline) -> [MemberRecord] {
-        ([me] + members.values.filter { isAlive($0, now) }.map(\.record)).sorted { $0.name < $1.name }
-    }
+    package func livingMembers(at now: Deadline) -> [MemberRecord] { members.living(at: now) }
 
     /// Members that lived of late and went away without a word, by name.
-    package func missingMembers(at now: Deadline) -> [MemberRecord] {
-        members.values.filter { member in
-            !isAlive(member, now) && member.hasMoved && !member.record.isLeaving
-                && now - member.sighting.since < times.memory
-        }
-        .map(\.record).sorted { $0.name < $1.name }
-    }
+    package func missingMembers(at now: Deadline) -> [MemberRecord] { members.missing(at: now) }
 
     /// Where an operator wants a partition; nil: nobody said.
-    package func move(of partition: Int) -> MemberName? { moves[partition] }
+    package func move(of partition: Int) -> MemberName? { members.move(of: partition) }
 
     /// The newest format that all living members read.
     package func wire(at now: Deadline) -> Int { livingMembers(at: now).map(\.wire).min() ?? me.wire }
 
-    private func isAlive(_ member: Member, _ now: Deadline) -> Bool {
-        guard let heardAt, now - heardAt > times.blindness else { return isFresh(member.sighting, now) }
-        return isFresh(member.sighting, heardAt)
-    }
-
-    private func isFresh(_ sighting: Sighting, _ now: Deadline) -> Bool { now - sighting.since < times.stillness }
+    private var me: MemberRecord { members.me }
 
     /// The bucket works.
     private mutating func heard(_ now: Deadline) {
-        let last = heardAt
-        heardAt = now
-        guard let last, now - last > times.blindness else { return }
-        for (name, member) in members where isFresh(member.sighting, last) {
-            let since = now - (times.stillness - times.grace)
-            members[name]?.sighting.since = max(member.sighting.since, since)
-        }
-        announceAt = min(announceAt, now)
+        if members.heard(now) { announceAt = min(announceAt, now) }
     }
 
     // MARK: What happens in the bucket
@@ -210,25 +167,13 @@ package struct LeaseTable: Sendable {
     /// A member's record was written; nil: deleted.
     package mutating func observed(member name: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
         heard(now)
-        guard name != me.name else {
-            if let record, currentSince != nil, record.incarnation != me.incarnation { hasDouble = true }
-            return
-        }
-        guard let record else {
-            members[name] = nil
-            return
-        }
-        let known = members[name]
-        guard revision > known?.sighting.revision ?? 0 else { return }
-        members[name] = Member(
-            record: record,
-            sighting: Sighting(revision: revision, since: now),
-            hasMoved: known != nil || currentSince != nil
-        )
+        members.observed(name, record, revision: revision, isCurrent: currentSince != nil, now: now)
     }
 
     /// An operator wants a partition at a member; nil: wherever it belongs.
-    package mutating func observed(move partition: Int, to member: MemberName?) { moves[partition] = member }
+    package mutating func observed(move partition: Int, to member: MemberName?) {
+        members.observed(move: partition, to: member)
+    }
 
     /// A lease was written, or was read as the leader has it. Nil: it was deleted, or there never was one.
     package mutating func observed(
@@ -298,7 +243,7 @@ package struct LeaseTable: Sendable {
         leases[partition].validUntil = max(leases[partition].validUntil, sentAt + times.validity)
         guard !leases[partition].isOurs else { return [] }
         guard now < leases[partition].validUntil, !me.isLeaving,
-            !isDrained || candidates(at: now).contains(me.name)
+            !members.isDrained || members.candidates(at: now).contains(me.name)
         else {
             leases[partition].phase = .none
             return []
@@ -344,25 +289,23 @@ package struct LeaseTable: Sendable {
     private mutating func announceDeclined(_ now: Deadline) -> [Action] {
         let active = declined.filter { now < $0.value.until }.keys.sorted()
         guard active != me.declined ?? [] else { return [] }
-        me.declined = active.isEmpty ? nil : active
+        members.changeMe { $0.declined = active.isEmpty ? nil : active }
         return announce(now)
     }
 
     private mutating func announce(_ now: Deadline) -> [Action] {
         announceAt = now + times.renewal
-        me.beat += 1
+        members.changeMe { $0.beat += 1 }
         return [.announce(me)]
     }
 
-    private var isDrained: Bool { me.isDrained ?? false }
-
     /// Hands everything over at once and takes nothing, as long as other members can, or takes its share again.
     package mutating func drain(_ isOn: Bool, now: Deadline) -> [Action] {
-        guard !me.isLeaving, isDrained != isOn else { return [] }
-        me.isDrained = isOn ? true : nil
+        guard !me.isLeaving, members.isDrained != isOn else { return [] }
+        members.changeMe { $0.isDrained = isOn ? true : nil }
         announceAt = now
         var actions = tick(now: now)
-        guard isOn, !candidates(at: now).contains(me.name) else { return actions }
+        guard isOn, !members.candidates(at: now).contains(me.name) else { return actions }
         for partition in leases.indices where leases[partition].phase == .held {
             leases[partition].phase = .draining
             actions.append(.drain(partition: partition))
@@ -373,7 +316,7 @@ package struct LeaseTable: Sendable {
     /// Hands everything over.
     package mutating func leave(now: Deadline) -> [Action] {
         guard !me.isLeaving else { return [] }
-        me.isLeaving = true
+        members.changeMe { $0.isLeaving = true }
         announceAt = now
         var actions = tick(now: now)
         for partition in leases.indices where leases[partition].phase == .held {
@@ -395,12 +338,10 @@ package struct LeaseTable: Sendable {
         if now >= announceAt { actions += announce(now) }
         for partition in leases.indices { actions += tick(partition, now) }
         guard let currentSince, !me.isLeaving else { return actions }
-        let candidates = candidates(at: now)
-        if candidates != living { (living, livingSince) = (candidates, now) }
-        let hasSettled = now - livingSince >= times.settling
+        let (candidates, hasSettled) = members.look(at: now)
         var isMoving = leases.contains { $0.phase == .draining || $0.phase == .freeing }
         for partition in leases.indices {
-            let isMine = owner(of: partition, among: candidates) == me.name
+            let isMine = members.owner(of: partition, among: candidates) == me.name
             if isMine, leases[partition].phase == .none {
                 // A new member looks around first.
                 if now - currentSince >= times.settling { actions += take(partition, now) }
@@ -413,29 +354,13 @@ package struct LeaseTable: Sendable {
         return actions
     }
 
-    /// The members that partitions may be at. Where all are drained, all are: somebody has to do it.
-    private func candidates(at now: Deadline) -> Set<MemberName> {
-        let staying = livingMembers(at: now).filter { !$0.isLeaving }
-        let willing = staying.filter { !($0.isDrained ?? false) }
-        return Set((willing.isEmpty ? staying : willing).map(\.name))
-    }
-
-    private func owner(of partition: Int, among all: Set<MemberName>) -> MemberName? {
-        let candidates = all.filter { name in
-            let declined = name == me.name ? me.declined : members[name]?.record.declined
-            return !(declined?.contains(partition) ?? false)
-        }
-        if let wanted = moves[partition], candidates.contains(wanted) { return wanted }
-        return Placement.owner(of: partition, among: candidates)
-    }
-
     private mutating func take(_ partition: Int, _ now: Deadline) -> [Action] {
         let lease = leases[partition]
         guard lease.underWay == nil, !lease.isReading, now >= lease.writeAt else { return [] }
         if let record = lease.record, !record.isFree, let sighting = lease.sighting {
             // What this incarnation lost it may take again at once: nobody else has it.
             let isOwn = record.holder == me.name && record.incarnation == me.incarnation
-            guard isOwn || !isFresh(sighting, now) else { return [] }
+            guard isOwn || !sighting.isFresh(at: now, within: times.stillness) else { return [] }
         }
         leases[partition].wasFree = lease.record?.isFree ?? true
         leases[partition].phase = .taking

@@ -1,0 +1,194 @@
+import Delivery
+import Notifications
+import Units
+
+// The fields of records and snapshots: numbers, moments, lists, and the rows of a partition's outbox. Everything that is
+// read is checked, since another version may have written it.
+
+// MARK: Writing
+
+extension BlobWriter {
+    mutating func write<Item>(_ items: [Item], _ one: (inout BlobWriter, Item) -> Void) {
+        write(UInt64(items.count))
+        for item in items { one(&self, item) }
+    }
+
+    mutating func write(_ moment: Timestamp) { write(signed: moment.milliseconds) }
+
+    mutating func write<Value>(_ value: Value?, _ one: (inout BlobWriter, Value) -> Void) {
+        write(flag: value != nil)
+        if let value { one(&self, value) }
+    }
+
+    mutating func write(_ row: PaceRow) {
+        write(signed: row.device.rawValue)
+        write(row.pushedAt)
+        write(row.windowStart)
+        write(signed: Int64(row.matches))
+        write(signed: Int64(row.dayOfPushes))
+        write(signed: Int64(row.pushes))
+        write(row.underWay) { $0.write($1) }
+        write(row.releasedAt)
+        write(signed: Int64(row.aside))
+        write(row.silentPushes) { $0.write($1) }
+    }
+
+    mutating func write(_ row: HeldRow) {
+        write(signed: row.key.rawValue)
+        write(byte: UInt8(truncatingIfNeeded: row.nature.rawValue))
+        write(row.mark) { $0.write(signed: $1) }
+        write(signed: row.madeAt)
+        write(fixed: row.account)
+        write(fixed: row.event)
+        write(flag: row.isMessage)
+        write(flag: row.hasOverflowed)
+        write(row.signal.rawValue)
+        write(byte: UInt8(truncatingIfNeeded: row.mode.rawValue))
+        write(byte: UInt8(truncatingIfNeeded: row.urgency.rawValue))
+        write(UInt64(row.count))
+        write(row.since)
+        write(row.expiresAt)
+        switch row.content {
+        case .asBefore: write(byte: 0)
+        case .none: write(byte: 1)
+        case .notification(let held):
+            write(byte: 2)
+            write(held)
+        }
+    }
+
+    mutating func write(_ held: HeldNotification) {
+        write(held.sealedTo) { $0.write(signed: $1) }
+        write(blob: held.notification.blob)
+    }
+
+    mutating func write(_ failure: DeliveryFailure) {
+        write(failure.kind.rawValue)
+        write(UInt64(failure.status))
+        write(failure.reason)
+    }
+}
+
+// MARK: Reading
+
+extension BlobReader {
+    /// A count, and so many items of at least one byte each.
+    mutating func list<Item>(
+        _ one: (inout BlobReader) throws(BlobError) -> Item
+    ) throws(BlobError) -> [Item] {
+        let count = try count()
+        var items: [Item] = []
+        // An item may take a thousand times the memory of its shortest form: a count is no reason to reserve it.
+        items.reserveCapacity(min(count, 1_024))
+        for _ in 0..<count { items.append(try one(&self)) }
+        return items
+    }
+
+    mutating func optional<Value>(
+        _ one: (inout BlobReader) throws(BlobError) -> Value
+    ) throws(BlobError) -> Value? {
+        try flag() ? try one(&self) : nil
+    }
+
+    mutating func moment() throws(BlobError) -> Timestamp { Timestamp(milliseconds: try signed()) }
+
+    mutating func device() throws(BlobError) -> DeviceID { DeviceID(rawValue: try signed()) }
+
+    mutating func int32() throws(BlobError) -> Int32 {
+        let start = offset
+        guard let value = Int32(exactly: try signed()) else { throw .invalidValue(field: "integer", offset: start) }
+        return value
+    }
+
+    mutating func uint32() throws(BlobError) -> UInt32 {
+        let start = offset
+        guard let value = UInt32(exactly: try integer()) else { throw .invalidValue(field: "integer", offset: start) }
+        return value
+    }
+
+    mutating func number() throws(BlobError) -> Int64 {
+        let start = offset
+        let value = try signed()
+        guard OutboxKey.numberRange.contains(value) else { throw .invalidValue(field: "number", offset: start) }
+        return value
+    }
+
+    mutating func key() throws(BlobError) -> OutboxKey { OutboxKey(number: try number()) }
+
+    mutating func attempts() throws(BlobError) -> Int {
+        let start = offset
+        let value = try signed()
+        guard (0...Int64(Int32.max)).contains(value) else { throw .invalidValue(field: "attempts", offset: start) }
+        return Int(value)
+    }
+
+    mutating func value<Value: RawRepresentable>(
+        _ field: String
+    ) throws(BlobError) -> Value where Value.RawValue == Int32 {
+        let start = offset
+        guard let value = Value(rawValue: Int32(try byte())) else { throw .invalidValue(field: field, offset: start) }
+        return value
+    }
+
+    mutating func paceRow() throws(BlobError) -> PaceRow {
+        PaceRow(
+            device: try device(),
+            pushedAt: try moment(),
+            windowStart: try moment(),
+            matches: try int32(),
+            dayOfPushes: try int32(),
+            pushes: try int32(),
+            underWay: try optional { reader throws(BlobError) in try reader.text() },
+            releasedAt: try moment(),
+            aside: try int32(),
+            silentPushes: try list { reader throws(BlobError) in try reader.moment() }
+        )
+    }
+
+    mutating func heldRow() throws(BlobError) -> HeldRow {
+        let key = HeldKey(rawValue: try signed())
+        let nature: PushNature = try value("nature")
+        let mark = try optional { reader throws(BlobError) in try reader.signed() }
+        let madeAt = try signed()
+        return HeldRow(
+            key: key,
+            account: try fixed(32),
+            event: try fixed(32),
+            isMessage: try flag(),
+            hasOverflowed: try flag(),
+            signal: Signal(rawValue: try text()),
+            mode: try value("mode"),
+            urgency: try value("urgency"),
+            count: try uint32(),
+            since: try moment(),
+            expiresAt: try moment(),
+            content: try heldContent(),
+            nature: nature,
+            mark: mark,
+            madeAt: madeAt
+        )
+    }
+
+    private mutating func heldContent() throws(BlobError) -> HeldRow.Content {
+        let start = offset
+        switch try byte() {
+        case 0: return .asBefore
+        case 1: return .none
+        case 2: return .notification(try heldNotification())
+        default: throw .invalidValue(field: "content", offset: start)
+        }
+    }
+
+    mutating func heldNotification() throws(BlobError) -> HeldNotification {
+        let sealedTo = try optional { reader throws(BlobError) in try reader.signed() }
+        return HeldNotification(try notification(), sealedTo: sealedTo)
+    }
+
+    mutating func failure() throws(BlobError) -> DeliveryFailure {
+        let start = offset
+        guard let kind = DeliveryFailure.Kind(rawValue: try text()) else {
+            throw .invalidValue(field: "failure", offset: start)
+        }
+        return DeliveryFailure(kind, status: try uint32(), reason: try text())
+    }
+}

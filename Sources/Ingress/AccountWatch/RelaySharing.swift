@@ -26,24 +26,37 @@ package struct RelaySharing: Sendable {
     }
 }
 
-/// The relays that this process reads of those that several share. Without sharing, all of them.
-struct ReadParts: Sendable {
-    let sharing: RelaySharing?
-    private(set) var parts: Set<Int> = []
+/// The relays that this process reads of those that several share, and which keys were read at them, by whomever. Without
+/// sharing, it reads all relays and tells nobody.
+struct SharedReading: Sendable {
+    private let sharing: RelaySharing?
+    private let registry: Registry
+    /// The parts that this process reads.
+    private var parts: Set<Int> = []
     /// Keys that were read at a relay and are no longer, which the others do not know yet.
-    private(set) var forgotten: [ReadKey] = []
+    private var forgotten: [ReadKey] = []
 
-    init(_ sharing: RelaySharing?) { self.sharing = sharing }
+    init(_ sharing: RelaySharing?, registry: Registry) {
+        self.sharing = sharing
+        self.registry = registry
+    }
 
+    // MARK: Relays
+
+    var isShared: Bool { sharing != nil }
+
+    /// Whether all processes understand which keys were read.
+    var isUnderstood: Bool { sharing?.isUnderstood() ?? false }
+
+    /// The part of a relay; nil without sharing.
+    func part(of relay: RelayURL) -> Int? { sharing?.part(relay) }
+
+    /// Whether this process reads a relay.
     func includes(_ relay: RelayURL) -> Bool { sharing.map { parts.contains($0.part(relay)) } ?? true }
 
     mutating func take(_ new: some Sequence<Int>) { parts.formUnion(new) }
 
     mutating func leave(_ part: Int) { parts.remove(part) }
-
-    mutating func forget(_ keys: [ReadKey]) { forgotten += keys }
-
-    mutating func forgottenAreShared() { forgotten = [] }
 
     /// Tells how far relays of these were read. What this process does not read is not its to tell.
     func mark(_ marks: [RelayURL: Int64?]) {
@@ -51,5 +64,74 @@ struct ReadParts: Sendable {
         for (part, marks) in Dictionary(grouping: marks, by: { sharing.part($0.key) }) {
             sharing.marked(part, Dictionary(marks.map { ($0.key, $0.value) }) { $1 })
         }
+    }
+
+    // MARK: Keys
+
+    /// Whether another process read what the relay had stored for all that is watched at a place.
+    func wasRead(_ place: WatchPlace, at url: RelayURL, _ rows: RegistryRows) throws -> Bool {
+        guard isShared, let read = try rows.readInterest(of: place.key, at: url.text) else { return false }
+        return place.interest.rawValue & WatchInterest.bitsAsked & ~read == 0
+    }
+
+    /// What to tell of keys that this process has read at a relay.
+    func read(
+        _ keys: some Sequence<PublicKey>,
+        at relay: RelayNumber,
+        _ url: RelayURL,
+        _ rows: RegistryRows
+    ) throws -> [ReadKey] {
+        isShared ? try keys.map { try rows.readKey($0, at: relay, url) } : []
+    }
+
+    /// The same for a key that was read before the cluster, or before its members understood it; nil if the others know.
+    func unshared(_ row: WatchRow, at url: RelayURL, _ rows: RegistryRows) throws -> ReadKey? {
+        guard row.isEstablished, try rows.readInterest(of: row.key, at: url.text) == nil else { return nil }
+        return try rows.readKey(row.key, at: row.relay, url)
+    }
+
+    /// The key that no longer counts as read at a relay by such a change; nil if there is none, or others believe nothing
+    /// else.
+    func unread(by change: WatchChange, at url: RelayURL, _ rows: RegistryRows) throws -> ReadKey? {
+        guard isShared, includes(url), let key = change.unreadKey, try rows.readInterest(of: key, at: url.text) != nil
+        else { return nil }
+        return ReadKey(url: url.text, key: key, interest: 0)
+    }
+
+    /// Remembers keys to tell of with ``shareForgotten()``.
+    mutating func forget(_ keys: [ReadKey]) { forgotten += keys }
+
+    /// Tells the other processes what was read.
+    func share(_ read: [ReadKey]) throws {
+        guard !read.isEmpty, isUnderstood else { return }
+        try registry.share(read: read, forgotten: [], asked: WatchInterest.bitsAsked)
+    }
+
+    /// Keys that are watched anew are to be read anew, whoever reads by then.
+    mutating func shareForgotten() throws {
+        guard !forgotten.isEmpty, isUnderstood else { return }
+        try registry.share(read: [], forgotten: forgotten, asked: WatchInterest.bitsAsked)
+        forgotten = []
+    }
+}
+
+extension WatchInterest {
+    /// What relays are asked for, of all that an interest says.
+    static let bitsAsked = addressed.union(authored).rawValue
+}
+
+extension WatchChange {
+    /// The key, if what the relay had stored for it is not read, or no longer counts.
+    fileprivate var unreadKey: PublicKey? {
+        switch self {
+        case .remove(let key): key
+        case .put(let watched): watched.isEstablished ? nil : watched.key
+        }
+    }
+}
+
+extension RegistryRows {
+    fileprivate func readKey(_ key: PublicKey, at relay: RelayNumber, _ url: RelayURL) throws -> ReadKey {
+        ReadKey(url: url.text, key: key, interest: try interests(in: key, at: relay) & WatchInterest.bitsAsked)
     }
 }

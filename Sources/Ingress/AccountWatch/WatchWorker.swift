@@ -27,14 +27,14 @@ struct WatchWorker {
     private var targets: WatchTargets
     /// Rows whose key is not their owner's. Without any, nobody else can have an owner's key watched.
     private var claims = 0
-    private var reading: ReadParts
+    private var reading: SharedReading
     /// Before then relays are not counted again.
     private var nextCount = Timestamp.epoch
 
     init(_ dependencies: Dependencies, stored: [StoredRelay]) {
         uses = dependencies
         let configuration = dependencies.configuration
-        reading = ReadParts(configuration.sharing)
+        reading = SharedReading(configuration.sharing, registry: dependencies.registry)
         book = RelayBook(
             stored: stored,
             always: configuration.always,
@@ -72,7 +72,7 @@ struct WatchWorker {
         try record(batch)
         batch.established = [:]
         batch.marked = [:]
-        try shareForgotten()
+        try reading.shareForgotten()
         if !batch.taken.isEmpty {
             try take(batch.taken)
             batch.taken = [:]
@@ -89,7 +89,7 @@ struct WatchWorker {
             targets.settled(keys, now: now)
             rest = rest.dropFirst(keys.count)
         }
-        try shareForgotten()
+        try reading.shareForgotten()
         if book.isCrowded, now >= nextCount { try survey(relaysKnow: true) }
         let next = [targets.nextCheck, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
         // Not too long, because the system's clock may be set meanwhile.
@@ -109,11 +109,9 @@ struct WatchWorker {
                         guard let interest = try rows.establish(key, at: relay) else { return false }
                         return WatchInterest(rawValue: interest).contains(.addressed)
                     }
-                    return (
-                        accounts, try reading.sharing == nil ? [] : some.map { try rows.readKey($0, at: relay, url) }
-                    )
+                    return (accounts, try reading.read(some, at: relay, url, rows))
                 }
-                try share(read)
+                try reading.share(read)
                 if !accounts.isEmpty { try uses.accounts.markFollowsRead(Set(accounts)) }
                 rest = rest.dropFirst(some.count)
             }
@@ -166,8 +164,7 @@ struct WatchWorker {
                     relaysKnow: relaysKnow,
                     others: { try others.watch(of: $0, at: $1) },
                     wasRead: { place in
-                        guard reading.sharing != nil, let url = book[place.relay] else { return false }
-                        return try rows.wasRead(place, at: url)
+                        try book[place.relay].map { try reading.wasRead(place, at: $0, rows) } ?? false
                     }
                 )
                 for row in plan.removed { try rows.remove(row) }
@@ -175,10 +172,7 @@ struct WatchWorker {
                 for step in plan.steps {
                     guard let url = book[step.relay] else { continue }
                     announcer.add(step.change, at: url)
-                    guard reading.sharing != nil, reading.includes(url), let key = step.unreadKey,
-                        try rows.readInterest(of: key, at: url.text) != nil
-                    else { continue }
-                    forgotten.append(ReadKey(url: url.text, key: key, interest: 0))
+                    if let key = try reading.unread(by: step.change, at: url, rows) { forgotten.append(key) }
                 }
                 for (relay, difference) in plan.balance {
                     book.count(relay, by: difference)
@@ -330,18 +324,20 @@ struct WatchWorker {
 
     /// Watches nobody at the relays of a part any more. `completion` comes when what they read is dealt with.
     mutating func leave(_ part: Int, then completion: @escaping @Sendable () -> Void) {
-        guard let relays, let sharing = reading.sharing else { return completion() }
+        guard let relays, reading.isShared else { return completion() }
         reading.leave(part)
-        relays.leave({ sharing.part($0) == part }, then: completion)
+        relays.leave({ [reading] in reading.part(of: $0) == part }, then: completion)
     }
 
     /// Watches everybody at the relays of these parts, and goes on there from where their last readers were.
     private mutating func take(_ parts: [Int: WatchInbox.TakenPart]) throws {
-        guard let relays, let sharing = reading.sharing else { return }
+        guard let relays, reading.isShared else { return }
         var marks: [RelayURL: Int64] = [:]
         for part in parts.values { marks.merge(part.marks) { $1 } }
         var book = book
-        let taken = Set(book.all.filter { relay in book[relay].map { parts[sharing.part($0)] != nil } ?? false })
+        let taken = Set(
+            book.all.filter { book[$0].flatMap(reading.part(of:)).map { parts[$0] != nil } ?? false }
+        )
         let shared = try uses.registry.writeWatch { rows in
             try Self.save(&book, rows)
             for (url, mark) in marks { try book[url].map { try rows.mark($0, upTo: mark) } }
@@ -353,18 +349,14 @@ struct WatchWorker {
         guard !taken.isEmpty else { return }
         var announcer = announcer(relays, most: 4_096)
         var unshared: [ReadKey] = []
-        let isUnderstood = sharing.isUnderstood()
+        let isUnderstood = reading.isUnderstood
         try uses.registry.readWatch { rows in
             try rows.forEachWatchRow { row in
                 guard taken.contains(row.relay), let url = book[row.relay] else { return }
                 if !shared.contains(row.key), let watched = KeyWatch(row).watched(row.key) {
                     announcer.add(.put(watched), at: url)
                 }
-                // From a time before the cluster, or before its members understood it.
-                guard isUnderstood, row.isEstablished, try rows.readInterest(of: row.key, at: url.text) == nil else {
-                    return
-                }
-                unshared.append(try rows.readKey(row.key, at: row.relay, url))
+                if isUnderstood, let key = try reading.unshared(row, at: url, rows) { unshared.append(key) }
             }
         }
         try announce(shared, &announcer)
@@ -372,21 +364,9 @@ struct WatchWorker {
         var rest = unshared[...]
         while !rest.isEmpty {
             let some = rest.prefix(Self.transactionSize)
-            try share(Array(some))
+            try reading.share(Array(some))
             rest = rest.dropFirst(some.count)
         }
-    }
-
-    private func share(_ read: [ReadKey]) throws {
-        guard !read.isEmpty, reading.sharing?.isUnderstood() == true else { return }
-        try uses.registry.share(read: read, forgotten: [], asked: WatchInterest.bitsAsked)
-    }
-
-    /// Keys that are watched anew are to be read anew, whoever reads by then.
-    private mutating func shareForgotten() throws {
-        guard !reading.forgotten.isEmpty, reading.sharing?.isUnderstood() == true else { return }
-        try uses.registry.share(read: [], forgotten: reading.forgotten, asked: WatchInterest.bitsAsked)
-        reading.forgottenAreShared()
     }
 }
 
@@ -399,32 +379,5 @@ private struct WatchCensus {
     mutating func count(_ row: WatchRow) {
         rows[row.relay, default: 0] += 1
         if row.key != row.owner { claims += 1 }
-    }
-}
-
-extension WatchInterest {
-    /// What relays are asked for, of all that an interest says.
-    static let bitsAsked = addressed.union(authored).rawValue
-}
-
-extension WatchPlan.Step {
-    /// The key, if what the relay had stored for it is not read, or no longer counts.
-    fileprivate var unreadKey: PublicKey? {
-        switch change {
-        case .remove(let key): key
-        case .put(let watched): watched.isEstablished ? nil : watched.key
-        }
-    }
-}
-
-extension RegistryRows {
-    /// Whether another process read what the relay had stored for all that is watched of the key.
-    fileprivate func wasRead(_ place: WatchPlace, at url: RelayURL) throws -> Bool {
-        guard let read = try readInterest(of: place.key, at: url.text) else { return false }
-        return place.interest.rawValue & WatchInterest.bitsAsked & ~read == 0
-    }
-
-    fileprivate func readKey(_ key: PublicKey, at relay: RelayNumber, _ url: RelayURL) throws -> ReadKey {
-        ReadKey(url: url.text, key: key, interest: try interests(in: key, at: relay) & WatchInterest.bitsAsked)
     }
 }

@@ -22,12 +22,14 @@ package struct Endpoint: Sendable {
         isSecure = url.isSecure
         let written = url.origin.lowercased()
         let (scheme, defaultPort): (String, UInt16) = isSecure ? ("https://", 443) : ("http://", 80)
-        let authority = written.dropFirst(scheme.count)
-        if let colon = authority.lastIndex(of: ":"), let port = UInt16(authority[colon...].dropFirst()) {
-            host = String(authority[..<colon])
+        let authority = written.utf8.dropFirst(scheme.utf8.count)
+        if let colon = authority.lastIndex(of: UInt8(ascii: ":")),
+            let port = UInt16(written[written.utf8.index(after: colon)...])
+        {
+            host = String(written[authority.startIndex..<colon])
             origin = port == defaultPort ? scheme + host : "\(scheme)\(host):\(port)"
         } else {
-            host = String(authority)
+            host = String(written[authority.startIndex...])
             origin = written
         }
     }

@@ -9,13 +9,18 @@ public struct HTTPURL: Sendable, Hashable {
 
     /// Nil when `text` is no such URL (RFC 3986, ASCII only).
     public init?(_ text: String) {
-        guard let separator = text.utf8.firstRange(of: "://".utf8) else { return nil }
-        switch text[..<separator.lowerBound].lowercased() {
-        case "https": isSecure = true
-        case "http": isSecure = false
+        // By bytes: one is read for each delivery, and searching a text for another costs more than all the rest here.
+        let bytes = text.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
+            return nil
+        }
+        let scheme = bytes[..<colon].lazy.map { $0 | 0x20 }
+        switch scheme.count {
+        case 5 where scheme.elementsEqual("https".utf8): isSecure = true
+        case 4 where scheme.elementsEqual("http".utf8): isSecure = false
         default: return nil
         }
-        let rest = text[separator.upperBound...]
+        let rest = text[bytes.index(colon, offsetBy: 3)...]
         let end = rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         guard HTTPURL.isAuthority(rest[..<end].utf8), PercentEncoding.isTarget(rest[end...].utf8) else { return nil }
         origin = String(text[..<end])

@@ -18,7 +18,8 @@ struct HTTPURLTests {
     }
 
     @Test(arguments: [
-        "", "example.com", "//example.com", "ftp://example.com", "https:/example.com", "https://", "https:///x",
+        "", "example.com", "//example.com", "ftp://example.com", "https:/example.com", "h:ttp://example.com",
+        "https:://example.com", "https://", "https:///x",
         "https://user@example.com", "https://user:pw@example.com/", "https://example.com:0/",
         "https://example.com:65536",
         "https://example.com:/", "https://example.com:8a", "https://a b/", "https://exa\u{0}mple.com",

@@ -294,7 +294,9 @@ let cluster: [[Target]] = [
 let stages: [[Target]] = [
     module(
         "Rules",
-        uses: ["Cipher", "JSON", "Nostr", "Notifications", "Patterns", "Platforms", "YAMLReading", mustache],
+        uses: [
+            "Caching", "Cipher", "JSON", "Nostr", "Notifications", "Patterns", "Platforms", "YAMLReading", mustache,
+        ],
         tests: ["PlatformTestSupport"]
     ),
     module(
@@ -340,7 +342,9 @@ let outgoing: [[Target]] = [
     ],
     module(
         "PluginIsolation",
-        uses: ["CarillonABI", "CIsolation", "CSpawn", "PluginProtocol", "PluginServices", "Streams", logging],
+        uses: [
+            "CarillonABI", "CIsolation", "CSpawn", "PluginProtocol", "PluginServices", "Streams", "WakeUps", logging,
+        ],
         tests: ["CommandTestSupport"]
     ),
     [

@@ -4,6 +4,7 @@ import Glibc
 import PluginProtocol
 import Synchronization
 import Units
+import WakeUps
 
 /// One process from its start to its end: its sockets, the questions it is asked, and the watch over it.
 ///
@@ -198,7 +199,12 @@ package final class ChildSession: Sendable {
 
     @discardableResult
     private func receiveResults() -> Bool {
-        receive(deliveries) { frame throws(ProtocolError) in try handlers.result(frame, self) }
+        var isOpen = false
+        // What came in one read wakes whoever takes it further once.
+        WakeUps.together {
+            isOpen = receive(deliveries) { frame throws(ProtocolError) in try handlers.result(frame, self) }
+        }
+        return isOpen
     }
 
     // MARK: The thread of questions

@@ -1,5 +1,6 @@
 import CCurl
 import NIOConcurrencyHelpers
+import WakeUps
 
 /// HTTP/1.1 and HTTP/2 through libcurl, for the many origins that get a request now and then. One thread of its own
 /// carries all transfers, and they share connections.
@@ -7,13 +8,15 @@ final class CurlClient: Sendable {
     private struct State {
         var errand = CurlWorker.Errand()
         var outstanding: FairShares
-        /// Wakes the thread; nil once that has ended.
-        var waker: CurlWaker?
+        var hasEnded = false
         /// Those that wait for the thread's end.
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state: NIOLockedValueBox<State>
+    /// Wakes the thread; nil once that has ended. Apart from the state: a thread that is woken takes that at once, and
+    /// is not to wait for whoever woke it.
+    private let waker: NIOLockedValueBox<CurlWaker?>
 
     /// - Parameters:
     ///   - configuration: Roots, proxy, limits.
@@ -30,10 +33,9 @@ final class CurlClient: Sendable {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let multi = curl_multi_init() else {
             throw HTTPLanesError.noLibcurl
         }
-        let state = NIOLockedValueBox(
-            State(outstanding: FairShares(room: configuration.otherRequests), waker: CurlWaker(multi: multi))
-        )
-        self.state = state
+        let state = NIOLockedValueBox(State(outstanding: FairShares(room: configuration.otherRequests)))
+        let waker = NIOLockedValueBox<CurlWaker?>(CurlWaker(multi: multi))
+        (self.state, self.waker) = (state, waker)
         let worker = CurlWorker(
             multi: multi,
             configuration: configuration,
@@ -49,9 +51,10 @@ final class CurlClient: Sendable {
                     return state.errand
                 }
             }
+            waker.withLockedValue { $0 = nil }
             // More requests may have come before this client noticed that it was retired.
             let late = state.withLockedValue { state in
-                state.waker = nil
+                state.hasEnded = true
                 return state.errand.arrivals + state.errand.overflow
             }
             for exchange in late { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
@@ -65,7 +68,7 @@ final class CurlClient: Sendable {
     }
 
     /// Whether its thread has ended.
-    var hasEnded: Bool { state.withLockedValue { $0.waker == nil } }
+    var hasEnded: Bool { state.withLockedValue(\.hasEnded) }
 
     /// Whether nothing is outstanding.
     var isIdle: Bool { outstanding == 0 }
@@ -75,8 +78,8 @@ final class CurlClient: Sendable {
 
     /// Sends a request. Returns false, with nothing done, after a shutdown or ``retire()``.
     func send(_ exchange: Exchange) -> Bool {
-        state.withLockedValue { state in
-            guard state.errand.end == .none else { return false }
+        let (isTaken, mustWake) = state.withLockedValue { state in
+            guard state.errand.end == .none else { return (false, false) }
             let mustWake = state.errand.isEmpty
             let share = exchange.request.share
             if state.outstanding.hasRoom(for: share) {
@@ -85,17 +88,20 @@ final class CurlClient: Sendable {
             } else {
                 state.errand.overflow.append(exchange)
             }
-            if mustWake { state.waker?.wake() }
-            return true
+            return (true, mustWake)
         }
+        if mustWake { WakeUps.ask { [waker] in Self.wake(waker) } }
+        return isTaken
     }
+
+    private static func wake(_ waker: NIOLockedValueBox<CurlWaker?>) { waker.withLockedValue { $0?.wake() } }
 
     /// Lets it finish its requests and end.
     func retire() {
         state.withLockedValue { state in
             if state.errand.end == .none { state.errand.end = .whenDone }
-            state.waker?.wake()
         }
+        Self.wake(waker)
     }
 
     /// Fails all outstanding requests and returns when the thread has ended.
@@ -103,12 +109,10 @@ final class CurlClient: Sendable {
         await withCheckedContinuation { continuation in
             let hasEnded = state.withLockedValue { state in
                 state.errand.end = .now
-                guard let waker = state.waker else { return true }
-                waker.wake()
-                state.waiters.append(continuation)
-                return false
+                if !state.hasEnded { state.waiters.append(continuation) }
+                return state.hasEnded
             }
-            if hasEnded { continuation.resume() }
+            if hasEnded { continuation.resume() } else { Self.wake(waker) }
         }
     }
 }

@@ -84,6 +84,12 @@ package struct Condition: Hashable, Sendable {
         if let alternatives, !alternatives.contains(where: { $0.holds(facts, kind: kind) }) { return false }
         return !opposites.contains { $0.holds(facts, kind: kind) }
     }
+
+    /// Whether it depends on what some key of the rule itself says, and not only on whether that is there.
+    var comparesRules: Bool {
+        literals.keys.contains { $0.keys.first == "rule" }
+            || ((alternatives ?? []) + opposites).contains(where: \.comparesRules)
+    }
 }
 
 /// Keys that lead to a value, one object after the other: `alert.title`.

@@ -26,6 +26,9 @@ package struct PushKinds: Hashable, Sendable {
                 [["title"], ["body"]].contains { block.value(at: $0) != nil } ? true : nil
             )
     }
+
+    /// Whether the kind of a push depends on what a rule says besides its block, and not only on what is there.
+    package var comparesRules: Bool { kinds?.contains(where: \.comparesRules) ?? false }
 }
 
 /// One kind of push of a service.
@@ -84,6 +87,10 @@ package struct PushKind: Hashable, Sendable {
         isFixed = try members["fixed"]?.flag() ?? false
         shows = try members["shows"]?.flag()
         variants = try members["variants"]?.list().map { try Variant($0) } ?? []
+    }
+
+    fileprivate var comparesRules: Bool {
+        ([when] + variants.map(\.when)).contains { $0?.comparesRules ?? false }
     }
 
     /// This kind as all variants that hold for `block` make it; the first that names a member decides it.

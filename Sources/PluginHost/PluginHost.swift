@@ -13,6 +13,7 @@ package final class PluginHost: Sendable {
     /// Nil: plugins in this process leave no notes.
     private let breadcrumbs: Breadcrumbs?
     private let instances = Mutex<[any DrainableInstance]>([])
+    private let loadCount = Atomic<Int>(1)
 
     /// Loads every plugin that `search` finds. A bad one is refused, in the log and the catalog, and the rest goes on.
     ///
@@ -47,6 +48,7 @@ package final class PluginHost: Sendable {
         after.load(search, in: processes)
         let catalog = after.catalog
         assembly.withLock { [after] in $0 = after }
+        loadCount.add(1, ordering: .releasing)
         let refused = Set(before.catalog.refusals)
         logChanges(
             catalog.plugins.dropFirst(before.catalog.plugins.count),
@@ -71,6 +73,9 @@ package final class PluginHost: Sendable {
             log.error("Refused a plugin", metadata: ["path": "\(refusal.path)", "reason": "\(refusal.reason)"])
         }
     }
+
+    /// How often plugins were loaded. As long as it is the same, so is what the loaded ones say of their platforms.
+    package var loads: Int { loadCount.load(ordering: .acquiring) }
 
     /// The platforms that loaded plugins serve, sorted.
     package var platforms: [String] { assembly.withLock { $0.blueprints.keys.sorted() } }

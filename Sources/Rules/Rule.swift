@@ -50,6 +50,22 @@ package final class Rule: Sendable {
         speaksOfRecipient = ["recipient.pubkey", "recipient.npub"].contains(where: definition.speaks)
     }
 
+    private init(_ other: Rule, _ texts: RuleTexts) {
+        var definition = other.definition
+        definition.texts = texts
+        self.definition = definition
+        (platforms, forms, needs) = (other.platforms, other.forms, other.needs)
+        speaksOfRecipient = other.speaksOfRecipient
+    }
+
+    /// The same rule with other texts, which are there where its own are, and like these use no variables. Its category
+    /// and buttons stay.
+    func saying(_ texts: RuleTexts) -> Rule {
+        var texts = texts
+        (texts.category, texts.actions) = (definition.texts.category, definition.texts.actions)
+        return Rule(self, texts)
+    }
+
     /// The same rule in a book whose rules have `shared` in common.
     func sharing(_ shared: SharedPresentation, nudge: NeutralTemplates) -> Rule {
         Rule(definition, nudge: nudge, shared: shared, platforms: platforms)

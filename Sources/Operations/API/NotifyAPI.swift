@@ -21,7 +21,7 @@ struct NotifyAPI {
     var operations: [APIOperation] { [send, show] }
 
     private var send: APIOperation {
-        let platforms = KnownPlatforms(plugins).catalog
+        let loaded = NotifyRequest.LoadedPlatforms(plugins)
         return APIOperation(
             APIEndpoint(
                 .post,
@@ -36,17 +36,12 @@ struct NotifyAPI {
                 ],
                 body: APIBody(limit: NotifyRequest.longest),
                 isBrief: true
-            ) { [notifier, plugins, rules] call in
+            ) { [notifier, rules] call in
                 guard case .agent(let sender, _)? = call.principal else { throw APIProblem(401, "expected a token") }
                 let origin = Notifier.Origin(sender: sender, key: call.field("idempotency-key"))
                 let receipt = try await notifier.send(Array(call.body.readableBytesView), from: origin) {
                     let (configuration, book) = rules()
-                    let terms = NotifyRequest.Terms(
-                        book: book,
-                        platforms: KnownPlatforms(plugins),
-                        apps: configuration.appNames
-                    )
-                    return try NotifyRequest(call.body, terms)
+                    return try NotifyRequest(call.body, loaded.terms(book, apps: configuration.appNames))
                 }
                 var answer = ConsoleAnswer(status: 202, body: NotifyReceipt(receipt).json + "\n")
                 answer.fields["location"] = "/v1/notify/\(receipt.id)"
@@ -56,7 +51,7 @@ struct NotifyAPI {
             "Sends a notification. Answers when all that it leads to is on disk.",
             .json(AnswerSchema.of(NotifyReceipt.self)),
             status: 202,
-            body: Self.schema(platforms.blocks.map(\.key))
+            body: Self.schema(plugins.platformCatalog.blocks.map(\.key))
         )
     }
 
@@ -136,6 +131,14 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
     }
 
     var text: String { id }
+
+    /// As an encoder writes it, which takes longer than all that reads a request.
+    var json: String {
+        var json = JSONLine()
+        json.add("created_at", createdAt)
+        json.add("id", id)
+        return json.text
+    }
 }
 
 /// What became of a notification.

@@ -6,9 +6,11 @@ import Nostr
 import Notifications
 import Pipeline
 import Platforms
+import PluginHost
 import Registry
 import RouterConfiguration
 import Rules
+import Synchronization
 import Units
 
 /// What somebody asks to be sent, and to whom.
@@ -39,8 +41,46 @@ struct NotifyRequest: Sendable {
     struct Terms {
         let book: RuleBook
         let platforms: KnownPlatforms
+        let rules: RequestedRules
         /// Nil: any name may be one.
-        var apps: [String]?
+        let apps: [String]?
+
+        init(book: RuleBook, platforms: KnownPlatforms) {
+            self.init(book: book, platforms, RequestedRules(platforms), apps: nil)
+        }
+
+        fileprivate init(book: RuleBook, _ platforms: KnownPlatforms, _ rules: RequestedRules, apps: [String]?) {
+            self.book = book
+            self.platforms = platforms
+            self.rules = rules
+            self.apps = apps
+        }
+    }
+
+    /// The platforms that requests are read by, put together anew only where further plugins are loaded.
+    final class LoadedPlatforms: Sendable {
+        private struct Known {
+            let loads: Int
+            let platforms: KnownPlatforms
+            let rules: RequestedRules
+        }
+
+        private let plugins: PluginHost
+        private let known = Mutex<Known?>(nil)
+
+        init(_ plugins: PluginHost) { self.plugins = plugins }
+
+        func terms(_ book: RuleBook, apps: [String]) -> Terms {
+            let loads = plugins.loads
+            let known = known.withLock { known in
+                if let known, known.loads == loads { return known }
+                let platforms = KnownPlatforms(plugins)
+                let new = Known(loads: loads, platforms: platforms, rules: RequestedRules(platforms))
+                known = new
+                return new
+            }
+            return Terms(book: book, known.platforms, known.rules, apps: apps)
+        }
     }
 
     /// Throws an ``APIProblem`` that names everything that is wrong.
@@ -104,17 +144,18 @@ struct NotifyRequest: Sendable {
             return self.template(template, object["values"], terms, &mistakes)
         }
         if object["values"] != nil { mistakes.add("/values", "'template' is missing, which these are for") }
-        let shows = ["title", "subtitle", "body", "data"] + terms.platforms.catalog.blocks.map(\.key) + ["native"]
+        let shows = ["title", "subtitle", "body", "data", "native"]
         if !said.contains(where: { shows.contains($0.name) }) {
-            mistakes.add("", "expected at least one of title, body and data, or a template")
+            let blocks = terms.platforms.catalog.blocks.map(\.key)
+            if !said.contains(where: { blocks.contains($0.name) }) {
+                mistakes.add("", "expected at least one of title, body and data, or a template")
+            }
         }
         do throws(RequestedRuleError) {
-            let rule = try Rule.requested(
+            let rule = try terms.rules.rule(
                 JSONObject(members: said),
                 by: target?.app.map { terms.book[$0] } ?? terms.book,
-                name: "api",
-                platforms: terms.platforms.catalog,
-                blockChecks: terms.platforms.blockChecks
+                name: "api"
             )
             return (.rule(rule), [])
         } catch {
@@ -187,6 +228,12 @@ struct NotifyRequest: Sendable {
             return nil
         }
         return signal
+    }
+}
+
+extension RequestedRules {
+    fileprivate convenience init(_ platforms: KnownPlatforms) {
+        self.init(platforms: platforms.catalog, blockChecks: platforms.blockChecks)
     }
 }
 

@@ -21,7 +21,7 @@ import Testing
     @Test(arguments: [
         ("GET", "/healthz", "/healthz", [:]), ("HEAD", "/healthz", "/healthz", [:]),
         ("GET", "/api/queue", "/v1/queue", [:]), ("GET", "/v1/queue/a-b", "/v1/queue/{id}", ["id": "a-b"]),
-        ("POST", "/v1/queue/drop", "/v1/queue/drop", [:]),
+        ("POST", "/v1/queue/drop", "/v1/queue/drop", [:]), ("POST", "/v1/%71ueue/drop", "/v1/queue/drop", [:]),
         ("GET", "/v1/devices/7", "/v1/devices/{device}", ["device": "7"]),
         ("DELETE", "/v1/devices/a%2Fb%C3%A4", "/v1/devices/{device}", ["device": "a/bä"]),
         ("GET", "/api/devices/x", "/v1/devices/{device}", ["device": "x"]),

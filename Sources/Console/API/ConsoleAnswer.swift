@@ -75,6 +75,10 @@ package struct ConsoleAnswer: Sendable {
 /// Text as a JSON string (RFC 8259).
 package enum JSONText {
     package static func quoted(_ text: String) -> String {
+        // Mostly there is nothing in it that JSON writes otherwise.
+        if text.utf8.allSatisfy({ $0 > 0x1F && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+            return "\"\(text)\""
+        }
         var result = "\""
         for scalar in text.unicodeScalars {
             switch scalar {

@@ -23,6 +23,8 @@ package struct RouteTable: Sendable {
     }
 
     private var root = Node()
+    /// Those of paths without parameters, by the whole path: most requests spell it as it is.
+    private var plain: [String: Node] = [:]
 
     /// Two endpoints of the same method and path are a mistake of ours; the first one counts.
     package init(_ endpoints: [APIEndpoint]) {
@@ -31,6 +33,9 @@ package struct RouteTable: Sendable {
                 let segments = path.split(separator: "/").map(String.init)
                 Self.add(endpoint, APIEndpoint.names(in: path), at: segments[...], to: &root)
             }
+        }
+        for path in endpoints.flatMap({ [$0.path] + $0.formerPaths }) where APIEndpoint.names(in: path).isEmpty {
+            plain[path] = node(at: path[...])?.node
         }
     }
 
@@ -71,7 +76,8 @@ package struct RouteTable: Sendable {
         return node.methods
     }
 
-    private func node(at path: Substring) -> (Node, values: [String])? {
+    private func node(at path: Substring) -> (node: Node, values: [String])? {
+        if let node = plain[String(path)] { return (node, []) }
         guard path.hasPrefix("/") else { return nil }
         var node = root
         var values: [String] = []

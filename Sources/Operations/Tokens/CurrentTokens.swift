@@ -35,7 +35,7 @@ package final class CurrentTokens: Sendable {
         let (token, isWorthWriting) = state.withLock { state -> (NamedToken?, Bool) in
             if state.stamp != stamp { read(stamp, &state) }
             guard let token = state.tokens.token(ofDigest: digest, now: now) else { return (nil, false) }
-            state.uses[token.name] = now.seconds
+            guard state.uses.updateValue(now.seconds, forKey: token.name) != now.seconds else { return (token, false) }
             var tokens = state.tokens
             guard !state.isWriting, tokens.use(state.uses) else { return (token, false) }
             state.isWriting = true

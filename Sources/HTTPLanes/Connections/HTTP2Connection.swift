@@ -178,17 +178,20 @@ final class HTTP2Connection {
 
     /// The answers of one read wake whoever takes them once.
     private func deliver(_ session: HTTP2Session) {
-        var finished = session.takeFinished()
-        guard !finished.isEmpty else { return }
-        // Taken out one by one, as copies would count references up and down.
-        finished.reverse()
-        WakeUps.together { while let one = finished.popLast() { deliver(one) } }
+        guard let first = session.nextFinished() else { return }
+        var spent: [Exchange] = []
+        WakeUps.together {
+            deliver(first, &spent)
+            while let one = session.nextFinished() { deliver(one, &spent) }
+        }
+        if !spent.isEmpty { owner?.connectionIsDone(with: spent) }
     }
 
-    private func deliver(_ finished: consuming HTTP2Session.Finished) {
-        switch finished {
+    private func deliver(_ finished: consuming HTTP2Session.Finished, _ spent: inout [Exchange]) {
+        switch consume finished {
         case .answered(let exchange, let response):
             exchange.complete(.success(response))
+            spent.append(exchange)
         case .failed(let exchange, let failure):
             exchange.complete(.failure(failure))
         case .refused(let exchange):
@@ -209,6 +212,8 @@ protocol ConnectionOwner: AnyObject {
     func connectionSpeaksNoHTTP2(_ connection: HTTP2Connection)
     /// The server has not processed this request.
     func connectionRefused(_ exchange: Exchange)
+    /// These were answered, and nothing but memory is left of them.
+    func connectionIsDone(with exchanges: consuming [Exchange])
     /// The last event of a connection.
     func connectionClosed(_ connection: HTTP2Connection, hasAnswered: Bool, _ reason: HTTPFailure.Reason)
 }

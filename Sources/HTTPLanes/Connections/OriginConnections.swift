@@ -63,7 +63,10 @@ final class OriginConnections: @unchecked Sendable {
 
     /// Takes a request, from any thread. Returns false once this has ended.
     func post(_ exchange: Exchange) -> Bool {
-        switch inbox.withLockedValue({ $0.post(exchange) }) {
+        let (arrival, spent) = inbox.withLockedValue { ($0.post(exchange), $0.takeSpent()) }
+        // Freed here and now: its memory serves this thread's next request.
+        _ = consume spent
+        switch arrival {
         case .first:
             WakeUps.ask { self.loop.execute { self.drainInbox() } }
             return true
@@ -236,6 +239,8 @@ final class OriginConnections: @unchecked Sendable {
     private func sweep() {
         timerAt = .distantFuture
         let now = loop.time
+        // Where nobody sends, nobody frees.
+        _ = inbox.withLockedValue { $0.takeAllSpent() }
         for exchange in waiting.takeDue(by: now) { exchange.fail(.timeout, mayHaveBeenProcessed: false) }
         let next = connections.reduce(waiting.soonestDeadline) { min($0, $1.check() ?? .distantFuture) }
         if next < .distantFuture { wake(by: max(next, now + .milliseconds(1))) }
@@ -269,6 +274,13 @@ extension OriginConnections: ConnectionOwner {
         }
     }
 
+    func connectionIsDone(with exchanges: consuming [Exchange]) {
+        // Users' origins are many, and get a request now and then.
+        guard !route.isGuarded else { return }
+        // What there is no room for is freed outside of the lock.
+        inbox.withLockedValue { $0.keep(&exchanges) }
+    }
+
     func connectionClosed(_ connection: HTTP2Connection, hasAnswered: Bool, _ reason: HTTPFailure.Reason) {
         connections.removeAll { $0 === connection }
         let now = loop.time
@@ -292,9 +304,28 @@ struct OriginInbox {
         case closed
     }
 
+    private static let spentLimit = 512
+
     private var arrivals: [Exchange] = []
     private var isWakePending = false
     private var isClosed = false
+    /// What is done with. The loop does not free it itself: a thread that frees what another one has asked for takes
+    /// that one's lock in `malloc`, and both wait for each other.
+    private var spent: [Exchange] = []
+
+    /// Keeps what is done with, as far as there is room, for senders to free.
+    mutating func keep(_ exchanges: inout [Exchange]) {
+        guard !isClosed else { return }
+        if spent.isEmpty, exchanges.count <= Self.spentLimit { return swap(&spent, &exchanges) }
+        spent.append(contentsOf: exchanges.prefix(Self.spentLimit - spent.count))
+    }
+
+    mutating func takeSpent() -> Exchange? { spent.popLast() }
+
+    mutating func takeAllSpent() -> [Exchange] {
+        defer { spent = [] }
+        return spent
+    }
 
     mutating func post(_ exchange: Exchange) -> Arrival {
         guard !isClosed else { return .closed }
@@ -312,12 +343,13 @@ struct OriginInbox {
 
     mutating func close() {
         isClosed = true
+        spent = []
     }
 
     /// Returns false when a request has arrived.
     mutating func closeIfEmpty() -> Bool {
         guard arrivals.isEmpty else { return false }
-        isClosed = true
+        close()
         return true
     }
 }

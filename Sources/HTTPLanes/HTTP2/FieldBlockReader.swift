@@ -35,7 +35,6 @@ struct FieldBlockReader: ~Copyable {
         of block: consuming FieldBlock,
         isLast: Bool
     ) throws(HTTP2Violation) -> FieldBlock? {
-        var block = block
         begun = nil
         guard block.received(fragment.count) else { throw .connection(.enhanceYourCalm) }
         let mayRepeat = isLast && block.isInOnePiece && !block.fields.areTrailers

@@ -1,3 +1,4 @@
+import DequeModule
 import NIOCore
 import Units
 
@@ -37,7 +38,7 @@ struct HTTP2Machine: ~Copyable {
     private var hasSaidGoodbye = false
     private var isAbandoned = false
     private var nextStreamID: Int32 = 1
-    private var finished: [HTTP2Session.Finished] = []
+    private var finished: Deque<HTTP2Session.Finished> = []
 
     /// Queues the connection preface and this side's SETTINGS; nil without memory.
     init?(streamLimit: Int) {
@@ -68,14 +69,8 @@ struct HTTP2Machine: ~Copyable {
         return true
     }
 
-    /// What has come to an end since the last call.
-    mutating func takeFinished() -> [HTTP2Session.Finished] {
-        guard !finished.isEmpty else { return [] }
-        var taken: [HTTP2Session.Finished] = []
-        taken.reserveCapacity(min(256, finished.count))
-        swap(&taken, &finished)
-        return taken
-    }
+    /// Taken out one by one, as copies would count references up and down.
+    mutating func nextFinished() -> HTTP2Session.Finished? { finished.popFirst() }
 
     /// Gives up requests whose deadline has passed: their streams are reset and they finish as timed out. Returns the
     /// soonest deadline left, and when the earliest of those given up had been sent.

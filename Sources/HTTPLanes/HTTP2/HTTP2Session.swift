@@ -3,7 +3,7 @@ import Units
 
 /// The client's side of one HTTP/2 connection (RFC 9113), bytes in and bytes out.
 ///
-/// Belongs to one event loop. Each request that `submit` took comes out of `takeFinished` once, whatever frames a peer
+/// Belongs to one event loop. Each request that `submit` took comes out of `nextFinished` once, whatever frames a peer
 /// invents.
 final class HTTP2Session {
     /// What became of a request.
@@ -37,8 +37,8 @@ final class HTTP2Session {
     /// nothing done.
     func submit(_ exchange: Exchange, now: Deadline) -> Bool { machine.submit(exchange, now: now) }
 
-    /// What has come to an end since the last call.
-    func takeFinished() -> [Finished] { machine.takeFinished() }
+    /// The next request that has come to an end, in their order.
+    func nextFinished() -> Finished? { machine.nextFinished() }
 
     /// Gives up requests whose deadline has passed: their streams are reset and they finish as timed out. Returns the
     /// soonest deadline left, and when the earliest of those given up had been sent.

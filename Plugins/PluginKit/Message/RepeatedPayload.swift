@@ -6,12 +6,18 @@ import Synchronization
 ///
 /// A payload is remembered when two notifications in a row look alike. Most never come again, and cost nothing here.
 public final class RepeatedPayload: Sendable {
-    private struct Known {
+    private final class Known: Sendable {
         /// All that the notification says besides its id.
         let form: [UInt8]
         let payload: [UInt8]
         /// Where the id stands in it; nil: nowhere.
         let place: Int?
+
+        init(form: [UInt8], payload: [UInt8], place: Int?) {
+            self.form = form
+            self.payload = payload
+            self.place = place
+        }
 
         func payload(under id: BorrowedText) -> [UInt8] {
             guard let place else { return payload }
@@ -42,13 +48,13 @@ public final class RepeatedPayload: Sendable {
         let id = notification.id
         // Any other id may be longer or shorter as JSON than it is.
         guard MessageID.isCanonical(id) else { return try make() }
+        if let known = state.withLock(\.known), notification.has(form: known.form) { return known.payload(under: id) }
         let sketch = notification.sketch
-        let (isAlike, known) = state.withLock { state in
+        let isAlike = state.withLock { state in
             defer { state.sketch = sketch }
-            return (state.sketch == sketch, state.known)
+            return state.sketch == sketch
         }
         guard isAlike else { return try make() }
-        if let known, notification.has(form: known.form) { return known.payload(under: id) }
         let payload = try make()
         let places = Self.places(of: id, in: payload)
         let isOnce = places.count < 2
@@ -100,19 +106,23 @@ extension Notification {
     /// Whether that is its ``form``.
     fileprivate func has(form: [UInt8]) -> Bool {
         form.withUnsafeBytes { form in
-            var rest = form[...]
+            let size = MemoryLayout<Int>.size
+            var place = 0
             var isSame = true
             forEachPart { part in
-                guard isSame else { return }
-                let size = MemoryLayout<Int>.size
-                isSame = rest.count >= size + part.count
-                guard isSame else { return }
-                let count = UnsafeRawBufferPointer(rebasing: rest.prefix(size)).loadUnaligned(as: Int.self)
-                let other = UnsafeRawBufferPointer(rebasing: rest.dropFirst(size).prefix(part.count))
-                isSame = count == part.count && other.equals(part)
-                rest = rest.dropFirst(size + part.count)
+                // Mostly the first part that differs has another length.
+                guard isSame, form.count - place >= size,
+                    form.loadUnaligned(fromByteOffset: place, as: Int.self) == part.count,
+                    form.count - place - size >= part.count
+                else {
+                    isSame = false
+                    return
+                }
+                let start = place + size
+                place = start + part.count
+                isSame = part.isEmpty || UnsafeRawBufferPointer(rebasing: form[start..<place]).equals(part)
             }
-            return isSame && rest.isEmpty
+            return isSame && place == form.count
         }
     }
 

@@ -110,8 +110,14 @@ extension Breadcrumbs {
 /// What a plugin was inside of when it asked for something that comes later: an answer, a timer, an event of a stream.
 ///
 /// Unchecked: it does not change.
-final class LastingNote: @unchecked Sendable {
-    private let crumb: carillon_crumb
+struct LastingNote: @unchecked Sendable {
+    private struct Lengths {
+        let plugin: Int
+        let subject: Int
+    }
+
+    /// Both texts, and no more room than they need.
+    private let texts: ManagedBuffer<Lengths, CChar>
 
     /// That of the calling thread; nil where no notes are taken.
     static var current: LastingNote? {
@@ -120,26 +126,42 @@ final class LastingNote: @unchecked Sendable {
         return crumb.call == 0 ? nil : LastingNote(crumb)
     }
 
-    private init(_ crumb: carillon_crumb) { self.crumb = crumb }
+    private init(_ crumb: carillon_crumb) {
+        let room = Int(CARILLON_CRUMB_TEXT)
+        let lengths = Lengths(
+            plugin: min(Int(crumb.plugin_length), room),
+            subject: min(Int(crumb.subject_length), room)
+        )
+        texts = .create(minimumCapacity: lengths.plugin + lengths.subject) { _ in lengths }
+        texts.withUnsafeMutablePointerToElements { texts in
+            withUnsafeBytes(of: crumb.plugin) { texts.copy($0, lengths.plugin) }
+            withUnsafeBytes(of: crumb.subject) { (texts + lengths.plugin).copy($0, lengths.subject) }
+        }
+    }
 
     /// Calls the plugin again, where `note` says what it was inside of when it asked for that.
     static func during(_ function: InterruptedCall.Function, _ note: LastingNote?, _ body: () -> Void) {
-        guard let crumb = note?.crumb else { return body() }
+        guard let note else { return body() }
         var former = carillon_crumb()
-        withUnsafeBytes(of: crumb.plugin) { plugin in
-            withUnsafeBytes(of: crumb.subject) { subject in
-                carillon_crumb_enter(
-                    &former,
-                    function.rawValue,
-                    plugin.baseAddress?.assumingMemoryBound(to: CChar.self),
-                    Int(crumb.plugin_length),
-                    subject.baseAddress,
-                    Int(crumb.subject_length)
-                )
-            }
+        note.texts.withUnsafeMutablePointers { lengths, texts in
+            carillon_crumb_enter(
+                &former,
+                function.rawValue,
+                texts,
+                lengths.pointee.plugin,
+                texts + lengths.pointee.plugin,
+                lengths.pointee.subject
+            )
         }
         body()
         carillon_crumb_leave(&former)
+    }
+}
+
+extension UnsafeMutablePointer<CChar> {
+    fileprivate func copy(_ bytes: UnsafeRawBufferPointer, _ count: Int) {
+        guard let start = bytes.baseAddress else { return }
+        UnsafeMutableRawPointer(self).copyMemory(from: start, byteCount: count)
     }
 }
 

@@ -19,7 +19,7 @@ struct APNsAnswer {
     /// Why there is no answer; only with status 0.
     private let failure: String
 
-    init(_ response: borrowing HTTPResponse, now: Timestamp) {
+    init(_ response: borrowing HTTPResponse, now: @autoclosure () -> Timestamp) {
         status = response.status
         guard !(200...299).contains(response.status) else {
             failure = ""
@@ -32,7 +32,7 @@ struct APNsAnswer {
         let body = try? JSONObject(parsing: response.body.bytes)
         reason = (body?["reason"]?.string).flatMap(APNsReason.init(rawValue:))
         timestamp = (body?["timestamp"]?.integer).map(Timestamp.init(milliseconds:))
-        retryAfter = response.retryAfter(now: now)
+        retryAfter = response.retryAfter(now: now())
     }
 
     /// The environment does not know the token.

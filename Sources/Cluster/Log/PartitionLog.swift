@@ -1,5 +1,4 @@
 import Delivery
-import DequeModule
 import Units
 
 /// The replicated log of one partition, in the hands of the member that has its lease. Pure: its owner carries the
@@ -53,16 +52,8 @@ package struct PartitionLog: Sendable {
         }
     }
 
-    private struct Pending: Sendable {
-        let number: UInt64
-        let transaction: LogTransaction
-        let encoded: EncodedTransaction
-    }
-
     private struct Append: Sendable {
-        let record: LogRecord
-        let commits: [Commit]
-        let bytes: [UInt8]
+        let next: PendingRecords.Next
         let question: LogQuestion
     }
 
@@ -97,11 +88,9 @@ package struct PartitionLog: Sendable {
     private var lastTicket = 0
     /// The last beginning that was appended, or may have been.
     private var claimed: LogRecord.Identity?
-    private var queue: Deque<Pending> = []
-    private var marks = PendingMarks()
+    private var pending = PendingRecords()
     /// The oldest version that a living member reads: newer ones are not written.
     private var wire = LogRecord.formatVersion
-    private var lastCommit: UInt64 = 0
     private var isSnapshotDue = false
     private var isFinishing = false
 
@@ -131,16 +120,13 @@ package struct PartitionLog: Sendable {
     }
 
     /// The number that the last transaction got: everything up to it is kept once this is.
-    package var lastCommitted: UInt64 { lastCommit }
+    package var lastCommitted: UInt64 { pending.lastNumber }
 
     /// Whether everything that was committed is kept.
-    package var isIdle: Bool { if case .ready = phase { queue.isEmpty && !hasMarks } else { false } }
-
-    /// Whether there are marks that may be written.
-    private var hasMarks: Bool { !marks.isEmpty && wire >= LogRecord.versionOfMarks }
+    package var isIdle: Bool { if case .ready = phase { pending.isEmpty(for: wire) } else { false } }
 
     /// Bytes of transactions that wait.
-    package var waitingBytes: Int { queue.reduce(0) { $0 + $1.encoded.size } }
+    package var waitingBytes: Int { pending.bytes }
 
     package var nextDeadline: Deadline? { [main.retryAt, side.retryAt].compactMap(\.self).min() }
 
@@ -154,17 +140,13 @@ package struct PartitionLog: Sendable {
         now: Deadline
     ) throws(PartitionLogError) -> (number: UInt64, actions: [Action]) {
         guard isOpen, !isFinishing else { throw .notOpen }
-        let encoded = EncodedTransaction(transaction, sharing: wire >= LogRecord.versionOfShared)
-        guard encoded.size + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(encoded.size) }
-        lastCommit += 1
-        queue.append(Pending(number: lastCommit, transaction: transaction, encoded: encoded))
-        return (lastCommit, appendNext())
+        return (try pending.add(transaction, for: wire), appendNext())
     }
 
     /// Keeps how far relays were read. Nobody learns when that is done: an older mark costs reading again.
     package mutating func note(_ marks: [RelayMark], now: Deadline) -> [Action] {
         guard isOpen, !isFinishing else { return [] }
-        for mark in marks where state.relays[mark.relay] != mark.moment { self.marks.note(mark) }
+        for mark in marks where state.relays[mark.relay] != mark.moment { pending.note(mark) }
         return appendNext()
     }
 
@@ -187,7 +169,8 @@ package struct PartitionLog: Sendable {
         if case .closed = phase { return [] }
         phase = .closed
         snapshots = SnapshotWriter()
-        (main, side, queue, marks) = (Line(), Line(), [], PendingMarks())
+        (main, side) = (Line(), Line())
+        pending.removeAll()
         return [.closed(error)]
     }
 
@@ -268,7 +251,7 @@ package struct PartitionLog: Sendable {
                 later(&main, now)
                 return []
             }
-            let isStored = (try? LogRecord(first.bytes))?.identity == append.record.identity
+            let isStored = (try? LogRecord(first.bytes))?.identity == append.next.record.identity
             return isStored ? appended(append, at: first.sequence, now) : close(.fenced)
         default: return carry(reader.contradiction("an answer that does not fit"), now)
         }
@@ -328,48 +311,20 @@ package struct PartitionLog: Sendable {
     // MARK: Appending
 
     private mutating func appendNext() -> [Action] {
-        guard case .ready = phase else { return [] }
-        guard !queue.isEmpty else { return hasMarks ? appendMarks() : [] }
-        var (size, commits): (Int, [Commit]) = (LogRecord.headSize, [])
-        var (transactions, encoded): ([LogTransaction], [EncodedTransaction]) = ([], [])
-        var firstDelivery = state.nextDelivery
-        while let next = queue.first, size + next.encoded.size <= LogRecord.longest {
-            queue.removeFirst()
-            size += next.encoded.size
-            let deliveries = next.transaction.deliveries
-            commits.append(Commit(number: next.number, firstDelivery: firstDelivery, deliveries: deliveries))
-            firstDelivery += Int64(deliveries.count)
-            transactions.append(next.transaction)
-            encoded.append(next.encoded)
-        }
-        var identity = state.identity
-        identity.index += 1
-        let bytes = LogRecord.bytes(identity, encoded, firstDelivery: state.nextDelivery)
-        let record = LogRecord(identity, .transactions(transactions, firstDelivery: state.nextDelivery))
-        return append(record, bytes, commits)
-    }
-
-    private mutating func append(_ record: LogRecord, _ bytes: [UInt8], _ commits: [Commit]) -> [Action] {
-        let messageID = record.identity.messageID(in: partition)
-        let question = LogQuestion.append(bytes, messageID: messageID, expected: position)
-        phase = .appending(Append(record: record, commits: commits, bytes: bytes, question: question))
+        guard case .ready = phase, let next = pending.takeRecord(behind: state, for: wire) else { return [] }
+        let messageID = next.record.identity.messageID(in: partition)
+        let question = LogQuestion.append(next.bytes, messageID: messageID, expected: position)
+        phase = .appending(Append(next: next, question: question))
         return [askMain(question)]
     }
 
-    private mutating func appendMarks() -> [Action] {
-        var identity = state.identity
-        identity.index += 1
-        let record = LogRecord(identity, .marks(marks.takeRecord()))
-        return append(record, record.bytes, [])
-    }
-
     private mutating func appended(_ append: Append, at sequence: UInt64, _ now: Deadline) -> [Action] {
-        guard (try? contents.add(append.record, append.bytes, at: sequence)) != nil else {
+        guard (try? contents.add(append.next.record, append.next.bytes, at: sequence)) != nil else {
             return close(.damaged("a record was stored at the wrong place"))
         }
         phase = .ready
         main = Line()
-        let committed: [Action] = append.commits.isEmpty ? [] : [.committed(append.commits)]
+        let committed: [Action] = append.next.commits.isEmpty ? [] : [.committed(append.next.commits)]
         return committed + appendNext() + snapshotIfDue()
     }
 
@@ -426,26 +381,5 @@ package struct PartitionLog: Sendable {
             side = Line()
             return isFinishing && isIdle ? [.finished] : []
         }
-    }
-}
-
-/// Marks of relays that are not on their way to the log; of each relay the last one.
-private struct PendingMarks: Sendable {
-    private var marks: [String: RelayMark] = [:]
-
-    var isEmpty: Bool { marks.isEmpty }
-
-    mutating func note(_ mark: RelayMark) { marks[mark.relay] = mark }
-
-    /// As many as a record takes.
-    mutating func takeRecord() -> [RelayMark] {
-        var (size, taken): (Int, [RelayMark]) = (LogRecord.headSize, [])
-        for mark in marks.values.sorted(by: { $0.relay < $1.relay }) {
-            size += mark.relay.utf8.count + 16
-            guard size <= LogRecord.longest else { break }
-            taken.append(mark)
-        }
-        for mark in taken { marks[mark.relay] = nil }
-        return taken
     }
 }

@@ -20,9 +20,8 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(process: int | str) -> float:
-    """Of user and system time that a process has used so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+    """Of user and system time that a process has used so far. By its clock (clock_getcpuclockid), since /proc counts 10 ms at a time."""
+    return time.clock_gettime(~int(process) << 3 | 2)
 
 
 def idle_seconds() -> float:

@@ -194,7 +194,7 @@ def main() -> int:
 
 def words(figure: dict[str, float]) -> str:
     return (
-        f"{figure['cpu']:.1f} µs CPU each, {figure['rate']:.0f}/s, verify {figure['verify']:.1f} µs,"
+        f"{figure['cpu']:.2f} µs CPU each, {figure['rate']:.0f}/s, verify {figure['verify']:.1f} µs,"
         f" memory {figure['memory']:.0f} MiB after {figure['growth']:+.0f}, server {figure['server']:.1f} µs, idle {figure['idle']:.0%}"
     )
 

@@ -48,6 +48,7 @@ let package = Package(
         parser("Cipher", uses: ["ASCII", "COpenSSL"]),
         parser("Schnorr", uses: ["Cipher", "CSecp256k1"]),
         parser("JSON"),
+        parser("Caching"),
         parser("Nostr", uses: ["ASCII", "Cipher", "JSON", "Schnorr", "Units"]),
         parser("Notifications", uses: ["Units"]),
         parser("YAMLReading", uses: [.product(name: "Yams", package: "Yams")]),
@@ -57,7 +58,7 @@ let package = Package(
         parser(
             "Rules",
             uses: [
-                "JSON", "Nostr", "Notifications", "Patterns", "Platforms", "Units", "YAMLReading",
+                "Caching", "JSON", "Nostr", "Notifications", "Patterns", "Platforms", "Units", "YAMLReading",
                 .product(name: "Mustache", package: "swift-mustache"),
             ]
         ),
@@ -79,7 +80,7 @@ let package = Package(
         parser(
             "HTTPLanes",
             uses: ["ASCII", "Units"],
-            sources: ["AddressGuard.swift", "IPAddress.swift", "URLParts.swift"]
+            sources: ["AddressGuard.swift", "ByteComparison.swift", "IPAddress.swift", "URLParts.swift"]
         ),
         .target(
             name: "PlatformDocuments",

@@ -1,5 +1,3 @@
-import Glibc
-
 /// The last field block of an answer, for the next one is often the same: short and without a byte that would change
 /// the decoder's table, as servers send it who know HPACK well. Decoded once, it is only compared afterwards.
 struct RepeatedBlock {
@@ -68,16 +66,4 @@ struct RepeatedBlock {
     }
 
     private static let sizeLimit = 256
-}
-
-extension UnsafeBufferPointer<UInt8> {
-    func equals(_ text: StaticString) -> Bool {
-        equals(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
-
-    func equals(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard count == other.count else { return false }
-        guard let mine = baseAddress, let theirs = other.baseAddress else { return true }
-        return memcmp(mine, theirs, count) == 0
-    }
 }

@@ -80,8 +80,8 @@ final class SignatureLookahead {
     /// Whether checks were begun whose verdicts were not taken yet.
     var hasBegun: Bool { begun != nil }
 
-    /// The events that ``begin(_:read:)`` was called for last; waits for verdicts that are missing, and helps. None when
-    /// nothing was begun.
+    /// The events that ``begin(_:read:)`` was called for last; waits for verdicts that are missing, and helps. None
+    /// when nothing was begun.
     func take() -> EventsAhead {
         guard let begun else { return EventsAhead(expecting: 0) }
         self.begun = nil

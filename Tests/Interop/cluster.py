@@ -335,8 +335,8 @@ class Cluster:
         return {replica.get("current", False) for replica in found["cluster"]["replicas"]} if found else set()
 
     def register(self, count: int, devices: int = 1, **content) -> dict[str, tuple[Person, str]]:
-        """People by their keys, each with the token of the first device, whose registration has `content` besides. Members take
-        the registrations in turn."""
+        """People by their keys, each with the token of the first device, whose registration has `content` besides.
+        Members take the registrations in turn."""
         people = {person.hex: (person, device_token()) for person in (Person() for _ in range(count))}
         for number, (person, token) in enumerate(people.values()):
             member = self.members[number % len(self.members)]

@@ -20,7 +20,8 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(process: int | str) -> float:
-    """Of user and system time that a process has used so far. By its clock (clock_getcpuclockid), since /proc counts 10 ms at a time."""
+    """Of user and system time that a process has used so far. By its clock (clock_getcpuclockid), since /proc counts
+    10 ms at a time."""
     return time.clock_gettime(~int(process) << 3 | 2)
 
 

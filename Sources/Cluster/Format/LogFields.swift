@@ -2,8 +2,8 @@ import Delivery
 import Notifications
 import Units
 
-// The fields of records and snapshots: numbers, moments, lists, and the rows of a partition's outbox. Everything that is
-// read is checked, since another version may have written it.
+// The fields of records and snapshots: numbers, moments, lists, and the rows of a partition's outbox. Everything that
+// is read is checked, since another version may have written it.
 
 // MARK: Writing
 

@@ -1,6 +1,7 @@
 import Units
 
-/// Which members of a cluster live, as one of them sees it, and at which of them a partition may be. Pure: time comes in.
+/// Which members of a cluster live, as one of them sees it, and at which of them a partition may be. Pure: time comes
+/// in.
 ///
 /// Another member counts as living while its record changes, by this member's own monotonic clock; wall clocks play no
 /// part. While the bucket is silent, because the servers elect a leader or this member has lost them, that says

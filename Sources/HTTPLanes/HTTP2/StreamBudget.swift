@@ -55,9 +55,9 @@ struct SendWindow {
 
     func available(initially size: Int) -> Int { size + granted }
 
-    /// After how much more DATA a peer that opens its window by halves does so, as most do. A frame that ends just there
-    /// gets both halves of a used-up window back at once: with one that goes beyond, the rest is less than a half, and
-    /// the peer keeps it until more comes.
+    /// After how much more DATA a peer that opens its window by halves does so, as most do. A frame that ends just
+    /// there gets both halves of a used-up window back at once: with one that goes beyond, the rest is less than a
+    /// half, and the peer keeps it until more comes.
     func untilUpdate(initially size: Int) -> Int {
         let half = size / 2
         let used = -granted

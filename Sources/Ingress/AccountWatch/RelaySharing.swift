@@ -26,8 +26,8 @@ package struct RelaySharing: Sendable {
     }
 }
 
-/// The relays that this process reads of those that several share, and which keys were read at them, by whomever. Without
-/// sharing, it reads all relays and tells nobody.
+/// The relays that this process reads of those that several share, and which keys were read at them, by whomever.
+/// Without sharing, it reads all relays and tells nobody.
 struct SharedReading: Sendable {
     private let sharing: RelaySharing?
     private let registry: Registry
@@ -84,14 +84,15 @@ struct SharedReading: Sendable {
         isShared ? try keys.map { try rows.readKey($0, at: relay, url) } : []
     }
 
-    /// The same for a key that was read before the cluster, or before its members understood it; nil if the others know.
+    /// The same for a key that was read before the cluster, or before its members understood it; nil if the others
+    /// know.
     func unshared(_ row: WatchRow, at url: RelayURL, _ rows: RegistryRows) throws -> ReadKey? {
         guard row.isEstablished, try rows.readInterest(of: row.key, at: url.text) == nil else { return nil }
         return try rows.readKey(row.key, at: row.relay, url)
     }
 
-    /// The key that no longer counts as read at a relay by such a change; nil if there is none, or others believe nothing
-    /// else.
+    /// The key that no longer counts as read at a relay by such a change; nil if there is none, or others believe
+    /// nothing else.
     func unread(by change: WatchChange, at url: RelayURL, _ rows: RegistryRows) throws -> ReadKey? {
         guard isShared, includes(url), let key = change.unreadKey, try rows.readInterest(of: key, at: url.text) != nil
         else { return nil }

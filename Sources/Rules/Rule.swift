@@ -58,8 +58,8 @@ package final class Rule: Sendable {
         speaksOfRecipient = other.speaksOfRecipient
     }
 
-    /// The same rule with other texts, which are there where its own are, and like these use no variables. Its category
-    /// and buttons stay.
+    /// The same rule with other texts. Before it renders anything, they have to be there where those were that it was
+    /// read with, and like these use no variables. Its category and buttons stay.
     func saying(_ texts: RuleTexts) -> Rule {
         var texts = texts
         (texts.category, texts.actions) = (definition.texts.category, definition.texts.actions)

@@ -16,6 +16,7 @@ package final class RequestedRules: Sendable {
 
     /// The rule of an earlier request of the same form.
     private struct Known {
+        /// Without its texts: what somebody was sent is not kept for the next request.
         let rule: Rule
         /// Kept, so that no other one gets its place in memory.
         let nudge: NeutralTemplates
@@ -70,7 +71,7 @@ package final class RequestedRules: Sendable {
             return known.rule.saying(read.texts)
         }
         let rule = try Rule.requested(object, by: book, name: name, platforms: platforms, blockChecks: blockChecks)
-        if let form { known.withLock { $0.set(Known(rule: rule, nudge: book.nudge), for: form) } }
+        if let form { known.withLock { $0.set(Known(rule: rule.saying(RuleTexts()), nudge: book.nudge), for: form) } }
         return rule
     }
 

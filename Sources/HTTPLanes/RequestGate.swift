@@ -4,7 +4,7 @@ import Units
 /// Whether requests may begin now. A member of a cluster may send as long as its leases last; while it stands still,
 /// others take over, and what waited here must not go out when it wakes up.
 ///
-/// The check comes just before a request is written, as a thread can stop at any place before.
+/// The check comes just before a request or a stream's bytes are written, as a thread can stop at any place before.
 package final class RequestGate: Sendable {
     /// So long after it was closed it stays so: requests for work that is given up meanwhile may still be on their way
     /// from a plugin.

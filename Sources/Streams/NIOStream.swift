@@ -29,6 +29,8 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
     private let target: StreamTarget
     private let receiver: any StreamReceiver
     private let dialer: any StreamDialer
+    /// Nothing leaves while it is closed; nil: it is always open.
+    private let gate: RequestGate?
     private let loop: any EventLoop
     private let shell: Mutex<Shell>
 
@@ -40,10 +42,17 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
     private var owesRead = false
     private var timer: (at: Deadline, task: Scheduled<Void>)?
 
-    init(_ target: StreamTarget, _ receiver: any StreamReceiver, dialer: any StreamDialer, loop: any EventLoop) {
+    init(
+        _ target: StreamTarget,
+        _ receiver: any StreamReceiver,
+        dialer: any StreamDialer,
+        gate: RequestGate?,
+        loop: any EventLoop
+    ) {
         self.target = target
         self.receiver = receiver
         self.dialer = dialer
+        self.gate = gate
         self.loop = loop
         shell = Mutex(Shell(state: StreamState(target, now: loop.time)))
     }
@@ -140,6 +149,8 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
 
     private func send(_ bytes: [UInt8]) {
         guard let context else { return }
+        // As with requests: whoever took over sends what is in these bytes too. Half a message is none to the server.
+        guard gate?.isOpen != false else { return change { state, _ in state.end(.reset) } }
         let count = bytes.count
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).whenSuccess { [self] in
             change { $0.sent(count, now: $1) }

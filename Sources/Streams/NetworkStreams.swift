@@ -12,20 +12,23 @@ import Units
 /// it.
 package final class NetworkStreams: StreamConnector {
     private let dialer: Dialer
+    private let gate: RequestGate?
     private let group: any EventLoopGroup
 
     /// - Parameters:
-    ///   - configuration: Roots, exceptions of the address guard, proxy.
+    ///   - configuration: Roots, exceptions of the address guard, proxy, and the gate. A stream that is to send while the
+    ///     gate is closed ends as if its connection broke.
     ///   - group: Carries the connections; must outlive them.
     ///   - logger: Logs about the proxy.
     /// - Throws: `HTTPLanesError` when the roots, the proxy or a block of addresses cannot be used.
     package init(configuration: HTTPLanes.Configuration, group: any EventLoopGroup, logger: Logger) throws {
         dialer = try Dialer(configuration, logger)
+        gate = configuration.gate
         self.group = group
     }
 
     package func stream(to target: StreamTarget, _ receiver: any StreamReceiver) -> any StreamConnection {
-        NIOStream(target, receiver, dialer: dialer, loop: group.next())
+        NIOStream(target, receiver, dialer: dialer, gate: gate, loop: group.next())
     }
 }
 

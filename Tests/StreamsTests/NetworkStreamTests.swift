@@ -4,6 +4,7 @@ import NIOPosix
 import StreamTestSupport
 import Synchronization
 import Testing
+import TimeTestSupport
 import Units
 
 @testable import Streams
@@ -138,6 +139,34 @@ struct NetworkStreamTests {
         await receiver.until { $0.hasEnded }
         #expect(receiver.seen.failure == .unreachable)
         withExtendedLifetime(deaf) {}
+    }
+
+    /// A member of a cluster that stood still past its leases must send nothing: others have taken over.
+    @Test func nothingLeavesThroughAClosedGate() async throws {
+        let clock = ManualClock()
+        let gate = RequestGate(now: clock.monotonic)
+        var configuration = HTTPLanes.Configuration()
+        configuration.gate = gate
+        let peer = try StreamPeer(.echo)
+        let receiver = try connect(to: peer, configuration)
+        receiver.connection?.write(Array("before".utf8))
+        await receiver.until { $0.text == "before" }
+
+        gate.close(at: clock.monotonic())
+        receiver.connection?.write(Array("late".utf8))
+        await receiver.until { $0.hasEnded }
+        #expect(receiver.seen.failure == .reset && receiver.seen.sent == 6 && receiver.seen.text == "before")
+        let refused = try connect(to: peer, configuration)
+        refused.connection?.write(Array("late".utf8))
+        await refused.until { $0.hasEnded }
+        #expect(refused.seen.failure == .reset && refused.seen.sent == 0)
+
+        gate.close(at: .distantFuture)
+        clock.advance(by: .seconds(1))
+        let later = try connect(to: peer, configuration)
+        later.connection?.write(Array("after".utf8))
+        await later.until { $0.text == "after" }
+        #expect(later.seen.failure == nil)
     }
 
     @Test func brokenConnection() async throws {

@@ -112,12 +112,7 @@ def test_what_was_under_way_when_the_disk_failed_is_not_pushed_twice(stopped_rou
         lab.accepted(30)
     assert router.stop() == 0
     assert all(times == 1 for times in Counter(push.apns_id for push in lab.received()).values()), router.log_text
-    pushes = [(push.payload.get("event_id"), push.apns_id) for push in lab.received()]
-    repeated = {event for event, times in Counter(event for event, _ in pushes).items() if times > 1}
-    if len(pushes) in (31, 32):
-        # Seen three times in some hundred runs on busy machines, each time with ids of their own. The cause is not known.
-        pytest.xfail(f"pushes too many: {[push for push in pushes if push[0] in repeated]}")
-    assert len(pushes) == 30
+    assert len(lab.received()) == 30
 
 
 def test_a_kill_while_the_disk_is_full_loses_nothing_that_was_promised(stopped_router, disk, lab, alice, bob):

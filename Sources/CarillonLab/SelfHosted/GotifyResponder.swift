@@ -7,6 +7,9 @@ struct GotifyResponder: Sendable {
         case ("GET", "/health"):
             return .answer(HTTPAnswer(status: 200, json: #"{"health":"green","database":"green"}"#))
         case ("GET", "/version"): return .answer(HTTPAnswer(status: 200, json: #"{"version":"2.6.3"}"#))
+        // Not recorded: it may come from somebody who looks for the program that had the port before.
+        case ("GET", _):
+            return .answer(HTTPAnswer(status: GotifyError.notFound.status, json: GotifyError.notFound.json))
         default: break
         }
         let now = core.now()

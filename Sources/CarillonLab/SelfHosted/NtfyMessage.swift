@@ -129,6 +129,9 @@ struct NtfyPublication {
         return topic
     }
 
+    /// Whether a GET is a message: `/topic/publish` and the like.
+    static func publishesByGet(_ request: LabRequest) -> Bool { verb(of: request) != nil }
+
     /// The last part of a path that publishes by GET.
     private static func verb(of request: LabRequest) -> String? {
         ["publish", "send", "trigger"].first { request.path.hasSuffix("/" + $0) }

@@ -69,12 +69,14 @@ struct NtfyResponder: Sendable {
         return HTTP1Conduct(withCORS(outcome.answer), misbehaving: conduct)
     }
 
-    /// Answers requests that are not messages. They are not recorded.
+    /// Answers requests that are not messages. They are not recorded: they may also come from somebody who looks for
+    /// the program that had the port before.
     private func read(_ request: LabRequest) -> HTTPAnswer? {
         if request.path == "/v1/health" { return HTTPAnswer(status: 200, json: #"{"healthy":true}"#) }
-        guard NtfyParameters(request).asksForUnifiedPush, let topic = try? NtfyPublication.topic(of: request),
-            request.path == "/" + topic
-        else { return nil }
+        guard !NtfyPublication.publishesByGet(request) else { return nil }
+        guard NtfyParameters(request).asksForUnifiedPush, (try? NtfyPublication.topic(of: request)) != nil else {
+            return HTTPAnswer(status: NtfyError.notFound.http, json: NtfyError.notFound.json)
+        }
         return HTTPAnswer(status: 200, json: #"{"unifiedpush":{"version":1}}"#)
     }
 

@@ -116,6 +116,18 @@ struct NtfyTests {
         await lab.shutdown()
     }
 
+    /// A port may have been another program's before, and browsers and clients of relays go on looking for that.
+    @Test func whoeverLooksForAnotherProgramIsNotRecorded() async throws {
+        let (lab, url) = try await start()
+        let gotify = try #require(lab.addresses.gotify?.url)
+        let paths = ["/", "/status", "/json/version", "/docs"]
+        let answers = try await Curl.run([url, gotify].flatMap { origin in paths.map { [origin + $0] } })
+        #expect(answers.allSatisfy { $0.status == 404 })
+        #expect(try await Curl.run([[url + "/news/publish?message=x"]])[0].status == 200)
+        #expect(lab.received.map(\.path) == ["/news/publish?message=x"])
+        await lab.shutdown()
+    }
+
     @Test func codesCanBeOrderedAndTopicsDeclared() async throws {
         let (lab, url) = try await start { $0.controlPort = 0 }
         lab.misbehave(

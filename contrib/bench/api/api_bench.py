@@ -54,9 +54,9 @@ class APIRouter(Router):
 class Load:
     """Readers and senders in a process of their own (generator.py), so that they do not share the interpreter of what measures."""
 
-    def __init__(self, router: APIRouter, options, reading: str, tokens: list[str], people: list[Person], seconds: float):
+    def __init__(self, target: "Target", options, people: list[Person], seconds: float):
         order = {
-            "port": router.api, "reading": reading, "tokens": tokens, "people": [person.hex for person in people],
+            "port": target.port, "reading": target.reading, "tokens": target.tokens, "people": [person.hex for person in people],
             "readers": options.readers, "rate": options.rate, "seconds": seconds,
         }
         self.process = subprocess.Popen(
@@ -79,6 +79,33 @@ class Load:
         """What it counted, when it is through."""
         text, _ = self.process.communicate(timeout=120)
         return json.loads(text)
+
+
+class Target:
+    """Where a load goes: what has that port, and the tokens that it takes."""
+
+    def __init__(self, port: int, reading: str, tokens: list[str], process: int):
+        self.port, self.reading, self.tokens, self.process = port, reading, tokens, process
+
+    @classmethod
+    def of(cls, router: APIRouter, options) -> "Target":
+        tokens = [token(router, f"sender {n}", "send") for n in range(-(-options.rate // PER_TOKEN))]
+        return cls(router.api, token(router, "reader", "read"), tokens, router.process.pid)
+
+
+class BareServer:
+    """What does as little for a load as can be (bare_server.py)."""
+
+    def __init__(self, like: Target, bytes_per_reader: int):
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("bare_server.py")), "--bytes", str(bytes_per_reader)],
+            stdout=subprocess.PIPE, text=True,
+        )
+        self.target = Target(int(self.process.stdout.readline()), like.reading, like.tokens, self.process.pid)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
 
 
 class Usage:
@@ -137,22 +164,38 @@ class Pushes:
 
 
 class Comparison:
-    """The same measured alone and beside the load, in turn, round after round."""
+    """The same measured in several situations, in turn, round after round."""
 
     def __init__(self, name: str, unit: str, more_is_better: bool):
         self.name, self.unit, self.more_is_better = name, unit, more_is_better
-        self.alone: list[float] = []
-        self.beside: list[float] = []
+        self.found: dict[str, list[float]] = {}
 
-    @property
-    def slowdown(self) -> float:
+    def note(self, situation: str, value: float) -> None:
+        self.found.setdefault(situation, []).append(value)
+
+    def slowdown(self, situation: str, than: str) -> float:
         """The median over rounds: 1.1 is slower by 10 %."""
-        pairs = zip(self.alone, self.beside)
+        pairs = zip(self.found[than], self.found[situation])
         return median((a / b if self.more_is_better else b / a) for a, b in pairs if a > 0 and b > 0)
 
-    def __str__(self) -> str:
-        return (f"{self.name:28} alone {median(self.alone):9.1f}   beside {median(self.beside):9.1f} {self.unit:8} "
-                f"slower by {100 * (self.slowdown - 1):+6.1f} %")
+    def rows(self, situations: list[str]) -> list[str]:
+        """Each situation also by the one before it: what comes on top."""
+        rows, before = [], None
+        for situation in situations:
+            if (values := self.found.get(situation)) is None:
+                continue
+            row = f"{self.name:26} {situation:24} {median(values):9.1f} {self.unit:8}"
+            if situation != ALONE:
+                row += f" than alone {100 * (self.slowdown(situation, ALONE) - 1):+6.1f} %"
+                if before != ALONE:
+                    row += f"   than the line above {100 * (self.slowdown(situation, before) - 1):+6.1f} %"
+            rows.append(row)
+            before = situation
+        return rows
+
+
+# In the order of what they add: the cores that the generator takes, all that the load takes of the cores, and the load in the router itself.
+ALONE, BARE, ELSEWHERE, BESIDE = "alone", "load at a bare server", "load at another router", "load at the router"
 
 
 def token(router: Router, name: str, scope: str) -> str:
@@ -169,6 +212,10 @@ def main():
     parser.add_argument("--seconds", type=int, default=5, help="of each measurement beside the load")
     parser.add_argument("--alone", type=int, default=15, help="seconds of each without it, at most")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--controls", action="store_true",
+        help="measures beside the same load at a bare server and at another router as well, to tell what is the machine's and what the router's",
+    )
     parser.add_argument("--at-most", type=float, help="exit with 1 where the p50 is slower by more per cent")
     parser.add_argument(
         "--pin", action="store_true",
@@ -187,29 +234,33 @@ def main():
         lab = Lab(Path(folder) / "lab")
         # A lab's record keeps the last 10,000 requests: those of the load would drive out what is measured.
         other = Lab(Path(folder) / "other-lab", "--quiet")
-        router = APIRouter(Path(folder) / "router", lab)
         roots = Path(folder) / "roots.pem"
         roots.write_text(lab.ca_file.read_text() + other.ca_file.read_text())
-        router.configuration["http"]["ca_file"] = str(roots)
-        router.configuration["api"] = {
-            "listen": "127.0.0.1:0", "token_file": "api.token", "stream_readers": options.readers,
-        }
-        router.start()
+        routers = []
         try:
-            compare(options, router, lab, other)
+            for name in ["router", "another-router"] if options.controls else ["router"]:
+                router = APIRouter(Path(folder) / name, lab)
+                router.configuration["http"]["ca_file"] = str(roots)
+                router.configuration["api"] = {
+                    "listen": "127.0.0.1:0", "token_file": "api.token", "stream_readers": options.readers,
+                }
+                routers.append(router.start())
+            compare(options, routers, lab, other)
         finally:
-            router.kill()
+            for router in routers:
+                router.kill()
             lab.stop()
             other.stop()
 
 
-def compare(options, router: APIRouter, lab: Lab, other: Lab):
+def compare(options, routers: list[APIRouter], lab: Lab, other: Lab):
+    router = routers[0]
     people, others = [Person() for _ in range(100)], [Person() for _ in range(100)]
-    register(router, other, "unifiedpush", people)
+    for each in routers:
+        register(each, other, "unifiedpush", people)
     register(router, lab, "apns", others)
     authors = [Person() for _ in range(20)]
-    tokens = [token(router, f"sender {n}", "send") for n in range(-(-options.rate // PER_TOKEN))]
-    reading = token(router, "reader", "read")
+    targets = [Target.of(each, options) for each in routers]
     # The senders go on during both measurements.
     seconds = options.seconds + 14
 
@@ -221,48 +272,65 @@ def compare(options, router: APIRouter, lab: Lab, other: Lab):
     burst = Comparison(f"pushes/s of {options.burst} at once", "pushes/s", more_is_better=True)
     sent, taken, refused, times, memory = 0, 0, {}, [], []
 
-    def measure(what: str, note, seconds: int, load: int | None = None) -> None:
+    def measure(situation: str, number: int, seconds: int, processes: dict[str, int] = {}, isNoted: bool = True) -> None:
         """Events are made before, so that making them costs nothing that is measured."""
-        steady = events(f"{what} steady", options.events * seconds)
-        many = events(f"{what} burst", options.burst)
-        processes = {
-            "router and plugins": router.process.pid, "lab of events": lab.process.pid, "lab of notifications": other.process.pid,
-            "what measures": os.getpid(),
-        }
-        usage = Usage(processes | ({"generator": load} if load else {}))
+        steady = events(f"{situation} {number} steady", options.events * seconds)
+        many = events(f"{situation} {number} burst", options.burst)
+        usage = Usage(
+            {
+                "router and plugins": router.process.pid, "lab of events": lab.process.pid,
+                "lab of notifications": other.process.pid, "what measures": os.getpid(),
+            }
+            | processes
+        )
         found = Pushes(router, lab, steady, options.events)
-        note(p50).append(percentile(found.times, 0.5))
-        note(p99).append(percentile(found.times, 0.99))
-        print(f"cores, {what}, steady: {usage}", flush=True)
-        if many:
-            note(burst).append(Pushes(router, lab, many, 1_000_000).per_second)
+        print(f"cores, {situation}, round {number}, steady: {usage}", flush=True)
+        speed = Pushes(router, lab, many, 1_000_000).per_second if many else 0
+        if isNoted:
+            p50.note(situation, percentile(found.times, 0.5))
+            p99.note(situation, percentile(found.times, 0.99))
+            if many:
+                burst.note(situation, speed)
 
-    measure("warm", lambda _: [], 3)
-    memory.append(router.memory("VmRSS"))
-    print(f"memory at the start {memory[0]:.0f} MiB", flush=True)
-    for number in range(options.rounds):
-        measure(f"alone {number}", lambda each: each.alone, min(options.alone, options.seconds))
-        load = Load(router, options, reading, tokens, people, seconds)
+    def under(situation: str, target: Target, number: int) -> dict:
+        """Measures beside a load, and returns what its generator counted."""
+        load = Load(target, options, people, seconds)
         try:
-            measure(f"beside {number}", lambda each: each.beside, options.seconds, load.process.pid)
+            measure(situation, number, options.seconds, {"generator": load.process.pid, "where the load goes": target.process})
             assert load.is_running, "the load ended before what it was to be measured beside"
             counted = load.counted()
         finally:
             load.stop()
+        assert counted["times"] and counted["ended"] == 0 and router.is_running
+        return counted
+
+    measure("warm", 0, 3, isNoted=False)
+    memory.append(router.memory("VmRSS"))
+    print(f"memory at the start {memory[0]:.0f} MiB", flush=True)
+    for number in range(1, options.rounds + 1):
+        measure(ALONE, number, min(options.alone, options.seconds))
+        if options.controls:
+            # As much as the other router gives its readers in this round.
+            elsewhere = under(ELSEWHERE, targets[1], number)
+            bare = BareServer(targets[0], elsewhere["bytes"] // max(1, options.readers) // seconds)
+            try:
+                under(BARE, bare.target, number)
+            finally:
+                bare.stop()
+        counted = under(BESIDE, targets[0], number)
         memory.append(router.memory("VmRSS"))
         sent, taken, times = sent + counted["sent"], taken + len(counted["times"]), times + counted["times"]
         for status, count in counted["refused"].items():
             refused[status] = refused.get(status, 0) + count
-        print(f"round {number + 1}: readers {counted['readers']}, of them ended early {counted['ended']}; entries read "
+        print(f"round {number}: readers {counted['readers']}, of them ended early {counted['ended']}; entries read "
               f"{counted['entries']}, {counted['bytes'] / 1e6:.1f} MB, told of losses {counted['lost']} times; notifications taken "
               f"{len(counted['times'])}; memory {memory[-1]:.0f} MiB", flush=True)
-        assert counted["times"] and counted["ended"] == 0 and router.is_running
     print(f"notifications {sent}, taken {taken} ({taken / (seconds * options.rounds):.0f}/s), refused {refused}")
     print(f"ms to the answer    p50 {percentile(times, 0.5):8.1f}   p99 {percentile(times, 0.99):8.1f}")
     for each in [p50, p99] + ([burst] if options.burst else []):
-        print(each)
+        print("\n".join(each.rows([ALONE, BARE, ELSEWHERE, BESIDE])))
     print(f"memory MiB at the start {memory[0]:.0f}, at the end {memory[-1]:.0f}, most {router.memory('VmHWM'):.0f}")
-    if options.at_most is not None and p50.slowdown > 1 + options.at_most / 100:
+    if options.at_most is not None and p50.slowdown(BESIDE, ALONE) > 1 + options.at_most / 100:
         sys.exit(f"pushes of events are slower by more than {options.at_most:g} %")
 
 

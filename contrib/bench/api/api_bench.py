@@ -13,10 +13,11 @@ from pathlib import Path
 from statistics import median
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(REPOSITORY / "Tests/Interop"), str(REPOSITORY / "contrib/bench/latency")]
+sys.path[:0] = [str(REPOSITORY / place) for place in ["Tests/Interop", "contrib/bench", "contrib/bench/latency"]]
 
 from lab import Lab  # noqa: E402
 from generator import PER_TOKEN  # noqa: E402
+from kit import Server  # noqa: E402
 from latency import percentile, register, send  # noqa: E402
 from nostr import Person  # noqa: E402
 from programs import built, carillon, wait_until  # noqa: E402
@@ -108,6 +109,23 @@ class BareServer:
         self.process.wait()
 
 
+class HTTP2Services:
+    """nghttpd as the push server of UnifiedPush: HTTP/2 over TLS, as proxies in front of such servers speak it."""
+
+    def __init__(self, folder: Path, devices: int):
+        folder.mkdir()
+        tokens = [f"up{number}" for number in range(devices)]
+        self.server = Server(folder, tokens, ["127.0.0.1"])
+        self.place = self.server.endpoints[0].rpartition("/")[0]
+        self.ca_file, self.process = self.server.ca_file, self.server.processes[-1]
+
+    def endpoint(self, topic: str) -> str:
+        return f"{self.place}/{topic}"
+
+    def stop(self) -> None:
+        self.server.stop()
+
+
 class Usage:
     """What the processes of a measurement take of the cores."""
 
@@ -194,7 +212,9 @@ class Comparison:
         return rows
 
 
-# In the order of what they add: the cores that the generator takes, all that the load takes of the cores, and the load in the router itself.
+PEOPLE = 100
+
+# In the order of what they add: the generator's share of the cores, all that such a load takes of them, and the load in the router itself.
 ALONE, BARE, ELSEWHERE, BESIDE = "alone", "load at a bare server", "load at another router", "load at the router"
 
 
@@ -214,7 +234,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--controls", action="store_true",
-        help="measures beside the same load at a bare server and at another router as well, to tell what is the machine's and what the router's",
+        help="measures beside the same load at a bare server and at another router as well",
+    )
+    parser.add_argument(
+        "--http2", action="store_true",
+        help="notifications go to nghttpd by HTTP/2 in place of the lab's UnifiedPush, which speaks HTTP/1.1 without TLS",
     )
     parser.add_argument("--at-most", type=float, help="exit with 1 where the p50 is slower by more per cent")
     parser.add_argument(
@@ -233,7 +257,8 @@ def main():
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         lab = Lab(Path(folder) / "lab")
         # A lab's record keeps the last 10,000 requests: those of the load would drive out what is measured.
-        other = Lab(Path(folder) / "other-lab", "--quiet")
+        place = Path(folder) / "other-lab"
+        other = HTTP2Services(place, PEOPLE) if options.http2 else Lab(place, "--quiet")
         roots = Path(folder) / "roots.pem"
         roots.write_text(lab.ca_file.read_text() + other.ca_file.read_text())
         routers = []
@@ -253,9 +278,9 @@ def main():
             other.stop()
 
 
-def compare(options, routers: list[APIRouter], lab: Lab, other: Lab):
+def compare(options, routers: list[APIRouter], lab: Lab, other: Lab | HTTP2Services):
     router = routers[0]
-    people, others = [Person() for _ in range(100)], [Person() for _ in range(100)]
+    people, others = [Person() for _ in range(PEOPLE)], [Person() for _ in range(PEOPLE)]
     for each in routers:
         register(each, other, "unifiedpush", people)
     register(router, lab, "apns", others)
@@ -265,7 +290,7 @@ def compare(options, routers: list[APIRouter], lab: Lab, other: Lab):
     seconds = options.seconds + 14
 
     def events(what: str, count: int) -> list[dict]:
-        return [authors[n % 20].note(f"{what} {n}", others[n % 100]) for n in range(count)]
+        return [authors[n % 20].note(f"{what} {n}", others[n % PEOPLE]) for n in range(count)]
 
     p50 = Comparison("ms to a push, p50", "ms", more_is_better=False)
     p99 = Comparison("ms to a push, p99", "ms", more_is_better=False)

@@ -288,6 +288,10 @@ extension RunningParts {
             intake: events.intake,
             identity: identity,
             shared: link.map(SharedRequestBucket.init),
+            // Filters get whole events, and so does whoever looks at those that are kept.
+            mustSign: { [settings, areKept = stores.keptEvents != nil] in
+                areKept || !settings.configuration.filters.isEmpty
+            },
             now: now
         )
     }

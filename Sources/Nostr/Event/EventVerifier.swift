@@ -108,10 +108,23 @@ extension Event {
         by keys: KeyPair,
         random: RandomBytes = SecureRandom.bytes
     ) throws -> Event {
+        var event = unsigned(kind: kind, createdAt: createdAt, tags: tags, content: content, by: keys.publicKey)
+        event.signature = try keys.sign(event.id, random: random)
+        return event
+    }
+
+    /// Makes an event that nobody else is to see: its signature is zeros.
+    package static func unsigned(
+        kind: Kind,
+        createdAt: Int64,
+        tags: [[String]] = [],
+        content: String = "",
+        by author: PublicKey
+    ) -> Event {
         let nothing = Bytes32(words: (0, 0, 0, 0))
         var event = Event(
             id: EventID(nothing),
-            pubkey: keys.publicKey,
+            pubkey: author,
             createdAt: createdAt,
             kind: kind,
             tags: tags,
@@ -119,7 +132,6 @@ extension Event {
             signature: Signature(first: nothing, second: nothing)
         )
         event.id = event.computedID
-        event.signature = try keys.sign(event.id, random: random)
         return event
     }
 }

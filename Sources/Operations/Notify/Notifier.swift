@@ -40,18 +40,22 @@ package final class Notifier: Sendable {
     private let identity: KeyPair
     /// Nil: the router serves alone.
     private let shared: (any SharedRequests)?
+    /// Whether others see the events.
+    private let mustSign: @Sendable () -> Bool
     private let now: @Sendable () -> Timestamp
     private let queue: RequestQueue
     /// Whether somebody asks for all users of an app, for which all devices are looked at.
     private let isScanning = Mutex(false)
 
-    /// `shared` are the requests that all members of the cluster know; nil: the router serves alone.
+    /// `shared` are the requests that all members of the cluster know; nil: the router serves alone. `mustSign` says
+    /// whether somebody else sees the events: a signature takes a twentieth of all that a notification takes.
     package init(
         outbox: Outbox,
         registry: Registry,
         intake: Intake,
         identity: KeyPair,
         shared: (any SharedRequests)? = nil,
+        mustSign: @escaping @Sendable () -> Bool,
         alarm: (any Alarm)? = nil,
         now: @escaping @Sendable () -> Timestamp
     ) {
@@ -59,6 +63,7 @@ package final class Notifier: Sendable {
         self.registry = registry
         self.identity = identity
         self.shared = shared
+        self.mustSign = mustSign
         self.now = now
         queue = RequestQueue(
             outbox,
@@ -186,14 +191,17 @@ package final class Notifier: Sendable {
     ) throws -> [Event] {
         let id = Hex.encode(record.id)
         let parts = stride(from: 0, to: max(1, accounts.count), by: Self.accountsPerEvent)
+        let isSigned = shared != nil || mustSign()
         return try parts.enumerated().map { number, start in
             let keys = accounts.dropFirst(start).prefix(Self.accountsPerEvent)
-            return try Event.signed(
+            var event = Event.unsigned(
                 kind: .requestedNotification,
                 createdAt: record.createdAt.seconds,
                 tags: keys.map { ["p", $0.hex] } + [["request", id, "\(number)"]] + request.tags,
-                by: identity
+                by: identity.publicKey
             )
+            if isSigned { event.signature = try identity.sign(event.id) }
+            return event
         }
     }
 

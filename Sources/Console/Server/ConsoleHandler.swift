@@ -16,6 +16,8 @@ final class ConsoleHandler: Sendable {
     private let pages: [StaticSite]
     private let now: @Sendable () -> Timestamp
     private let limits: CallLimits
+    /// Nil: what answers has no loop of its own.
+    private let rest: LoopRest?
 
     init(
         configuration: ConsoleConfiguration,
@@ -23,12 +25,14 @@ final class ConsoleHandler: Sendable {
         routes: RouteTable,
         pages: [StaticSite] = [],
         counts: LimitCounts,
+        rest: LoopRest? = nil,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.configuration = configuration
         self.authenticator = authenticator
         self.routes = routes
         self.pages = pages
+        self.rest = rest
         self.now = now
         limits = CallLimits(configuration, counts: counts, now: now)
     }
@@ -87,6 +91,8 @@ final class ConsoleHandler: Sendable {
     /// A file for browsers. They cost little and tell nothing, so that strangers' limits do not count.
     private func page(_ request: Request) -> HTTPAnswer? {
         let (method, target) = (request.method.rawValue, request.head.path ?? "")
+        // None of them is a page, and most requests that come often are there.
+        guard !target.hasPrefix("/v1/") else { return nil }
         let tags = request.headers[values: .ifNoneMatch]
         return pages.lazy.compactMap { $0.answer(method: method, target: target, knownTags: tags) }.first
             .map { HTTPAnswer($0) }
@@ -155,6 +161,7 @@ final class ConsoleHandler: Sendable {
                 body: head.body
             )
             return try await limits.work(for: access) {
+                if access == .scope(.send), head.method == "POST" { rest?.note() }
                 if endpoint.isBrief { return try await endpoint.answer(call) }
                 return try await withTaskExecutorPreference(globalConcurrentExecutor) {
                     try await endpoint.answer(call)

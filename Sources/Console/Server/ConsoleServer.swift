@@ -41,6 +41,7 @@ package final class ConsoleServer: Sendable {
             routes: RouteTable(endpoints),
             pages: pages,
             counts: counts,
+            rest: LoopRest(loop),
             now: now
         )
         let inbound = configuration.inbound.map { inbound in

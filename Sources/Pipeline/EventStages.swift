@@ -267,7 +267,7 @@ final class EventStages {
                 // Whether it takes an event back is known to the owner who holds that.
                 step: isHandedOver && ended == 0 ? nil : .deleted,
                 account: ended > 0 ? event.pubkey : nil,
-                reason: ended > 0 ? "registrations ended: \(ended)" : "its author took events back"
+                reason: ended > 0 ? "registrations ended: \(ended)" : StepReason.tookBack.rawValue
             )
             batch.note(outcome)
         }

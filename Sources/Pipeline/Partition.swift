@@ -141,7 +141,7 @@ struct Partition {
         let (event, account) = (plan.event, plan.account)
         let zap = plan.targets.isEmpty ? nil : plan.relevance?.zap?.request
         if let zap, isKnown(zap) || effects.zapRequests.contains(zap) {
-            return effects.log.note(.duplicate, event, account, nil, "the zap was told before")
+            return effects.log.note(.duplicate, event, account, nil, StepReason.zapKnown.rawValue)
         }
         guard let session else { return wake(plan, nil, zap, &context, &effects) }
         let (passing, dropped) = filters.decide(plan, session)

@@ -102,11 +102,12 @@ package enum PipelineStep: String, Sendable, CaseIterable {
 extension PipelineStep {
     /// The step in words for an operator; `reason` is the one that was noted with it.
     package func words(_ reason: String) -> String {
-        let because = reason.isEmpty ? "" : ": \(reason)"
+        let known = StepReason(rawValue: reason)?.words ?? reason
+        let because = reason.isEmpty ? "" : ": \(known)"
         return switch self {
         case .malformed: "refused: it is no event"
         case .forged: "refused: the id or the signature of this copy is wrong"
-        case .duplicate: "passed over: \(reason.isEmpty ? "it came before" : reason)"
+        case .duplicate: "passed over: \(reason.isEmpty ? "it came before" : known)"
         case .unaddressed: "concerns nobody here"
         case .fetched: "fetched for what it says, which wakes nobody"
         case .registered: "registration taken\(because)"

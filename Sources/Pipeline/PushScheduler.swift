@@ -149,7 +149,7 @@ struct PushScheduler {
             let withdrawn = pacing.withdraw(id, by: deletion.author) { context.authors(of: id)?.first }
             for (group, device) in withdrawn {
                 let delivery = deliveryID(group.event, device)
-                effects.log.note(.deleted, id, group.account, device, "while it was held", delivery: delivery)
+                effects.log.note(.deleted, id, group.account, device, StepReason.whileHeld.rawValue, delivery: delivery)
             }
         }
     }
@@ -198,7 +198,7 @@ struct PushScheduler {
                 try pacing.notification(of: first, device)
                 ?? HeldNotification(.wake(first.signal, urgency: first.urgency))
             guard !first.isExpired(at: effects.time), !held.notification.isExpired(at: effects.time) else {
-                return note(.expired, of: first, for: device, reason: "while it was held", &effects)
+                return note(.expired, of: first, for: device, reason: StepReason.whileHeld.rawValue, &effects)
             }
             notification = composer.renew(held, id: id, for: target)
         }

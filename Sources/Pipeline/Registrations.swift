@@ -167,7 +167,7 @@ struct Registrations {
                     outcome = EventOutcome(event: event.id, end: .finished(.duplicate), step: .duplicate)
                 case .outdated:
                     outcome = EventOutcome(event: event.id, end: .finished(.outdated), step: .duplicate)
-                    outcome.reason = "a newer one is known"
+                    outcome.reason = StepReason.outdated.rawValue
                 case .ignored:
                     settlement.outcomes.append(
                         EventOutcome(event: event.id, end: .stopped(.accepted), step: .unaddressed)
@@ -262,19 +262,19 @@ extension RegistrationResult {
         }
     }
 
-    /// In words for an operator.
+    /// By its word, or what the client is told.
     private var reason: String {
         switch self {
-        case .registered: "a new device"
-        case .updated: "a device anew"
-        case .deregistered: "deregistered"
-        case .moved: "a deregistration with a key that the device is no longer registered to"
-        case .waiting: "waits until the root's kind 10050 lists its key"
-        case .duplicate: "taken before"
-        case .ended: "taken before, and no longer in force"
-        case .outdated: "a newer one is known"
-        case .superseded: "its push target has a registration of a later date"
-        case .notForUs: "not for this router"
+        case .registered: StepReason.newDevice.rawValue
+        case .updated: StepReason.deviceAnew.rawValue
+        case .deregistered: StepReason.deregistered.rawValue
+        case .moved: StepReason.formerKey.rawValue
+        case .waiting: StepReason.unlisted.rawValue
+        case .duplicate: StepReason.known.rawValue
+        case .ended: StepReason.ended.rawValue
+        case .outdated: StepReason.outdated.rawValue
+        case .superseded: StepReason.superseded.rawValue
+        case .notForUs: StepReason.notForUs.rawValue
         case .refused(let refusal): refusal.reason
         }
     }

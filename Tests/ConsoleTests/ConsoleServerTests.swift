@@ -252,6 +252,18 @@ struct ConsoleServerTests {
         }
     }
 
+    /// So that a page can say it in its reader's language.
+    @Test func refusalsSayWhatTheyAreForProgramsToo() async throws {
+        try await run { port in
+            let answer = try await ask(port, "DELETE /v1/devices/7", token: "reader")
+            #expect(answer.hasPrefix("HTTP/1.1 403 "))
+            #expect(answer.contains("\"says\":{\"code\":\"scope\",\"values\":{\"scope\":\"operate\"}}"))
+            #expect(try await !ask(port, "GET /v1/nothing", token: Self.token).contains("\"says\""))
+        }
+        let statement = Statement("x", ["b": "\"\n", "a": ""])
+        #expect(statement.json == #"{"code":"x","values":{"a":"","b":"\"\n"}}"#)
+    }
+
     @Test func errorsAreProblemsAndFormerPathsKeepTheirs() async throws {
         try await run { port in
             let answer = try await ask(port, "GET /v1/nothing", token: Self.token, "X-Request-Id: my-1\r\n")

@@ -37,7 +37,7 @@ struct SilenceTests {
         var spared: String?
 
         init(_ delivery: TrialDelivery) {
-            if case .spared(let reason) = delivery.outcome { spared = reason }
+            if case .spared(let reason) = delivery.outcome { spared = "\(reason)" }
             guard case .made(let result) = delivery.outcome, let request = result.request else { return }
             headers = Dictionary(request.headers.map { ($0.name, $0.value) }) { first, _ in first }
             body = Self.object(result.decrypted ?? request.body)

@@ -158,6 +158,12 @@ import Testing
         )
     }
 
+    @Test(arguments: StepReason.allCases) func aKnownReasonIsToldInWords(_ reason: StepReason) {
+        #expect(PipelineStep.registered.words(reason.rawValue) == "registration taken: \(reason.words)")
+        // Rules may be called like a reason.
+        #expect(PipelineStep.dropped.words(reason.rawValue).contains("'\(reason.rawValue)'"))
+    }
+
     @Test(arguments: PipelineStep.allCases) func everyStepHasWords(_ step: PipelineStep) {
         for reason in ["", "reply"] {
             let words = step.words(reason)

@@ -56,6 +56,8 @@ package struct APIProblem: Error, Sendable, Equatable {
     package let status: Int
     /// What is wrong and what was expected.
     package let detail: String
+    /// The same for programs; nil: only the words say it.
+    package private(set) var says: Statement?
     /// Further lists of sentences, by name.
     package var lists: [String: [String]] = [:]
     package var mistakes: [Mistake] = []
@@ -76,6 +78,11 @@ package struct APIProblem: Error, Sendable, Equatable {
         self.lists = lists
         self.mistakes = mistakes
         self.retryAfter = retryAfter
+    }
+
+    package init(_ status: Int, _ sentence: Sentence, lists: [String: [String]] = [:], retryAfter: Int64? = nil) {
+        self.init(status, sentence.words, lists: lists, retryAfter: retryAfter)
+        says = sentence.says
     }
 
     static func wrongMethod(allow methods: [String]) -> APIProblem {

@@ -42,6 +42,7 @@ package struct ConsoleAnswer: Sendable {
                 ("status", "\(problem.status)"), ("detail", JSONText.quoted(problem.detail)),
                 ("request_id", JSONText.quoted(requestID)),
             ]
+        if let says = problem.says, !isFormerStyle { members.append(("says", says.json)) }
         for (name, sentences) in problem.lists.sorted(by: { $0.key < $1.key }) {
             members.append((name, "[\(sentences.map(JSONText.quoted).joined(separator: ","))]"))
         }

@@ -236,7 +236,11 @@ final class ConsoleHandler: Sendable {
         }
         return APIProblem(
             403,
-            "this takes a token with the scope \(scope.rawValue): carillon tokens create NAME --scope \(scope.rawValue)"
+            Sentence(
+                "scope",
+                ["scope": scope.rawValue],
+                "this takes a token with the scope \(scope.rawValue): carillon tokens create NAME --scope \(scope.rawValue)"
+            )
         )
     }
 

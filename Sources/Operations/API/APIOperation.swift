@@ -124,6 +124,10 @@ extension APIProblem {
             case .unknown: 404
             case .unavailable: 503
             }
-        self.init(status, failure.description)
+        if let says = failure.says {
+            self.init(status, Sentence(says.code, says.values, failure.description))
+        } else {
+            self.init(status, failure.description)
+        }
     }
 }

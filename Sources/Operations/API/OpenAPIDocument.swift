@@ -79,6 +79,8 @@ struct OpenAPIDocument {
                 "status": ["type": "integer", "minimum": 400, "maximum": 599],
                 "detail": ["type": "string", "description": "What is wrong and what was expected."],
                 "request_id": ["type": "string"],
+                // What `detail` says, for programs.
+                "says": AnswerSchema.of(Statement.self),
                 "errors": [
                     "type": "array",
                     "description": "What is wrong with the body, place by place.",

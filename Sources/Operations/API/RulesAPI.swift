@@ -83,7 +83,9 @@ struct RulesAPI {
                 let problem: APIProblem
                 switch await reload() {
                 case .done: return try await DiskWork.run { try RulesInForce(configuration, platforms) }
-                case .busy: problem = APIProblem(409, "a reload is under way: try again in a moment", retryAfter: 1)
+                case .busy:
+                    let words = "a reload is under way: try again in a moment"
+                    problem = APIProblem(409, Sentence("busy", [:], words), retryAfter: 1)
                 case .refused(let mistakes):
                     let lists = ["mistakes": mistakes.all.map(\.description)]
                     problem = APIProblem(422, "the configuration has mistakes; the old rules stay", lists: lists)
@@ -174,6 +176,7 @@ struct RulesAPI {
                     "properties": [
                         "name": ["type": "string"], "kind": ["type": "integer"], "event": ["type": "string"],
                         "count": ["type": "integer"], "wakes": ["type": "boolean"], "reason": ["type": "string"],
+                        "says": AnswerSchema.of(Statement.self),
                         "signal": ["type": "string"],
                         "rule": [
                             "type": "object", "required": ["name"],
@@ -256,7 +259,7 @@ struct RulesAPI {
             case (nil, _?): throw APIProblem(400, "file: expected rules as well")
             }
         } catch let mistakes as Diagnostics {
-            throw APIProblem(422, "the rules have mistakes", lists: ["mistakes": mistakes.all.map(\.description)])
+            throw APIProblem(422, mistakes: mistakes)
         }
     }
 
@@ -345,7 +348,7 @@ private struct TrialRequest: Sendable {
             do {
                 subject = try TrialSubject(event: try object.json("event"), name: "event")
             } catch let failure as TrialFailure {
-                throw APIProblem(400, Self.words(failure))
+                throw Self.problem(failure)
             }
         default: throw APIProblem(400, "expected either fixture or event")
         }
@@ -366,18 +369,18 @@ private struct TrialRequest: Sendable {
                 throw error
             }
         } catch let failure as TrialFailure {
-            throw APIProblem(400, Self.words(failure))
+            throw Self.problem(failure)
         } catch let mistakes as Diagnostics {
-            throw APIProblem(
-                422,
-                "the rules have mistakes",
-                lists: ["mistakes": mistakes.all.map(\.description)]
-            )
+            throw APIProblem(422, mistakes: mistakes)
         }
     }
 
     /// Commands have options where the API has members.
-    private static func words(_ failure: TrialFailure) -> String { failure.description.replacing("--", with: "") }
+    private static func problem(_ failure: TrialFailure) -> APIProblem {
+        let words = failure.description.replacing("--", with: "")
+        guard let says = failure.says else { return APIProblem(400, words) }
+        return APIProblem(400, Sentence(says.code, says.values, words))
+    }
 }
 
 /// Does one thing at a time, and refuses others meanwhile.
@@ -395,7 +398,7 @@ private final class OneAtATime: Sendable {
             return !isTaken
         }
         guard isFree else {
-            throw APIProblem(503, "\(refusal): try again in a moment", retryAfter: 1)
+            throw APIProblem(503, Sentence("busy", [:], "\(refusal): try again in a moment"), retryAfter: 1)
         }
         defer { isTaken.withLock { $0 = false } }
         return try await body()

@@ -26,7 +26,7 @@ struct SessionAPI {
         let endpoint = APIEndpoint(.post, "/v1/session", for: .everybody, parameters, body: APIBody()) {
             [sessions] call in
             guard ["same-origin", "none"].contains(call.field("sec-fetch-site") ?? "none") else {
-                throw APIProblem(403, "this came from a page of another site")
+                throw APIProblem(403, Sentence("other-site", [:], "this came from a page of another site"))
             }
             let token = try RequestObject(call, members: ["token"]).required("token", atMost: 500)
             let browser = String((call.field("user-agent") ?? "").prefix(200))
@@ -98,7 +98,9 @@ struct SessionAPI {
             let id = call.path("session")
             let open = sessions.list(of: call.nameWithoutOperating)
             guard let session = open.first(where: { $0.id == id }) else {
-                throw OperationFailure.unknown("there is no such session; it may have ended")
+                throw OperationFailure.unknown(
+                    Sentence("unknown-session", [:], "there is no such session; it may have ended")
+                )
             }
             sessions.end(id)
             let own = sessions.session(of: call.field(BrowserSessions.cookie))?.id
@@ -129,6 +131,8 @@ struct SignInReport: OperatorAnswer, Equatable {
     var isSignedIn: Bool
     /// The token's, or what a proxy says.
     var name: String?
+    /// By what: `token-file`, a `token` with a name, or a `proxy`; nil: nobody is signed in.
+    var means: String?
     var scopes: [String]
     /// Whether a session of the console says so, which can be ended.
     var isSession: Bool
@@ -140,6 +144,7 @@ struct SignInReport: OperatorAnswer, Equatable {
         }
         isSignedIn = true
         self.name = name
+        means = SignInMeans(of: name).rawValue
         self.scopes = APIScope.allCases.filter { scopes.contains($0) }.map(\.rawValue)
         self.isSession = isSession
     }
@@ -153,6 +158,8 @@ struct SessionList: OperatorAnswer, Equatable {
         var id: String
         /// The token's.
         var name: String
+        /// As in ``SignInReport/means``.
+        var means: String?
         /// What the browser calls itself.
         var browser: String
         /// RFC 3339, in UTC, as all times.
@@ -166,6 +173,7 @@ struct SessionList: OperatorAnswer, Equatable {
         init(_ session: SessionTable.Session, own: String?) {
             id = session.id
             name = session.name
+            means = SignInMeans(of: session.name).rawValue
             browser = session.browser
             beganAt = UTCTime(session.beganAt).stamp
             usedAt = UTCTime(session.usedAt).stamp

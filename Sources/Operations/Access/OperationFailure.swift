@@ -1,3 +1,4 @@
+import Console
 import Foundation
 
 /// Why something that an operator asked for could not be done.
@@ -14,6 +15,14 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
     package let kind: Kind
     /// What is wrong and what was expected; no secrets.
     package let description: String
+    /// The same for programs; nil: only the words say it.
+    private(set) var says: Statement?
+
+    init(kind: Kind, description: String, says: Statement? = nil) {
+        self.kind = kind
+        self.description = description
+        self.says = says
+    }
 
     static func invalid(_ description: String) -> OperationFailure {
         OperationFailure(kind: .invalid, description: description)
@@ -25,6 +34,18 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
 
     package static func unavailable(_ description: String) -> OperationFailure {
         OperationFailure(kind: .unavailable, description: description)
+    }
+
+    static func invalid(_ sentence: Sentence) -> OperationFailure {
+        OperationFailure(kind: .invalid, description: sentence.words, says: sentence.says)
+    }
+
+    static func unknown(_ sentence: Sentence) -> OperationFailure {
+        OperationFailure(kind: .unknown, description: sentence.words, says: sentence.says)
+    }
+
+    static func unavailable(_ sentence: Sentence) -> OperationFailure {
+        OperationFailure(kind: .unavailable, description: sentence.words, says: sentence.says)
     }
 }
 

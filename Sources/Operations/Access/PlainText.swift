@@ -1,3 +1,4 @@
+import Console
 import Foundation
 import Nostr
 import Notifications
@@ -94,7 +95,9 @@ enum OperatorWords {
     static func event(_ text: String) throws(OperationFailure) -> EventID {
         let text = text.hasPrefix("nostr:") ? String(text.dropFirst(6)) : text
         guard let id = EventID(hex: text) ?? NIP19.eventID(note: text) ?? NIP19.eventID(nevent: text) else {
-            throw .invalid("expected an event's id: 64 lowercase hex digits, note1… or nevent1…")
+            throw .invalid(
+                Sentence("event-id", [:], "expected an event's id: 64 lowercase hex digits, note1… or nevent1…")
+            )
         }
         return id
     }
@@ -102,7 +105,7 @@ enum OperatorWords {
     /// `name` is what the key was given as.
     static func key(_ text: String, _ name: String) throws(OperationFailure) -> PublicKey {
         guard let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text) else {
-            throw .invalid("\(name): expected 64 lowercase hex digits or npub1…")
+            throw .invalid(Sentence("key", ["member": name], "\(name): expected 64 lowercase hex digits or npub1…"))
         }
         return key
     }

@@ -1,3 +1,4 @@
+import Console
 import Delivery
 import EventTrace
 import Nostr
@@ -41,6 +42,8 @@ struct EventFacts: Codable, Sendable, Equatable {
     var began: Int64?
     /// Why its trace cannot be read.
     var fault: String?
+    /// Whether there is no trace yet, which is no trouble; nil: no.
+    var isTraceMissing: Bool?
     var wasAccepted = false
     /// Whether it knows something for others than the recipient.
     var isKnownOtherwise = false
@@ -71,6 +74,8 @@ struct DeliveryFacts: Codable, Sendable, Equatable {
     var predecessors: [String: Int64] = [:]
     /// Why and until when events are held, in words, by the delivery that they would be.
     var held: [String: String] = [:]
+    /// The same for programs; nil: a member of an earlier version.
+    var holds: [String: EventExplanation.Ending]?
     var pauses: [Pause] = []
 }
 
@@ -176,6 +181,7 @@ extension Explainer.Surroundings {
             if let contained = facts.contained { outbox?.formUnion(contained) } else { outbox = nil }
             predecessors.merge(facts.predecessors.mapValues(Timestamp.init(milliseconds:)), uniquingKeysWith: max)
             held.merge(facts.held) { first, _ in first }
+            holds.merge(facts.holds ?? [:]) { first, _ in first }
             for pause in facts.pauses.map(\.pause) {
                 let known = pauses[pause.pause.queue]
                 if known.map({ $0.pause.until < pause.pause.until }) ?? true { pauses[pause.pause.queue] = pause }
@@ -191,6 +197,7 @@ struct DeviceFacts: Codable, Sendable, Equatable {
         var pace: DevicePaceOverview?
         var waiting: Int?
         var queuePause: String?
+        var queuePauseSays: Statement?
     }
 
     var device: Int64
@@ -204,7 +211,12 @@ struct DeviceFacts: Codable, Sendable, Equatable {
         device = overview.device
         (lastSuccess, lastError) = (overview.lastSuccess, overview.lastError)
         if isOwner {
-            owned = Owned(pace: overview.pace, waiting: overview.waiting, queuePause: overview.queuePause)
+            owned = Owned(
+                pace: overview.pace,
+                waiting: overview.waiting,
+                queuePause: overview.queuePause,
+                queuePauseSays: overview.queuePauseSays
+            )
         }
     }
 
@@ -226,7 +238,8 @@ extension DeviceOverview {
         let facts = DeviceFacts.together(members)
         (overview.lastSuccess, overview.lastError) = (facts.lastSuccess, facts.lastError)
         let owned = facts.owned
-        (overview.pace, overview.waiting, overview.queuePause) = (owned?.pace, owned?.waiting, owned?.queuePause)
+        (overview.pace, overview.waiting) = (owned?.pace, owned?.waiting)
+        (overview.queuePause, overview.queuePauseSays) = (owned?.queuePause, owned?.queuePauseSays)
         return overview
     }
 }

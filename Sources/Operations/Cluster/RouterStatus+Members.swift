@@ -1,3 +1,5 @@
+import Console
+
 /// How a cluster is doing: what its members say of themselves, added up.
 extension RouterStatus {
     /// The members' own, by name, at least one.
@@ -114,6 +116,7 @@ extension RouterStatus.Queue {
         pausedHosts += other.pausedHosts
         if state == "ok" || (state == "paused" && other.state == "failed") {
             (state, reason, until) = (other.state, other.reason, other.until)
+            cause = other.cause
         }
     }
 }
@@ -123,6 +126,7 @@ extension MembersAsked.Silent {
         RouterStatus.Issue(
             what: "member-silent",
             detail: "the member \(name) \(reason); what it has is missing here",
+            says: Statement("member-silent", ["member": name, "detail": reason]),
             remedy: "look at its log and its connection to NATS; carillon cluster members shows who owns what",
             isGrave: false,
             member: name

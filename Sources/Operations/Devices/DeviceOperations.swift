@@ -1,4 +1,5 @@
 import Cipher
+import Console
 import Delivery
 import EventTrace
 import Nostr
@@ -97,10 +98,14 @@ package final class DeviceOperations: Sendable {
         guard let address = try attempt({ try registry.address(of: listing.device) }) else {
             if registry.isBlocked(listing) {
                 throw .unavailable(
-                    "device \(device) is out of use, as its account is blocked: carillon users rules says more"
+                    Sentence(
+                        "device-blocked",
+                        ["device": "\(device)"],
+                        "device \(device) is out of use, as its account is blocked: carillon users rules says more"
+                    )
                 )
             }
-            throw .unknown("there is no device \(device)")
+            throw .unknown(Sentence("unknown-device", ["device": "\(device)"], "there is no device \(device)"))
         }
         let mode = asked ?? listing.mode ?? sender.defaultMode
         let id = DeliveryIDs.fresh()
@@ -147,6 +152,7 @@ package final class DeviceOperations: Sendable {
                 facts.history = try trace.reader.history(of: id, for: key, since: since).map(EventFacts.Entry.init)
             } catch {
                 facts.fault = error.description
+                if case .missing = error { facts.isTraceMissing = true }
             }
         }
         // The rest explains why nobody is named.
@@ -171,7 +177,8 @@ package final class DeviceOperations: Sendable {
             let due = (try? files.outbox.predecessors(of: deliveries)) ?? [:]
             facts.predecessors = due.mapValues(\.milliseconds)
         }
-        facts.held = held(for: question.devices.map(DeviceID.init(rawValue:)))
+        let held = held(for: question.devices.map(DeviceID.init(rawValue:)))
+        (facts.held, facts.holds) = (held.mapValues(\.words), held.mapValues(\.ending))
         facts.pauses = pauses.values.map(DeliveryFacts.Pause.init)
         return facts
     }
@@ -209,18 +216,21 @@ package final class DeviceOperations: Sendable {
                 isTraced: files.trace != nil,
                 traceBegan: began,
                 traceFault: facts.compactMap(\.fault).first,
+                isTraceMissing: facts.contains { $0.isTraceMissing == true },
                 limits: files.trace.map { "\($0.limits.rows) entries and \($0.limits.days) days at most" } ?? ""
             )
-            .lines
+            .sentences
         }
         explanation.traceID = explanation.isKnown ? traceIDs?.traceID(of: id) : nil
         for account in key.map({ [$0] }) ?? explainer.accountsNamed {
-            explanation.advice += try identityLines(of: account)
+            var sentences = try identitySentences(of: account)
             if registry.access.isBlocked(account) {
-                explanation.advice.append(
-                    "\(NIP19.npub(account)) is blocked and is sent nothing: carillon users rules says more"
-                )
+                let npub = NIP19.npub(account)
+                let words = "\(npub) is blocked and is sent nothing: carillon users rules says more"
+                sentences.append(Sentence("advice-blocked", ["account": npub], words))
             }
+            explanation.advice += sentences.map(\.words)
+            explanation.adviceSays = (explanation.adviceSays ?? []) + sentences.map(\.says)
         }
         return explanation
     }
@@ -247,30 +257,38 @@ package final class DeviceOperations: Sendable {
 
     /// What is to be said of an account's devices that are not woken although they are registered, or will not be for
     /// long.
-    private func identityLines(of account: PublicKey) throws(OperationFailure) -> [String] {
+    private func identitySentences(of account: PublicKey) throws(OperationFailure) -> [Sentence] {
         let passing = try attempt {
             try registry.devices(of: account, limit: Self.page).filter {
                 $0.countsUntil != nil || $0.waitsForCode || $0.suspension != nil
             }
         }
-        return IdentityWords.lines(of: account, waiting: try waiting(for: account), overviews(of: passing))
+        return IdentityWords.sentences(of: account, waiting: try waiting(for: account), overviews(of: passing))
     }
 
     private func listing(of device: Int64) throws(OperationFailure) -> DeviceListing {
         guard let listing = try attempt({ try registry.listing(of: DeviceID(rawValue: device)) }) else {
-            throw .unknown("there is no device \(device)\(lastWords(of: device))")
+            throw .unknown(unknown(device))
         }
         return listing
     }
 
-    /// Why a device may have been removed.
-    private func lastWords(of device: Int64) -> String {
+    /// That there is no such device, and why it may have been removed.
+    private func unknown(_ device: Int64) -> Sentence {
         let id = DeviceID(rawValue: device)
         guard let status = (try? files.trace?.reader.statuses(of: [id]))?[id], let failure = status.lastFailure else {
-            return ""
+            return Sentence("unknown-device", ["device": "\(device)"], "there is no device \(device)")
         }
         let words = ReportWords.short(kind: failure.kind, status: failure.status, reason: failure.reason)
-        return " now; the last error of a push to it was \(words) at \(UTCTime(failure.at).words)"
+        let time = UTCTime(failure.at)
+        return Sentence(
+            "former-device",
+            [
+                "device": "\(device)", "outcome": failure.kind,
+                "reason": ReportWords.said(failure.status, failure.reason, to: failure.kind), "at": time.stamp,
+            ],
+            "there is no device \(device) now; the last error of a push to it was \(words) at \(time.words)"
+        )
     }
 
     /// What is not known of a push is left out: a missing trace is no reason to show no devices.
@@ -341,12 +359,14 @@ package final class DeviceOperations: Sendable {
         (try? files.outbox.isCrowded(queue, limit: files.mostWaiting)) ?? false
     }
 
-    /// Why and until when events are held for these devices, in words, by the delivery that they would be.
-    private func held(for devices: [DeviceID]) -> [String: String] {
-        var held: [String: String] = [:]
+    /// Why and until when events are held for these devices, by the delivery that they would be.
+    private func held(for devices: [DeviceID]) -> [String: (words: String, ending: EventExplanation.Ending)] {
+        var held: [String: (words: String, ending: EventExplanation.Ending)] = [:]
         for (device, forecast) in forecasts(of: devices) {
             for group in forecast.groups {
-                held[deliveryID(group.event, device)] = HoldWords.words(group, forecast.pace.quiet)
+                held[deliveryID(group.event, device)] = (
+                    HoldWords.words(group, forecast.pace.quiet), HoldWords.ending(group)
+                )
             }
         }
         return held
@@ -372,7 +392,8 @@ package final class DeviceOperations: Sendable {
         let holders = (try? files.outbox.devices(holding: event.array)) ?? []
         let held = held(for: holders)
         var waiting = holders.compactMap { device -> String? in
-            guard let words = held[deliveryID(event, device)], let owner = (try? registry.listing(of: device))?.account,
+            guard let words = held[deliveryID(event, device)]?.words,
+                let owner = (try? registry.listing(of: device))?.account,
                 owner == recipient ?? owner
             else { return nil }
             return "for device \(device.rawValue), held: \(words)"

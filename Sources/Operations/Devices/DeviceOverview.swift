@@ -1,3 +1,4 @@
+import Console
 import EventTrace
 import Nostr
 import Notifications
@@ -42,6 +43,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     package var waiting: Int?
     /// Why nothing goes to its push service now, in words; nil: as far as is known it does.
     package var queuePause: String?
+    /// The same for programs.
+    package var queuePauseSays: Statement?
     /// Whether its target belongs to another account, and nobody has shown yet that they read there.
     package var waitsForCode: Bool
     /// Since when it is switched off, as pushes to it failed for long, RFC 3339 in UTC; nil: it is not.
@@ -92,6 +95,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         self.pace = pace
         self.waiting = waiting
         queuePause = pause.map(PauseWords.words)
+        queuePauseSays = pause.map(PauseWords.statement)
         waitsForCode = listing.waitsForCode
         disabledAt = listing.suspension.map { UTCTime($0.disabledAt).stamp }
         failingSince = listing.suspension.map { UTCTime($0.failingSince).stamp }
@@ -148,12 +152,15 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
     package var nextPushAt: String?
     /// Why not at once, in words.
     package var reason: String?
+    /// The same as one word: `cooldown`, `window`, `quiet`, `cap`, `silent-budget`, `under-way` or `behind`.
+    package var hold: String?
 
     init(_ forecast: PaceForecast) {
         pushesToday = forecast.pushesToday
         held = forecast.held
         nextPushAt = forecast.next.at.map { UTCTime($0).stamp }
         reason = forecast.next.reason.map { HoldWords.words($0, forecast.pace.quiet) }
+        hold = forecast.next.reason?.rawValue
     }
 
     var rows: [(String, String)] {
@@ -179,16 +186,37 @@ enum IdentityWords {
     }
 
     /// What `explain` says beside what became of an event.
-    static func lines(of account: PublicKey, waiting: [WaitingDevice], _ devices: [DeviceOverview]) -> [String] {
+    static func sentences(
+        of account: PublicKey,
+        waiting: [WaitingDevice],
+        _ devices: [DeviceOverview]
+    ) -> [Sentence] {
         let npub = NIP19.npub(account)
-        return waiting.map { "A registration of \(npub) waits, and wakes nobody, \(Self.waiting($0.key))." }
+        let registrations = waiting.map { waiting in
+            Sentence(
+                "advice-unlisted",
+                ["account": npub, "key": waiting.key],
+                "A registration of \(npub) waits, and wakes nobody, \(Self.waiting(waiting.key))."
+            )
+        }
+        return registrations
             + devices.compactMap { device in
-                if device.waitsForCode { return "Device \(device.device) of \(npub) is not woken: \(waitsForCode)." }
-                if let suspension = device.suspension {
-                    return "Device \(device.device) of \(npub) is not woken: \(suspension)."
+                let head = "Device \(device.device) of \(npub)"
+                var values = ["account": npub, "device": "\(device.device)"]
+                if device.waitsForCode {
+                    return Sentence("advice-needs-code", values, "\(head) is not woken: \(waitsForCode).")
                 }
-                return device.countsUntil.map {
-                    "Device \(device.device) of \(npub) is woken until \($0) only: \(silentList)."
+                if let suspension = device.suspension {
+                    values["since"] = device.failingSince
+                    return Sentence("advice-switched-off", values, "\(head) is not woken: \(suspension).")
+                }
+                return device.countsUntil.map { until in
+                    values["until"] = until
+                    return Sentence(
+                        "advice-counts-until",
+                        values,
+                        "\(head) is woken until \(until) only: \(silentList)."
+                    )
                 }
             }
     }

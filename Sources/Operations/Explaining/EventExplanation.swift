@@ -1,3 +1,5 @@
+import Console
+
 /// What became of an event: for each account and device the steps and how it ended.
 package struct EventExplanation: OperatorAnswer, Equatable {
     /// Something that happened.
@@ -15,8 +17,27 @@ package struct EventExplanation: OperatorAnswer, Equatable {
         /// The push service's HTTP status.
         package var status: Int?
         package var attempt: Int?
+        /// When the push service is asked again.
+        package var nextAt: String?
         /// The member of the cluster that saw it; nil: the router serves alone.
         package var member: String?
+    }
+
+    /// How it ended for a device, or how it stands, for programs.
+    package struct Ending: Codable, Sendable, Hashable {
+        /// As in ``Line/step``; `in-turn` where no attempt has ended yet, `unknown` where its end is not known.
+        package var step: String
+        package var reason: String?
+        package var platform: String?
+        package var app: String?
+        package var status: Int?
+        package var attempt: Int?
+        /// When it goes, or is tried, at the earliest.
+        package var nextAt: String?
+        /// How many events are held together.
+        package var count: Int?
+        /// Why its queue is paused; nil: it is not.
+        package var pause: Statement?
     }
 
     package struct Device: Codable, Sendable, Hashable {
@@ -29,6 +50,8 @@ package struct EventExplanation: OperatorAnswer, Equatable {
         package var steps: [Line]
         /// How it ended, or how it stands.
         package var outcome: String
+        /// The same for programs; nil: nothing is known.
+        package var ending: Ending?
     }
 
     package struct Account: Codable, Sendable, Hashable {
@@ -54,6 +77,8 @@ package struct EventExplanation: OperatorAnswer, Equatable {
     /// Where nothing is known: what that can mean and what would tell more. In any case what keeps devices of those
     /// the event's recipient from being woken.
     package var advice: [String]
+    /// The same for programs, one for each.
+    package var adviceSays: [Statement]?
     /// Who was asked; nil: the router serves alone.
     package var members: MembersAsked?
 }

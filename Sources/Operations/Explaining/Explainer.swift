@@ -1,3 +1,4 @@
+import Console
 import Delivery
 import EventTrace
 import Nostr
@@ -18,6 +19,8 @@ struct Explainer {
         var devices: [DeviceID: DeviceListing] = [:]
         /// Why and until when events are held for those devices, in words, by the delivery that they would be.
         var held: [String: String] = [:]
+        /// The same for programs.
+        var holds: [String: EventExplanation.Ending] = [:]
         /// Which of the ``unfinished`` ones are in the outbox; nil: that cannot be told.
         var outbox: Set<String>?
         /// When the earlier push is tried again behind which a delivery waits.
@@ -59,10 +62,12 @@ struct Explainer {
     }
 
     /// `advice` is asked for where nothing is known.
-    func explanation(advice: () -> [String]) -> EventExplanation {
+    func explanation(advice: () -> [Sentence]) -> EventExplanation {
         let accounts = accounts()
         let common = history.filter { $0.event != nil && $0.account == nil }.map(line)
         let isKnown = !accounts.isEmpty || !common.isEmpty
+        let needsAdvice = accounts.isEmpty && (!isKnown || surroundings.recipient != nil)
+        let advice = needsAdvice ? advice() : []
         return EventExplanation(
             event: event.hex,
             note: NIP19.note(event),
@@ -70,7 +75,8 @@ struct Explainer {
             tracedSince: surroundings.traceBegan.map { UTCTime($0).stamp },
             steps: common,
             accounts: accounts,
-            advice: accounts.isEmpty && (!isKnown || surroundings.recipient != nil) ? advice() : []
+            advice: advice.map(\.words),
+            adviceSays: advice.map(\.says)
         )
     }
 
@@ -108,6 +114,7 @@ struct Explainer {
         let steps = entries.map(line)
         let listing = surroundings.devices[device]
         let queue = listing.map { QueueName($0.route) } ?? entries.lazy.compactMap(\.queue).last
+        let (outcome, ending) = outcome(entries, deliveries, isRegistered: listing != nil, queue)
         return EventExplanation.Device(
             device: device.rawValue,
             name: listing?.slot.deviceID,
@@ -115,7 +122,8 @@ struct Explainer {
             app: queue?.app,
             isRegistered: listing != nil,
             steps: steps,
-            outcome: outcome(entries, deliveries, isRegistered: listing != nil, queue)
+            outcome: outcome,
+            ending: ending
         )
     }
 
@@ -135,32 +143,59 @@ struct Explainer {
         _ deliveries: Set<String>,
         isRegistered: Bool,
         _ queue: QueueName?
-    ) -> String {
+    ) -> (words: String, EventExplanation.Ending?) {
         let entries = entries[(entries.lastIndex(where: \.isRequeueing) ?? entries.startIndex)...]
         // The courier may be faster than those who say that it has something to do.
         let last = entries.last(where: \.isEnd) ?? entries.last(where: \.isReport) ?? entries.last { !$0.isRemark }
-        guard let last else { return "" }
-        guard last.isOpen else { return line(last).words }
-        if let held = deliveries.lazy.compactMap({ surroundings.held[$0] }).first { return "held: \(held)" }
+        guard let last else { return ("", nil) }
+        guard last.isOpen else { return ending(line(last)) }
+        if let delivery = deliveries.first(where: { surroundings.held[$0] != nil }) {
+            let ending = surroundings.holds[delivery] ?? EventExplanation.Ending(step: PipelineStep.held.rawValue)
+            return ("held: \(surroundings.held[delivery] ?? "")", ending)
+        }
         if surroundings.outbox.map(deliveries.isDisjoint) ?? false {
             guard last.isHeld, !isRegistered else {
-                return "its end is not known: it came this moment, or the router ended before it was written down, or "
+                let words =
+                    "its end is not known: it came this moment, or the router ended before it was written down, or "
                     + "there was too much to write down"
+                return (words, EventExplanation.Ending(step: "unknown"))
             }
-            return PipelineStep.left.words("")
+            return (PipelineStep.left.words(""), EventExplanation.Ending(step: PipelineStep.left.rawValue))
         }
         let pause = queue.flatMap { surroundings.pauses[$0] }
         guard case .report(var report) = last.what else {
+            var ending = EventExplanation.Ending(step: "in-turn", pause: pause.map(PauseWords.statement))
             if let due = deliveries.lazy.compactMap({ surroundings.predecessors[$0] }).first {
-                let time = UTCTime(max(due, pause?.pause.until ?? due)).words
-                return "waits for its turn: an earlier push to this device is tried again from \(time) on"
+                let time = UTCTime(max(due, pause?.pause.until ?? due))
+                (ending.nextAt, ending.pause) = (time.stamp, nil)
+                return (
+                    "waits for its turn: an earlier push to this device is tried again from \(time.words) on", ending
+                )
             }
-            return "waits for its turn: no attempt has ended yet" + (pause.map { "; " + PauseWords.words($0) } ?? "")
+            let words = "waits for its turn: no attempt has ended yet"
+            return (words + (pause.map { "; " + PauseWords.words($0) } ?? ""), ending)
         }
         // The pause of its queue may last longer than its own.
-        guard let pause, report.nextDue.map({ $0 < pause.pause.until }) ?? true else { return line(last).words }
+        guard let pause, report.nextDue.map({ $0 < pause.pause.until }) ?? true else { return ending(line(last)) }
         if report.nextDue != nil { report.nextDue = pause.pause.until }
-        return ReportWords.words(report, reason: last.reason) + "; " + PauseWords.words(pause)
+        var end = ending(line(last)).ending
+        end.nextAt = report.nextDue.map { UTCTime($0).stamp }
+        end.pause = PauseWords.statement(pause)
+        return (ReportWords.words(report, reason: last.reason) + "; " + PauseWords.words(pause), end)
+    }
+
+    /// It ended with what a line says.
+    private func ending(_ line: EventExplanation.Line) -> (words: String, ending: EventExplanation.Ending) {
+        let ending = EventExplanation.Ending(
+            step: line.step,
+            reason: line.reason,
+            platform: line.platform,
+            app: line.app,
+            status: line.status,
+            attempt: line.attempt,
+            nextAt: line.nextAt
+        )
+        return (line.words, ending)
     }
 
     private func line(_ entry: TraceEntry) -> EventExplanation.Line {
@@ -183,6 +218,7 @@ struct Explainer {
             line.app = report.queue.app
             line.status = report.status == 0 ? nil : report.status
             line.attempt = report.attempt
+            line.nextAt = report.nextDue.map { UTCTime($0).stamp }
         }
         return line
     }

@@ -1,3 +1,4 @@
+import Console
 import Pipeline
 import Registry
 
@@ -17,6 +18,16 @@ enum HoldWords {
             group.count > 1 ? "\(group.count) events wait" : nil,
         ]
         .compactMap(\.self).joined(separator: "; ")
+    }
+
+    /// The same for programs.
+    static func ending(_ group: PaceForecast.Group) -> EventExplanation.Ending {
+        EventExplanation.Ending(
+            step: PipelineStep.held.rawValue,
+            reason: group.turn.reason?.rawValue,
+            nextAt: group.turn.at.map { UTCTime($0).stamp },
+            count: group.count
+        )
     }
 
     /// As in "07:00".

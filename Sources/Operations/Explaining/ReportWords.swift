@@ -1,3 +1,4 @@
+import Console
 import Delivery
 import EventTrace
 import Units
@@ -75,6 +76,23 @@ enum ReportWords {
 
 /// Why the deliveries of a queue wait, in words that a person understands.
 enum PauseWords {
+    static func statement(_ paused: TracedPause) -> Statement {
+        let pause = paused.pause
+        let code =
+            switch pause.cause {
+            case .misconfigured where pause.reason == "no-transport": "paused-no-plugin"
+            case .misconfigured: "paused-credentials"
+            case .asked: "paused-asked"
+            }
+        return Statement(
+            code,
+            [
+                "queue": "\(pause.queue.platform)/\(pause.queue.app)", "reason": pause.reason,
+                "since": UTCTime(paused.since).stamp, "until": UTCTime(pause.until).stamp,
+            ]
+        )
+    }
+
     static func words(_ paused: TracedPause) -> String {
         let pause = paused.pause
         let place = "\(pause.queue.platform)/\(pause.queue.app)"

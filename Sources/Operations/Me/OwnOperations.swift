@@ -90,7 +90,8 @@ package struct OwnOperations: Sendable {
             isDefaultMode: overview.mode == nil,
             signals: overview.signals,
             registeredAt: overview.registeredAt,
-            silence: Self.silence(overview),
+            silence: Self.silence(overview)?.words,
+            silenceSays: Self.silence(overview)?.says,
             preferences: overview.wishes,
             lastSuccess: overview.lastSuccess,
             lastError: overview.lastError,
@@ -100,21 +101,29 @@ package struct OwnOperations: Sendable {
                     event: group.event.hex,
                     count: group.count,
                     until: group.turn.at.map { UTCTime($0).stamp },
-                    words: words
+                    words: words,
+                    reason: group.turn.reason?.rawValue
                 )
             },
             waiting: overview.waiting,
             pausedUntil: address.flatMap { pausedUntil(id, $0) }.map { UTCTime($0).stamp },
-            queuePause: overview.queuePause
+            queuePause: overview.queuePause,
+            queuePauseSays: overview.queuePauseSays
         )
     }
 
-    private static func silence(_ overview: DeviceOverview) -> String? {
-        if overview.isBlocked == true { return "this router does not serve this key" }
-        if overview.waitsForCode { return IdentityWords.waitsForCode }
-        if let suspension = overview.suspension { return "\(suspension); registering it anew ends that" }
-        if overview.signals.isEmpty { return "the registration wants nothing" }
-        return overview.countsUntil.map { "it is woken until \($0) only: \(IdentityWords.silentList)" }
+    private static func silence(_ overview: DeviceOverview) -> Sentence? {
+        if overview.isBlocked == true { return Sentence("blocked", [:], "this router does not serve this key") }
+        if overview.waitsForCode { return Sentence("needs-code", [:], IdentityWords.waitsForCode) }
+        if let suspension = overview.suspension {
+            let values = ["since": overview.failingSince ?? ""]
+            return Sentence("switched-off", values, "\(suspension); registering it anew ends that")
+        }
+        if overview.signals.isEmpty { return Sentence("wants-nothing", [:], "the registration wants nothing") }
+        return overview.countsUntil.map { until in
+            let words = "it is woken until \(until) only: \(IdentityWords.silentList)"
+            return Sentence("counts-until", ["until": until], words)
+        }
     }
 
     private func relays(of key: PublicKey) throws -> [OwnReport.Relay] {
@@ -175,7 +184,8 @@ package struct OwnOperations: Sendable {
                 OwnReport.Event.Device(
                     id: device.isRegistered ? handles.handle(of: DeviceID(rawValue: device.device)) : nil,
                     steps: device.steps.map(OwnReport.Step.init),
-                    outcome: device.outcome
+                    outcome: device.outcome,
+                    ending: device.ending
                 )
             },
             outcome: own.outcome
@@ -272,5 +282,7 @@ extension OwnReport.Step {
         words = line.words
         reason = line.reason
         status = line.status
+        (platform, app) = (line.platform, line.app)
+        (attempt, nextAt) = (line.attempt, line.nextAt)
     }
 }

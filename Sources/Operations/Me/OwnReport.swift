@@ -1,3 +1,5 @@
+import Console
+
 /// What an account may know of itself here. Numbers that would tell of others are not in it.
 package struct OwnReport: OperatorAnswer, Equatable {
     /// One device of the account.
@@ -17,6 +19,8 @@ package struct OwnReport: OperatorAnswer, Equatable {
         package var registeredAt: String
         /// Why it is not woken as things stand, in words; nil: it is.
         package var silence: String?
+        /// The same for programs.
+        package var silenceSays: Statement?
         /// Quiet hours, caps, filters and the language, as wished and as in force.
         package var preferences: DevicePreferencesOverview?
         package var lastSuccess: DeviceOverview.Push?
@@ -31,6 +35,7 @@ package struct OwnReport: OperatorAnswer, Equatable {
         package var pausedUntil: String?
         /// The same of all devices of its platform and app, in words.
         package var queuePause: String?
+        package var queuePauseSays: Statement?
     }
 
     /// Events that wait together.
@@ -42,6 +47,8 @@ package struct OwnReport: OperatorAnswer, Equatable {
         package var until: String?
         /// Why, in words.
         package var words: String
+        /// The same as one word, as in `pace`; nil: nothing keeps it any more.
+        package var reason: String?
     }
 
     /// A group that the account is in.
@@ -72,6 +79,8 @@ package struct OwnReport: OperatorAnswer, Equatable {
             package var id: String?
             package var steps: [Step]
             package var outcome: String
+            /// The same for programs; nil: nothing is known.
+            package var ending: EventExplanation.Ending?
         }
 
         package var event: String
@@ -92,6 +101,12 @@ package struct OwnReport: OperatorAnswer, Equatable {
         package var reason: String?
         /// The push service's HTTP status.
         package var status: Int?
+        /// Where the push went; nil: the step is none of a push.
+        package var platform: String?
+        package var app: String?
+        package var attempt: Int?
+        /// When the push service is asked again.
+        package var nextAt: String?
     }
 
     /// Lists of the account that filters read, as far as the router knows them.

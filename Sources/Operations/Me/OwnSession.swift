@@ -64,7 +64,9 @@ package struct OwnSession: Sendable {
         let answer = await api.answer(head)
         guard (200...299).contains(answer.status) else {
             let problem = try? JSONDecoder().decode(Problem.self, from: Data(answer.body.utf8))
-            return .failure(OwnRefusal(description: "\(answer.status) \(problem?.detail ?? "")"))
+            // The event is a parameter here, and no header field.
+            let detail = (problem?.detail ?? "").replacing("Authorization: ", with: "", maxReplacements: 1)
+            return .failure(OwnRefusal(description: "\(answer.status) \(detail)"))
         }
         return .success(answer.body.trimmingCharacters(in: .whitespacesAndNewlines))
     }

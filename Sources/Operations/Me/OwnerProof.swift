@@ -26,33 +26,44 @@ struct OwnerProof {
     ) throws(APIProblem) {
         guard credentials.utf8.count <= Self.mostBytes * 4 / 3 + 4, let json = Base64.decode(credentials),
             let event = try? Event(json: json)
-        else { throw Self.problem("expected an event in base64 behind Nostr") }
-        guard event.kind == .httpAuthentication else { throw Self.problem("expected an event of kind 27235") }
+        else { throw Self.problem("form", "expected an event in base64 behind Nostr") }
+        guard event.kind == .httpAuthentication else { throw Self.problem("form", "expected an event of kind 27235") }
         guard abs(event.createdAt - now.seconds) <= Self.tolerance.seconds else {
-            throw Self.problem("created_at: expected a time within \(Self.tolerance.seconds) seconds of now")
+            throw Self.problem("time", "created_at: expected a time within \(Self.tolerance.seconds) seconds of now")
         }
         // What came before is not remembered.
         guard event.createdAt >= startedAt.seconds else {
-            throw Self.problem("created_at: expected a time since the router started; sign anew")
+            throw Self.problem("restart", "created_at: expected a time since the router started; sign anew")
         }
         guard let url = event.value(of: "u"), urls.contains(where: { url == $0 + head.target }) else {
-            throw Self.problem("the tag u: expected the whole URL of this request, as in \(urls.first ?? "")/v1/me")
+            throw Self.problem(
+                "url",
+                "the tag u: expected the whole URL of this request, as in \(urls.first ?? "")/v1/me",
+                ["url": "\(urls.first ?? "")/v1/me"]
+            )
         }
         guard event.value(of: "method") == head.method else {
-            throw Self.problem("the tag method: expected \(head.method)")
+            throw Self.problem("request", "the tag method: expected \(head.method)")
         }
         let payload = event.value(of: "payload")
         if head.body.readableBytes > 0 || payload != nil {
             guard payload == Hex.encode(SHA256.hash(Array(head.body.readableBytesView))) else {
-                throw Self.problem("the tag payload: expected the SHA-256 of the body in hexadecimal digits")
+                throw Self.problem(
+                    "request",
+                    "the tag payload: expected the SHA-256 of the body in hexadecimal digits"
+                )
             }
         }
-        guard (try? event.verify()) != nil else { throw Self.problem("the id or the signature is wrong") }
+        guard (try? event.verify()) != nil else { throw Self.problem("signature", "the id or the signature is wrong") }
         key = event.pubkey
         id = event.id
     }
 
-    private static func problem(_ detail: String) -> APIProblem { APIProblem(401, "Authorization: \(detail)") }
+    /// `code` says what is wrong: the `form`, the `time`, a `restart` since, the `url`, the `request`,
+    /// the `signature`, or that it was `used` before.
+    fileprivate static func problem(_ code: String, _ detail: String, _ values: [String: String] = [:]) -> APIProblem {
+        APIProblem(401, Sentence("proof-\(code)", values, "Authorization: \(detail)"))
+    }
 }
 
 /// Tells whose a signed request is, and lets no proof count twice.
@@ -100,7 +111,7 @@ package final class OwnerAuthenticator: Sendable {
         let verdict = state.withLock { state in state.note(proof.id, now: now.seconds) }
         switch verdict {
         case .new: return .owner(proof.key.hex)
-        case .known: throw APIProblem(401, "Authorization: this event was used before; sign each request anew")
+        case .known: throw OwnerProof.problem("used", "this event was used before; sign each request anew")
         case .full: throw APIProblem(503, "too many signed requests: try again in a minute", retryAfter: 60)
         }
     }

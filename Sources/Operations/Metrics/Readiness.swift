@@ -22,28 +22,38 @@ struct Readiness {
     /// None when it is ready.
     var shortcomings: [Shortcoming] {
         guard isServing else { return [Shortcoming(what: "not-serving", detail: "starting or stopping")] }
-        var found = stuck.map { Shortcoming(what: "stuck", detail: $0) }
+        var found = stuck.map { Shortcoming(what: "stuck", detail: $0, values: ["part": $0]) }
         if isOutboxUnwritable {
             found.append(Shortcoming(what: "outbox-unwritable", detail: "the disk refuses; nothing is lost"))
         }
         if outboxRows >= outboxLimit {
-            found.append(Shortcoming(what: "outbox-full", detail: "\(outboxRows) deliveries wait, of \(outboxLimit)"))
+            let values = ["count": "\(outboxRows)", "limit": "\(outboxLimit)"]
+            let detail = "\(outboxRows) deliveries wait, of \(outboxLimit)"
+            found.append(Shortcoming(what: "outbox-full", detail: detail, values: values))
         }
         for failure in failures {
-            found.append(Shortcoming(what: "transport-failed", detail: "\(failure.queue.words): \(failure.reason)"))
+            let values = ["queue": failure.queue.name, "detail": failure.reason]
+            let detail = "\(failure.queue.words): \(failure.reason)"
+            found.append(Shortcoming(what: "transport-failed", detail: detail, values: values))
         }
         // One that is started again will be there in a moment.
         for process in pluginProcesses where process.state == .pausing {
             let reason = process.lastDeath.map { ": \($0)" } ?? ""
             let detail = "\(process.plugins.joined(separator: ", ")) ended \(process.deaths) times\(reason)"
-            found.append(Shortcoming(what: "plugin-paused", detail: detail))
+            let values = [
+                "plugins": process.plugins.joined(separator: ", "), "count": "\(process.deaths)",
+                "detail": process.lastDeath ?? "",
+            ]
+            found.append(Shortcoming(what: "plugin-paused", detail: detail, values: values))
         }
         for status in queues where status.pauseCause == .misconfigured {
             let detail = "\(status.queue.words): \(status.pauseReason ?? "")"
-            found.append(Shortcoming(what: "transport-paused", detail: detail))
+            let values = ["queue": status.queue.name, "reason": status.pauseReason ?? ""]
+            found.append(Shortcoming(what: "transport-paused", detail: detail, values: values))
         }
         if relays > 0, connectedRelays == 0 {
-            found.append(Shortcoming(what: "no-relay", detail: "none of \(relays) under relays.always is connected"))
+            let detail = "none of \(relays) under relays.always is connected"
+            found.append(Shortcoming(what: "no-relay", detail: detail, values: ["count": "\(relays)"]))
         }
         return found
     }
@@ -64,6 +74,8 @@ struct Readiness {
 
 extension QueueName {
     fileprivate var words: String { "\(platform) of \(app)" }
+
+    fileprivate var name: String { "\(platform)/\(app)" }
 }
 
 /// Something for which the router cannot do all that it should.
@@ -72,4 +84,9 @@ struct Shortcoming: Hashable {
     let what: String
     /// For operators: which, and why. Never a secret.
     var detail = ""
+    /// What stands in it, by name.
+    var values: [String: String] = [:]
+
+    /// The same for programs.
+    var says: Statement { Statement(what, values) }
 }

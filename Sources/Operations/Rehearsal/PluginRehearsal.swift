@@ -1,3 +1,4 @@
+import Console
 import HTTPLanes
 import Logging
 import Nostr
@@ -173,7 +174,7 @@ package final class PluginRehearsal: Sendable {
             for fixture in try Fixture.all() {
                 let name = Self.column(fixture.name)
                 switch try judge.verdict(on: TrialSubject(fixture), platform: platform) {
-                case .wakesNobody(let reason, _): say("  \(name) wakes nobody: \(reason)")
+                case .wakesNobody(let reason, _): say("  \(name) wakes nobody: \(reason.words)")
                 case .wakes(let wakeUp)
                 where wakeUp.rule.isSilent(on: platform) && host.showingPlatforms.contains(platform):
                     say("  \(name) nothing goes out: it is silent")

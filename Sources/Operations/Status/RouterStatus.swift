@@ -12,6 +12,8 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         /// One word of a small fixed set.
         package var what: String
         package var detail: String
+        /// What both say, for programs; the code is `what`, or one of its kinds.
+        package var says: Statement?
         /// What to do about it: a command, or a sentence.
         package var remedy: String
         /// Whether pushes do not go out because of it.
@@ -59,6 +61,8 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         /// `ok`, `paused`, or `failed` where the transport cannot start.
         package var state: String
         package var reason: String?
+        /// Who has to end the pause: `asked` where the push service wants it, `misconfigured` where the operator does.
+        package var cause: String?
         package var until: String?
         package var waiting: Int
         package var inFlight: Int

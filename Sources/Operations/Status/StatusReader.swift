@@ -133,7 +133,7 @@ package struct StatusReader: Sendable {
             let queue = QueueName(platform: failure.platform, app: failure.app)
             var failed = queues[queue] ?? RouterStatus.Queue(QueueStatus(idle: queue))
             // The reason is a sentence, and stands among the issues.
-            (failed.state, failed.reason, failed.until) = ("failed", nil, nil)
+            (failed.state, failed.reason, failed.cause, failed.until) = ("failed", nil, nil, nil)
             queues[queue] = failed
         }
         return queues.sorted { $0.key < $1.key }.map(\.value)
@@ -193,6 +193,13 @@ package struct StatusReader: Sendable {
             return RouterStatus.Issue(
                 what: "credential-ends",
                 detail: "the \(credential.what) of \(credential.platform) in app \(credential.app) \(end)",
+                says: Statement(
+                    "credential-ends",
+                    [
+                        "credential": credential.what, "queue": "\(credential.platform)/\(credential.app)",
+                        "at": credential.endsAt,
+                    ]
+                ),
                 remedy: "get a new one, put it in its place, and run: carillon reload",
                 isGrave: credential.days < 0
             )
@@ -204,6 +211,7 @@ package struct StatusReader: Sendable {
             RouterStatus.Issue(
                 what: "plugin-refused",
                 detail: "a plugin was refused: \(refusal)",
+                says: Statement("plugin-refused", ["detail": refusal]),
                 remedy: "carillon plugin list says why; carillon plugin check FILE looks closer",
                 isGrave: false
             )
@@ -213,6 +221,13 @@ package struct StatusReader: Sendable {
                 what: "plugin-crashed",
                 detail:
                     "\(process.plugins.joined(separator: ", ")) crashed; \(process.setAside) deliveries were given up",
+                says: Statement(
+                    "plugin-crashed",
+                    [
+                        "plugins": process.plugins.joined(separator: ", "), "count": "\(process.setAside)",
+                        "detail": process.lastDeath ?? "",
+                    ]
+                ),
                 remedy: process.lastDeath ?? "carillon plugin list tells more",
                 isGrave: false
             )
@@ -229,6 +244,7 @@ package struct StatusReader: Sendable {
             return RouterStatus.Issue(
                 what: "relay-down",
                 detail: "\(status.url.text) is not connected (\(failure.rawValue)); it is tried again by itself",
+                says: Statement("relay-down", ["relay": status.url.text, "failure": failure.rawValue]),
                 remedy: "carillon relays show \(status.url.text) tells its last words",
                 isGrave: false
             )
@@ -240,12 +256,20 @@ package struct StatusReader: Sendable {
         guard !misbehaving.isEmpty else { return [] }
         let now = now()
         let sorts = Set(misbehaving.flatMap { pool.conduct[$0]?.misbehaviour(at: now) ?? [] })
-        let words = RelayOffence.allCases.filter { sorts.contains($0) }.map(\.words).joined(separator: ", ")
+        let offences = RelayOffence.allCases.filter { sorts.contains($0) }
+        let words = offences.map(\.words).joined(separator: ", ")
         let count = misbehaving.count == 1 ? "a relay misbehaves" : "\(misbehaving.count) relays misbehave"
         return [
             RouterStatus.Issue(
                 what: "relay-misbehaves",
                 detail: "\(count): \(words)",
+                says: Statement(
+                    "relay-misbehaves",
+                    [
+                        "count": "\(misbehaving.count)",
+                        "offences": offences.map(\.rawValue).joined(separator: ", "),
+                    ]
+                ),
                 remedy: "carillon relays list --misbehaving names them; carillon relays block URL keeps users' away",
                 isGrave: false
             )
@@ -269,6 +293,10 @@ package struct StatusReader: Sendable {
             RouterStatus.Issue(
                 what: "former-key",
                 detail: "\(left) of \(all) devices are registered to a former key of the router, which \(end)",
+                says: Statement(
+                    registry.isResealed ? "former-key" : "former-key-unsealed",
+                    ["count": "\(left)", "all": "\(all)", "at": UTCTime(date).stamp]
+                ),
                 remedy: remedy,
                 isGrave: false
             )
@@ -281,6 +309,7 @@ package struct StatusReader: Sendable {
             RouterStatus.Issue(
                 what: "disk-nearly-full",
                 detail: "\(disk.free >> 20) MiB are free where the databases lie",
+                says: Statement("disk-nearly-full", ["mebibytes": "\(disk.free >> 20)"]),
                 remedy: "make room; when it is full, events are refused until there is some",
                 isGrave: false
             )
@@ -303,7 +332,7 @@ extension Shortcoming {
             case "no-relay": "carillon relays list says how it stands with each"
             default: "carillon explain and the log tell more"
             }
-        return RouterStatus.Issue(what: what, detail: "\(what): \(detail)", remedy: remedy, isGrave: true)
+        return RouterStatus.Issue(what: what, detail: "\(what): \(detail)", says: says, remedy: remedy, isGrave: true)
     }
 }
 
@@ -320,6 +349,7 @@ extension RouterStatus.Queue {
         app = status.queue.app
         state = status.pausedUntil == nil ? "ok" : "paused"
         reason = status.pauseReason
+        cause = status.pauseCause.map { $0 == .asked ? "asked" : "misconfigured" }
         until = status.pausedUntil.map { UTCTime($0).stamp }
         waiting = status.waiting
         inFlight = status.inFlight

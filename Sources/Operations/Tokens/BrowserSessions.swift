@@ -60,7 +60,7 @@ package final class BrowserSessions: Sendable {
         }
         // What changes something has to come from a page of ours, and a browser says where it comes from.
         guard head.method == "GET" || head.method == "HEAD" || head.isOfSameSite(origin: origin) == true else {
-            throw APIProblem(403, "this came from a page of another site")
+            throw APIProblem(403, Sentence("other-site", [:], "this came from a page of another site"))
         }
         return principal
     }

@@ -53,7 +53,21 @@ package struct OperatorTokens: Sendable {
         token()?.digest == digest ? Self.everything : named.principal(ofDigest: digest)
     }
 
-    private static let everything = APIPrincipal.agent("the token file", Set(APIScope.allCases))
+    private static let everything = APIPrincipal.agent(SignInMeans.tokenFile, Set(APIScope.allCases))
+}
+
+/// By what somebody is signed in, as the names of principals tell it.
+enum SignInMeans: String {
+    case file = "token-file"
+    case token
+    case proxy
+
+    static let tokenFile = "the token file"
+    static let proxyPrefix = "signed on as "
+
+    init(of name: String) {
+        self = name == Self.tokenFile ? .file : name.hasPrefix(Self.proxyPrefix) ? .proxy : .token
+    }
 }
 
 /// Single sign-on: a proxy asks people who they are, and says so in a header field.
@@ -77,8 +91,8 @@ package struct ProxySignOn: Sendable {
             let scopes = settings.scopes[name] ?? settings.scopes["*"]
         else { return nil }
         guard head.method == "GET" || head.method == "HEAD" || head.isOfSameSite(origin: origin) ?? true else {
-            throw APIProblem(403, "this came from a page of another site")
+            throw APIProblem(403, Sentence("other-site", [:], "this came from a page of another site"))
         }
-        return .agent("signed on as \(name)", scopes)
+        return .agent(SignInMeans.proxyPrefix + name, scopes)
     }
 }

@@ -77,7 +77,10 @@ struct RulesSaving: Sendable {
         guard configuration.namesRules(file) else { throw APIProblem(400, Self.expectedFile) }
         let former = try RulesFiles.text(of: file)
         guard RulesInForce.digest(of: former) == digest else {
-            throw APIProblem(409, "the file has changed since it was read: load it anew")
+            throw APIProblem(
+                409,
+                Sentence("rules-changed", [:], "the file has changed since it was read: load it anew")
+            )
         }
         do {
             let files = RulesFiles(
@@ -88,7 +91,7 @@ struct RulesSaving: Sendable {
             )
             _ = try files.read()
         } catch {
-            throw APIProblem(422, "the rules have mistakes", lists: ["mistakes": error.all.map(\.description)])
+            throw APIProblem(422, mistakes: error)
         }
         try put(rules)
         return former
@@ -117,7 +120,22 @@ struct RulesSaving: Sendable {
     private func failure(_ number: Int32) -> APIProblem {
         APIProblem(
             503,
-            "cannot write \(file): \(String(cString: strerror(number))). Save the rules there by hand, and reload"
+            Sentence(
+                "cannot-write",
+                ["file": file, "error": String(cString: strerror(number))],
+                "cannot write \(file): \(String(cString: strerror(number))). Save the rules there by hand, and reload"
+            )
+        )
+    }
+}
+
+extension APIProblem {
+    /// Rules that cannot be taken.
+    init(_ status: Int, mistakes: Diagnostics) {
+        self.init(
+            status,
+            Sentence("rules-mistakes", [:], "the rules have mistakes"),
+            lists: ["mistakes": mistakes.all.map(\.description)]
         )
     }
 }

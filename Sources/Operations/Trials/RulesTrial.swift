@@ -1,3 +1,4 @@
+import Console
 import HTTPLanes
 import Logging
 import Nostr
@@ -89,7 +90,9 @@ package final class RulesTrial: Sendable {
         defer { keeper.cancel() }
         var verdicts: [TrialJudge.Verdict] = []
         for device in devices { verdicts.append(try judge.verdict(on: subject, platform: device.address.platform)) }
-        let decisive = verdicts.first(where: \.wakesSomebody) ?? verdicts.first ?? .wakesNobody("there is no platform")
+        let decisive =
+            verdicts.first(where: \.wakesSomebody) ?? verdicts.first
+            ?? .wakesNobody(Sentence("no-platform", [:], "there is no platform"))
         var report = TrialReport(subject: subject, verdict: decisive)
         guard decisive.wakesSomebody else { return report }
         for (device, verdict) in zip(devices, verdicts) {
@@ -107,7 +110,7 @@ package final class RulesTrial: Sendable {
     }
 
     /// Rules may wake devices of some platforms only.
-    private func silence(of platform: String, _ reason: String) -> TrialDelivery {
+    private func silence(of platform: String, _ reason: Sentence) -> TrialDelivery {
         TrialDelivery(
             platform: platform,
             hasThrowAwayKeys: false,
@@ -131,14 +134,16 @@ package final class RulesTrial: Sendable {
             platform: platform,
             hasThrowAwayKeys: throwAwayPlatforms.contains(platform),
             leftOut: rendering.keysLeftOut(for: platformOfBlock),
-            outcome: .spared("it is silent, and \(platform) can only show what it gets")
+            outcome: .spared(
+                Sentence("silent", ["platform": platform], "it is silent, and \(platform) can only show what it gets")
+            )
         )
         if wakeUp.rule.isSilent(on: platform), host.showingPlatforms.contains(platform) { return delivery }
         let withholding = platformOfBlock.map(rendering.keysWithholding) ?? []
         guard withholding.isEmpty else {
             let keys = withholding.joined(separator: ", ")
             let words = "nothing goes out: the event gives no fitting value for \(keys), which has to be there"
-            delivery.outcome = .failed(TrialFailure(description: words))
+            delivery.outcome = .failed(TrialFailure(description: words, says: Statement("withheld", ["keys": keys])))
             return delivery
         }
         let secrets = secrets[platform] ?? BlockSecrets()

@@ -1,3 +1,4 @@
+import Console
 import Nostr
 import Notifications
 import Pipeline
@@ -17,7 +18,7 @@ struct TrialJudge: Sendable {
     enum Verdict: Sendable {
         case wakes(WakeUp)
         /// With the reason, which completes the sentence "It wakes nobody: …", and the rule that drops it, if one does.
-        case wakesNobody(String, by: String? = nil)
+        case wakesNobody(Sentence, by: String? = nil)
 
         var wakesSomebody: Bool {
             if case .wakes = self { true } else { false }
@@ -37,24 +38,29 @@ struct TrialJudge: Sendable {
     func verdict(on subject: TrialSubject, platform: String) throws(TrialFailure) -> Verdict {
         let event = subject.event
         guard let account = recipient ?? subject.recipient else {
-            let problem = event.mentionedKeys.isEmpty ? "it names nobody" : "it names several people"
+            let isOfNobody = event.mentionedKeys.isEmpty
+            let problem = isOfNobody ? "it names nobody" : "it names several people"
             throw TrialFailure(
-                description: "\(subject.name): say with --recipient which account the event concerns, for \(problem)"
+                description: "\(subject.name): say with --recipient which account the event concerns, for \(problem)",
+                says: Statement(isOfNobody ? "event-of-nobody" : "event-of-several")
             )
         }
-        guard event.mentionedKeys.contains(account) else { return .wakesNobody("no p tag names the recipient") }
-        guard event.pubkey != account else { return .wakesNobody("the recipient wrote it") }
+        guard event.mentionedKeys.contains(account) else {
+            return .wakesNobody(Sentence("not-named", [:], "no p tag names the recipient"))
+        }
+        guard event.pubkey != account else { return .wakesNobody(Sentence("own", [:], "the recipient wrote it")) }
         let concern: Relevance
         do {
             concern = try Relevance.classify(event, for: account) { $0 == subject.referenced?.id ? [account] : nil }
         } catch {
-            return .wakesNobody("\(error)")
+            return .wakesNobody(Self.sentence(error))
         }
         let question = question(event, concern, of: account, platform)
         switch rules.decide(question) {
         case .drop(let rule):
             let place = rule.place.map { " (\($0))" } ?? ""
-            return .wakesNobody("the rule '\(rule.name)' drops it\(place)", by: rule.name)
+            let words = "the rule '\(rule.name)' drops it\(place)"
+            return .wakesNobody(Sentence("dropped", ["rule": rule.name], words), by: rule.name)
         case .unmatched:
             return .wakesNobody(unmatched(event.kind))
         case .notify(let rule, let signal):
@@ -133,10 +139,23 @@ struct TrialJudge: Sendable {
         return question
     }
 
-    private func unmatched(_ kind: Kind) -> String {
-        guard rules[app].rules.contains(where: { $0.isFor(kind) }) else {
-            return "no rule is for kind \(kind.rawValue)"
+    private static func sentence(_ reason: Irrelevance) -> Sentence {
+        switch reason {
+        case .notTarget: Sentence("not-target", [:], reason.description)
+        case .ownZap: Sentence("own-zap", [:], reason.description)
+        case .invalidZap: Sentence("invalid-zap", ["detail": reason.description], reason.description)
         }
-        return "there are rules for kind \(kind.rawValue), but the conditions of none hold, or it names no signal"
+    }
+
+    private func unmatched(_ kind: Kind) -> Sentence {
+        let values = ["kind": "\(kind.rawValue)"]
+        guard rules[app].rules.contains(where: { $0.isFor(kind) }) else {
+            return Sentence("no-rule", values, "no rule is for kind \(kind.rawValue)")
+        }
+        return Sentence(
+            "no-condition",
+            values,
+            "there are rules for kind \(kind.rawValue), but the conditions of none hold, or it names no signal"
+        )
     }
 }

@@ -1,3 +1,4 @@
+import Console
 import Nostr
 import Notifications
 import RouterConfiguration
@@ -62,4 +63,11 @@ package struct TrialOrder: Sendable {
 /// Why something cannot be tried, as a sentence for the person who asked.
 package struct TrialFailure: Error, CustomStringConvertible {
     package let description: String
+    /// The same for programs; nil: only the words say it.
+    var says: Statement?
+
+    init(description: String, says: Statement? = nil) {
+        self.description = description
+        self.says = says
+    }
 }

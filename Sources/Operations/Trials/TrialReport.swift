@@ -1,4 +1,5 @@
 import Cipher
+import Console
 import Foundation
 import HTTPLanes
 import Nostr
@@ -23,7 +24,7 @@ package struct TrialReport: Sendable {
 
     /// Why nobody is woken; nil when somebody is.
     package var silence: String? {
-        if case .wakesNobody(let reason, _) = verdict { return reason }
+        if case .wakesNobody(let reason, _) = verdict { return reason.words }
         return nil
     }
 
@@ -47,7 +48,7 @@ package struct TrialDelivery: Sendable {
         /// What the plugin says against its block or the device.
         case failed(TrialFailure)
         /// Nothing is meant to go out, with the reason.
-        case spared(String)
+        case spared(Sentence)
     }
 
     package let platform: String
@@ -89,7 +90,7 @@ extension TrialReport {
         let what = subject.count > 1 ? "\(subject.count) events of kind" : "kind"
         let title = "\(subject.name) (\(what) \(subject.event.kind.rawValue))"
         switch verdict {
-        case .wakesNobody(let reason, _): return "\(title)\n  wakes nobody: \(reason)"
+        case .wakesNobody(let reason, _): return "\(title)\n  wakes nobody: \(reason.words)"
         case .wakes(let wakeUp):
             let place = wakeUp.rule.place.map { " (\($0))" } ?? ""
             return """
@@ -108,7 +109,7 @@ extension TrialDelivery {
             title + String(repeating: "─", count: max(0, 80 - title.count)) + (ruleName.map { "\nrule: \($0)" } ?? "")
         switch outcome {
         case .failed(let failure): return "\(line)\n\(failure)"
-        case .spared(let reason): return "\(line)\nnothing goes out: \(reason)"
+        case .spared(let reason): return "\(line)\nnothing goes out: \(reason.words)"
         case .made(let result):
             if result.request == nil, let stream = result.stream {
                 return "\(line)\nmode: \(modes(result))\ngoes out over a connection to \(stream), which is not tried"
@@ -163,7 +164,8 @@ extension TrialReport {
         switch verdict {
         case .wakesNobody(let reason, _):
             object["wakes"] = false
-            object["reason"] = reason
+            object["reason"] = reason.words
+            object["says"] = reason.says.object
         case .wakes(let wakeUp):
             var rule: [String: Any] = ["name": wakeUp.rule.name]
             if let place = wakeUp.rule.place {
@@ -180,12 +182,19 @@ extension TrialReport {
     }
 }
 
+extension Statement {
+    fileprivate var object: [String: Any] { ["code": code, "values": values] }
+}
+
 extension TrialDelivery {
     fileprivate var object: [String: Any] {
         let result: DryRunResult
         switch outcome {
-        case .failed(let failure): return ["error": failure.description]
-        case .spared(let reason): return ["nothing_goes_out": reason]
+        case .failed(let failure):
+            var object: [String: Any] = ["error": failure.description]
+            object["says"] = failure.says?.object
+            return object
+        case .spared(let reason): return ["nothing_goes_out": reason.words, "says": reason.says.object]
         case .made(let made): result = made
         }
         var object: [String: Any] = [
@@ -200,6 +209,7 @@ extension TrialDelivery {
         }
         guard let request = result.request else {
             object["error"] = "nothing goes out: \(result.reason)"
+            object["says"] = Statement("not-made", ["reason": result.reason]).object
             return object
         }
         if !leftOut.isEmpty { object["left_out"] = leftOut }

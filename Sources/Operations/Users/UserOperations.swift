@@ -1,3 +1,4 @@
+import Console
 import EventTrace
 import Nostr
 import Notifications
@@ -131,7 +132,13 @@ package final class UserOperations: Sendable {
             !request.reason.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F })
         else { throw .invalid("reason: expected one line of at most \(Self.longestReason) characters") }
         if case .relay(let text) = subject, isBlock, let relay = RelayURL(text), ownRelays.contains(relay) {
-            throw .invalid("\(text) is a relay of the configuration (relays:): take it out there, and restart")
+            throw .invalid(
+                Sentence(
+                    "own-relay",
+                    ["relay": text],
+                    "\(text) is a relay of the configuration (relays:): take it out there, and restart"
+                )
+            )
         }
         let now = now()
         let rule = AccessRule(

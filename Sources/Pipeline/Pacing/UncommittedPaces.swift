@@ -27,7 +27,7 @@ struct DroppedGroup {
     /// Why not.
     let step: PipelineStep
 
-    var reason: String { step == .unwanted ? group.signal.rawValue : "while it was held" }
+    var reason: String { step == .unwanted ? group.signal.rawValue : StepReason.whileHeld.rawValue }
 }
 
 /// What a batch of events did to the devices' paces, until the disk took it or refused it.

@@ -1,4 +1,5 @@
 import Cipher
+import Console
 import EventTrace
 import Foundation
 import Logging
@@ -206,11 +207,19 @@ import YAMLReading
         #expect(unknown.text.contains("before the recipient's first device was registered, at 2026-03-14 00:00:00 UTC"))
     }
 
+    private static func unknown(_ device: Int) -> OperationFailure {
+        .unknown(Sentence("unknown-device", ["device": "\(device)"], "there is no device \(device)"))
+    }
+
     @Test func whatCannotBeReadIsSaid() throws {
-        #expect(throws: OperationFailure.invalid("account: expected 64 lowercase hex digits or npub1…")) {
+        #expect(
+            throws: OperationFailure.invalid(
+                Sentence("key", ["member": "account"], "account: expected 64 lowercase hex digits or npub1…")
+            )
+        ) {
             try operations().list(account: "alice")
         }
-        #expect(throws: OperationFailure.unknown("there is no device 99")) { try operations().show(99) }
+        #expect(throws: Self.unknown(99)) { try operations().show(99) }
         #expect(throws: OperationFailure.self) { try operations().explain("note1nonsense") }
         #expect(throws: OperationFailure.self) { try operations().explain(alice.publicKey.hex, recipient: "x") }
     }
@@ -223,8 +232,15 @@ import YAMLReading
         #expect(try registry.address(of: DeviceID(rawValue: device)) == nil)
         #expect(
             throws: OperationFailure.unknown(
-                "there is no device \(device) now; the last error of a push to it was gone (410 Unregistered) at "
-                    + "2026-03-14 00:00:00 UTC"
+                Sentence(
+                    "former-device",
+                    [
+                        "device": "\(device)", "outcome": "gone", "reason": "410 Unregistered",
+                        "at": "2026-03-14T00:00:00.000Z",
+                    ],
+                    "there is no device \(device) now; the last error of a push to it was gone (410 Unregistered) at "
+                        + "2026-03-14 00:00:00 UTC"
+                )
             )
         ) {
             try operations().remove(device)
@@ -250,7 +266,7 @@ import YAMLReading
         #expect(!answer.isDelivered && answer.mode == "nudge" && answer.text.contains("410 Unregistered"))
         #expect(try operations().show(device).device == device)
         await #expect(throws: OperationFailure.self) { try await self.operations().test(device, mode: "loud") }
-        await #expect(throws: OperationFailure.unknown("there is no device 99")) {
+        await #expect(throws: Self.unknown(99)) {
             try await self.operations().test(99)
         }
     }

@@ -1,3 +1,4 @@
+import Console
 import Delivery
 import Nostr
 import Notifications
@@ -82,7 +83,9 @@ import Units
         surroundings.held = held
         surroundings.outbox = outbox
         surroundings.recipient = recipient
-        return Explainer(event: event, history: history, surroundings: surroundings).explanation { ["advice"] }
+        return Explainer(event: event, history: history, surroundings: surroundings).explanation {
+            [Sentence("advice-unknown", [:], "advice")]
+        }
     }
 
     @Test func whatAnOperatorHasTriedAgainIsNotAtItsEndAnyMore() {
@@ -218,6 +221,41 @@ import Units
         #expect(told.outcome == left && told.steps.map(\.step) == ["held", "left"])
     }
 
+    /// What the words say stands beside them for pages in other languages.
+    @Test func programsAreToldHowItEndedAsWell() {
+        func ending(
+            _ history: [TraceEntry],
+            _ change: (inout Explainer.Surroundings) -> Void = { _ in }
+        ) -> EventExplanation.Ending? {
+            var surroundings = Explainer.Surroundings(outbox: ["a"])
+            change(&surroundings)
+            let explainer = Explainer(event: event, history: history, surroundings: surroundings)
+            return explainer.explanation { [] }.accounts[0].devices[0].ending
+        }
+        let queued = step(.queued, of: alice, on: 1, delivery: "a", reason: "reply")
+        let gone = ending([queued, report(.gone, "a", on: 1, status: 410, reason: "Unregistered", attempt: 2)])
+        #expect(gone?.step == "gone" && gone?.status == 410 && gone?.reason == "Unregistered")
+        #expect(gone?.platform == "ios" && gone?.attempt == 2 && gone?.pause == nil)
+        #expect(ending([step(.unwanted, of: alice, on: 1, reason: "reply")])?.step == "unwanted")
+        #expect(ending([queued])?.step == "in-turn")
+        #expect(ending([queued]) { $0.outbox = [] }?.step == "unknown")
+        let later = ending([queued]) { $0.predecessors = ["a": Self.noon] }
+        #expect(later?.step == "in-turn" && later?.nextAt == "2026-03-14T00:00:00.000Z")
+        let held = ending([step(.held, of: alice, on: 1, delivery: "a", reason: "quiet")]) { surroundings in
+            surroundings.held = ["a": "quiet hours"]
+            surroundings.holds = ["a": EventExplanation.Ending(step: "held", reason: "quiet", count: 3)]
+        }
+        #expect(held == EventExplanation.Ending(step: "held", reason: "quiet", count: 3))
+        let failed = report(.retry, "a", on: 1, status: 503, reason: "busy", nextDue: Self.noon + .seconds(2))
+        let paused = ending([queued, failed]) { surroundings in
+            let queue = QueueName(platform: "ios", app: "default")
+            let pause = QueuePause(queue: queue, until: Self.noon + .minutes(1), reason: "quota", cause: .asked)
+            surroundings.pauses = [queue: TracedPause(pause, since: Self.noon)]
+        }
+        #expect(paused?.nextAt == "2026-03-14T00:01:00.000Z" && paused?.pause?.code == "paused-asked")
+        #expect(paused?.pause?.values["reason"] == "quota" && paused?.pause?.values["queue"] == "ios/default")
+    }
+
     @Test func whatNobodyKnowsTheEndOfDoesNotWaitForEver() {
         let history = [step(.queued, of: alice, on: 1, delivery: "a", reason: "reply")]
         let waits = "waits for its turn: no attempt has ended yet"
@@ -276,6 +314,7 @@ import Units
     @Test func nothingKnownIsAnAnswer() {
         let explanation = explain([])
         #expect(!explanation.isKnown && explanation.advice == ["advice"])
+        #expect(explanation.adviceSays == [Statement("advice-unknown")])
         #expect(explanation.text.contains(event.hex) && explanation.text.hasSuffix("advice"))
     }
 

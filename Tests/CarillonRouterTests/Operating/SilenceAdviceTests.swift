@@ -1,3 +1,4 @@
+import Console
 import Nostr
 import Testing
 import TimeTestSupport
@@ -12,6 +13,22 @@ import TimeTestSupport
         var advice = NoDeliveryHint()
         change(&advice)
         return advice.lines.joined(separator: "\n")
+    }
+
+    /// Lists of possibilities and commands say what each of their lines is.
+    @Test func everyLineSaysWhatItIs() {
+        var advice = NoDeliveryHint(recipient: alice, devices: 2, firstRegistered: 1_773_446_400_000)
+        advice.traceFault = "there is none"
+        advice.isTraceMissing = true
+        let sentences = advice.sentences
+        #expect(sentences.map(\.words) == advice.lines)
+        let codes = sentences.map(\.says.code)
+        #expect(codes.starts(with: ["advice-unknown", "advice-no-trace", "advice-perhaps", "perhaps-never-came"]))
+        #expect(codes.contains("perhaps-before") && Set(codes).count == codes.count)
+        let before = sentences.first { $0.says.code == "perhaps-before" }
+        #expect(before?.says.values == ["at": "2026-03-14T00:00:00.000Z"])
+        let devices = sentences.first { $0.says.code == "more-devices" }
+        #expect(devices?.says.values["command"]?.hasSuffix(NIP19.npub(alice)) == true)
     }
 
     @Test func saysSinceWhenItCouldBeKnown() {

@@ -10,6 +10,10 @@ const browserName = text => {
   return name ? [`${name[1]} ${name[2]}`, system].filter(Boolean).join(", ") : text
 }
 
+/** By what name somebody is signed in. */
+export const nameOf = ({ name, means }, say) =>
+  means === "token-file" ? say("tokenFile") : means === "proxy" ? say("signedOnAs", { name: name.replace(/^signed on as /, "") }) : name
+
 /** In place of every screen while nobody is signed in. `done` gets who it is. */
 export function signIn(place, parts, done) {
   const { say } = parts
@@ -32,7 +36,7 @@ export function signIn(place, parts, done) {
         done(who)
       } catch (error) {
         const words = error.status === 403 ? say("wrongToken") : error.message === "no cookie" ? say("insecure") : parts.words(error)
-        problem.replaceChildren(element("p", { className: "notice bad", role: "alert", textContent: words }))
+        problem.replaceChildren(element("p", { className: "notice bad", role: "alert" }, words))
         token.focus()
       }
     }, button)
@@ -42,10 +46,10 @@ export function signIn(place, parts, done) {
 }
 
 export function open(place, { parts, who, signedOut }) {
-  const { say, said, when, button, card, table } = parts
+  const { say, named, when, button, card, table } = parts
   const content = element("div", {}, parts.notice("", say("loading")))
   place.replaceChildren(parts.heading("access"),
-    card("you", parts.facts([["signedInAs", said(who.name)], ["scopes", who.scopes.map(scope => say(`scope_${scope}`)).join(", ")]]),
+    card("you", parts.facts([["signedInAs", named(nameOf(who, say))], ["scopes", who.scopes.map(scope => say(`scope_${scope}`)).join(", ")]]),
       who.is_session ? element("p", { className: "buttons" }, button("signOut", async () => { await ask("session", { method: "DELETE" }); signedOut() })) : parts.notice("", say("byProxy"))),
     content)
   const end = async session => {
@@ -57,12 +61,12 @@ export function open(place, { parts, who, signedOut }) {
     const { sessions } = await ask("sessions")
     content.replaceChildren(card("sessions", sessions.length === 0 ? parts.notice("", say("noSessions"))
       : table("sessions", [
-          ["token", session => [said(session.name), session.is_own ? [" ", parts.state("good", say("thisBrowser"))] : null].flat()],
-          ["browser", session => element("span", { title: session.browser, lang: "en", textContent: browserName(session.browser) })],
+          ["token", session => [named(nameOf(session, say)), session.is_own ? [" ", parts.state("good", say("thisBrowser"))] : null].flat()],
+          ["browser", session => element("span", { title: session.browser, translate: false, textContent: browserName(session.browser) })],
           ["began", session => when(session.began_at)],
           ["used", session => when(session.used_at)],
           ["ends", session => when(session.ends_at)],
-          ["action", session => button("endSession", () => end(session), { "aria-label": say("endSessionOf", { name: session.name }) })],
+          ["action", session => button("endSession", () => end(session), { "aria-label": say("endSessionOf", { name: nameOf(session, say) }) })],
         ], sessions)))
   }
   load().catch(error => content.replaceChildren(parts.problem(error)))

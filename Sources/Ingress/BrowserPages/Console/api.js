@@ -7,6 +7,8 @@ export class ApiProblem extends Error {
   constructor(status, object, retryAfter) {
     super(object?.detail ?? `HTTP ${status}`)
     this.status = status
+    /** The same for programs; undefined: only the words say it. */
+    this.says = object?.says
     /** Mistakes in what was sent, a sentence each. */
     this.mistakes = Array.isArray(object?.mistakes) ? object.mistakes : []
     this.retryAfter = retryAfter

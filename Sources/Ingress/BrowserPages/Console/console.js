@@ -3,7 +3,7 @@
 
 import { ask } from "./api.js"
 import * as access from "./access.js"
-import { browserLanguage, textIn, texts } from "./console-texts.js"
+import { browserLanguage, phraseIn, textIn, texts } from "./console-texts.js"
 import * as devices from "./devices.js"
 import { element, find, show } from "./dom.js"
 import * as doors from "./doors.js"
@@ -22,6 +22,7 @@ let who = null
 let end = null
 
 const say = (key, values) => textIn(language, key, values)
+const phrase = (key, values) => phraseIn(language, key, values)
 
 // MARK: Messages
 
@@ -30,7 +31,7 @@ const tell = (words, tone = "") => {
   clearTimeout(silence)
   const node = find("told")
   node.className = `told notice ${tone}`
-  node.replaceChildren(words, element("button", { type: "button", className: "close", "aria-label": say("close"), textContent: "×", onclick: () => { node.hidden = true } }))
+  node.replaceChildren(element("span", {}, words), element("button", { type: "button", className: "close", "aria-label": say("close"), textContent: "×", onclick: () => { node.hidden = true } }))
   node.hidden = false
   if (tone !== "bad") silence = setTimeout(() => { node.hidden = true }, 8_000)
 }
@@ -58,8 +59,9 @@ function writeFrame(current) {
   document.title = `${say(!who ? "signIn" : current === "doors" ? "doorsScreen" : current)} – Carillon`
   show("screens", Boolean(who))
   show("who", Boolean(who))
-  find("who").replaceChildren(icon("access"), element("span", { textContent: who?.name ?? "" }))
-  find("who").setAttribute("aria-label", say("signedInAsName", { name: who?.name ?? "" }))
+  const name = who ? access.nameOf(who, say) : ""
+  find("who").replaceChildren(icon("access"), element("span", { textContent: name }))
+  find("who").setAttribute("aria-label", say("signedInAsName", { name }))
   if (current === "access") find("who").setAttribute("aria-current", "page")
   else find("who").removeAttribute("aria-current")
   find("screen-links").replaceChildren(...shown.map(name => element("li", {},
@@ -72,7 +74,7 @@ function write() {
   const { name, path, parameter } = target()
   writeFrame(name)
   const place = find("screen")
-  const parts = new Parts(language, say, tell)
+  const parts = new Parts(language, say, phrase, tell)
   if (!who) return access.signIn(place, parts, signedIn)
   end = screens[name].open(place, {
     parts, path, parameter, go, who, signedOut,
@@ -122,7 +124,7 @@ const begin = async () => {
     who = found.is_signed_in ? found : null
     write()
   } catch (error) {
-    find("screen").replaceChildren(new Parts(language, say, tell).problem(error))
+    find("screen").replaceChildren(new Parts(language, say, phrase, tell).problem(error))
   }
   document.body.dataset.ready = "true"
 }

@@ -5,16 +5,16 @@ import { element } from "./dom.js"
 
 const page = 50
 
-const push = (parts, { at, outcome, status, reason }) => [
-  parts.state(outcome === "delivered" ? "good" : outcome === "retry" ? "open" : "bad", parts.said([outcome, status, reason === outcome ? "" : reason].filter(Boolean).join(" "))), " ", parts.when(at),
+const push = ({ state, router, when }, { at, outcome, status, reason }) => [
+  state(outcome === "delivered" ? "good" : outcome === "retry" ? "open" : "bad", router.word("word", outcome)), " ", ...router.answer(outcome, status, reason), " ", when(at),
 ]
 
 /** Why nothing wakes a device; null: as far as is known something does. */
-const standstill = (device, { say, said }) =>
+const standstill = (device, { say, router }) =>
   device.is_blocked ? say("deviceBlocked")
     : device.waits_for_code ? say("deviceWaits")
     : device.disabled_at ? say("deviceOff")
-      : device.queue_pause ? said(device.queue_pause)
+      : device.queue_pause ? router.say(device.queue_pause, device.queue_pause_says)
         : device.signals.length === 0 ? say("deviceWantsNothing") : null
 
 const link = (device, { say }) =>
@@ -51,7 +51,7 @@ function bulk(chosen, { say, button, confirm, tell }, reload) {
 
 function list(place, context) {
   const { parts, parameter, go, can } = context
-  const { say, said, when, key } = parts
+  const { say, named, when, key } = parts
   const chosen = new Set()
   const { bar, write } = bulk(chosen, parts, () => list(place, context))
   const box = device => element("input", {
@@ -80,7 +80,7 @@ function list(place, context) {
         : element("div", { className: "card" }, parts.table("devices", [
             ["number", device => (can("operate") ? [box(device), " ", link(device, parts)] : link(device, parts))],
             ["account", device => key(device.npub)],
-            ["name", device => said(device.name)],
+            ["name", device => (device.name ? named(device.name) : null)],
             ["platform", device => `${device.platform}/${device.app}`],
             ["lastSuccess", device => (device.last_success ? when(device.last_success.at) : null)],
             ["lastError", device => (device.last_error ? push(parts, device.last_error) : null)],
@@ -92,21 +92,19 @@ function list(place, context) {
   load().catch(error => content.replaceChildren(parts.problem(error)))
 }
 
-const outcomeWords = ({ say }, answer) => {
-  const said = [answer.status || "", answer.reason === answer.outcome ? "" : answer.reason].filter(Boolean).join(" ")
-  return say(`test_${answer.outcome}`, { said, mode: answer.mode })
-}
+const outcomeWords = ({ phrase, code, router }, answer) =>
+  phrase(`test_${answer.outcome}`, { said: router.answer(answer.outcome, answer.status, answer.reason), mode: code(answer.mode) })
 
 function facts(device, parts) {
-  const { say, said, when } = parts
+  const { say, named, code, router, when } = parts
   const wishes = device.wishes
   const none = say(device.is_traced ? "noneKnown" : "notTraced")
   return parts.facts([
     ["account", element("code", { className: "whole", textContent: device.npub })],
-    ["name", device.name ? said(device.name) : "–"],
+    ["name", device.name ? named(device.name) : "–"],
     ["platform", `${device.platform}/${device.app}`],
-    ["mode", said(device.mode ?? say("operatorsDefault"))],
-    ["wants", device.signals.length ? said(device.signals.join(", ")) : say("nothing")],
+    ["mode", device.mode ? code(device.mode) : say("operatorsDefault")],
+    ["wants", device.signals.length ? device.signals.map(signal => router.word("signal", signal)).join(", ") : say("nothing")],
     ["registered", when(device.registered_at)],
     device.disabled_at ? ["offSince", when(device.disabled_at)] : null,
     device.failing_since ? ["failingSince", when(device.failing_since)] : null,
@@ -116,9 +114,9 @@ function facts(device, parts) {
     device.waiting === undefined ? null : ["inOutbox", String(device.waiting)],
     device.pace ? ["held", String(device.pace.held)] : null,
     device.pace?.pushes_today === undefined ? null : ["today", String(device.pace.pushes_today)],
-    device.pace && !device.disabled_at ? ["nextPush", device.pace.next_push_at ? when(device.pace.next_push_at) : device.pace.reason ? "" : say("atOnce"), device.pace.reason ? [" ", said(device.pace.reason)] : ""].flat() : null,
+    device.pace && !device.disabled_at ? ["nextPush", device.pace.next_push_at ? when(device.pace.next_push_at) : device.pace.reason ? "" : say("atOnce"), device.pace.reason ? [device.pace.next_push_at ? " – " : "", router.hold(device.pace.reason, device.pace.hold)] : ""].flat() : null,
     wishes?.quiet ? ["quietHours", `${wishes.quiet.start} – ${wishes.quiet.end} (${wishes.quiet.tz})`] : null,
-    wishes?.locale ? ["deviceLanguage", said(wishes.locale)] : null,
+    wishes?.locale ? ["deviceLanguage", code(wishes.locale)] : null,
   ])
 }
 
@@ -137,8 +135,8 @@ function show(place, { parts, can, go }, number) {
       answer.replaceChildren(parts.notice("", say("testing")))
       try {
         const result = await ask(`${path}/test`, { method: "POST", query: { mode: mode.value } })
-        answer.replaceChildren(parts.notice(result.outcome === "delivered" ? "" : "bad", outcomeWords(parts, result)),
-          parts.facts([["delivery", element("code", { className: "whole", textContent: result.delivery })], ...result.reductions.map(less => ["reduced", parts.said(`${less.mode}: ${[less.status || "", less.reason].join(" ")}`)])]))
+        answer.replaceChildren(parts.notice(result.outcome === "delivered" ? "" : "bad", ...outcomeWords(parts, result)),
+          parts.facts([["delivery", element("code", { className: "whole", textContent: result.delivery })], ...result.reductions.map(less => ["reduced", parts.code(less.mode), " ", ...parts.router.answer("", less.status, less.reason)])]))
       } catch (error) {
         answer.replaceChildren(parts.problem(error))
       }

@@ -18,16 +18,16 @@ const doorsCard = ({ doors }, { say, state, number, table, card }) =>
 
 const tones = { connected: "good", connecting: "open", waiting: "bad", idle: "quiet" }
 
-const relayNotes = (relay, { say, said, when }) =>
+const relayNotes = (relay, { say, router, quote, code, when }) =>
   element("ul", { className: "plain" },
-    relay.misbehaves.length ? element("li", {}, say("misbehaves"), " ", said(relay.misbehaves.join(", "))) : null,
-    relay.last_failure ? element("li", {}, say("lastFailure"), " ", said(relay.last_failure)) : null,
+    relay.misbehaves.length ? element("li", {}, say("misbehaves"), " ", relay.misbehaves.map(word => router.word("offence", word)).join(", ")) : null,
+    relay.last_failure ? element("li", {}, say("lastFailure"), " ", router.word("failure", relay.last_failure)) : null,
     relay.next_try ? element("li", {}, say("nextTry"), " ", when(relay.next_try)) : null,
-    relay.last_words.map(words => element("li", {}, when(words.at), " ", said(`${words.command}: ${words.text}`))))
+    relay.last_words.map(words => element("li", {}, when(words.at), " ", code(words.command), " ", quote(words.text))))
 
 /** `change` blocks and unblocks; null: whoever looks may not. */
 const relaysCard = ({ relays, blocked }, parts, change) => {
-  const { say, said, state, number, when, table, card, notice, button } = parts
+  const { say, quote, state, number, when, table, card, notice, button } = parts
   const block = url => button("blockRelay", () => change("block", url, "blockRelaySure"), { className: "danger", "aria-label": say("blockRelayOf", { url }) })
   const unblock = url => button("unblockRelay", () => change("unblock", url), { "aria-label": say("unblockRelayOf", { url }) })
   return card("relaysHeading",
@@ -47,22 +47,22 @@ const relaysCard = ({ relays, blocked }, parts, change) => {
       table("blockedHeading", [
         ["relay", rule => element("span", { className: "whole", textContent: rule.subject })],
         ["ends", rule => (rule.until ? when(rule.until) : say("forGood"))],
-        ["why", rule => (rule.reason ? said(rule.reason) : null)],
+        ["why", rule => (rule.reason ? quote(rule.reason) : null)],
         ["action", rule => (rule.source === "configuration" ? say("byConfiguration") : change ? unblock(rule.subject) : null)],
       ], blocked)] : null)
 }
 
 const pluginsCard = ({ processes, refused }, parts) => {
-  const { say, said, state, number, table, card, notice } = parts
+  const { say, quote, router, state, number, table, card, notice } = parts
   return card("plugins",
-    refused.map(words => notice("bad", say("pluginRefused"), " ", said(words))),
+    refused.map(words => notice("bad", say("pluginRefused"), " ", quote(words))),
     processes.length === 0 ? notice("", say("pluginsInRouter"))
       : table("plugins", [
           ["plugin", process => element("ul", { className: "plain" }, process.plugins.map(name => element("li", { className: "whole", textContent: name })))],
           ["state", process => state({ running: "good", restarting: "open" }[process.state] ?? "bad", say(`process_${process.state}`) || process.state)],
-          ["deaths", process => [number(process.deaths), process.last_death ? element("small", {}, said(process.last_death)) : null]],
+          ["deaths", process => [number(process.deaths), process.last_death ? element("small", {}, quote(process.last_death)) : null]],
           ["setAside", process => number(process.set_aside)],
-          ["confinement", process => (process.confinement ? said(process.confinement) : say("notConfined"))],
+          ["confinement", process => (process.confinement ? process.confinement.split(", ").map(word => router.word("confinement", word)).join(", ") : say("notConfined"))],
         ], processes))
 }
 

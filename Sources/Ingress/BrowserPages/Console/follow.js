@@ -2,28 +2,29 @@
 
 import { address, ask, segment } from "./api.js"
 import { element } from "./dom.js"
+import { tone } from "./sentences.js"
 
 const most = 200
 
 // MARK: One event
 
-const tone = outcome => (/^delivered/.test(outcome) ? "good" : /^(held|waits|to be sent|not delivered yet)/.test(outcome) ? "open" : "quiet")
+const list = (steps, { router, when }) =>
+  element("ol", { className: "steps" }, steps.map(step => element("li", {}, when(step.at), " ", router.line(step))))
 
-const list = (steps, { said, when }) =>
-  element("ol", { className: "steps" }, steps.map(step => element("li", {}, when(step.at), " ", said(step.words))))
-
-const outcome = (words, { said }) => element("p", { className: `outcome ${tone(words)}` }, said(words))
+const outcome = (step, words) => element("p", { className: `outcome ${tone(step)}` }, words)
 
 function deviceOf(device, parts) {
-  const { say, said } = parts
+  const { say, named, router } = parts
   const title = [device.platform && `${device.platform}/${device.app}`].filter(Boolean).join(" ")
   return element("div", { className: "way" },
-    element("h3", {}, device.is_registered ? element("a", { href: `#devices/${device.device}`, textContent: say("deviceNumber", { n: device.device }) }) : say("deviceNumber", { n: device.device }), " ", element("small", {}, title, " ", device.name ? said(device.name) : "")),
-    outcome(device.outcome, parts), list(device.steps, parts))
+    element("h3", {}, device.is_registered ? element("a", { href: `#devices/${device.device}`, textContent: say("deviceNumber", { n: device.device }) }) : say("deviceNumber", { n: device.device }), " ", element("small", {}, title, " ", device.name ? named(device.name) : "")),
+    outcome(device.ending?.step, router.ending(device.outcome, device.ending)), list(device.steps, parts))
 }
 
 function explanation(found, parts) {
-  const { say, said, notice, facts, when, card } = parts
+  const { say, router, notice, facts, when, card } = parts
+  // Where nothing is known, the router's advice says so first.
+  const advice = found.advice.map((words, index) => ({ words, says: found.advice_says?.[index] })).filter(({ says }) => says?.code !== "advice-unknown")
   return [
     card("eventPath",
       facts([
@@ -34,13 +35,25 @@ function explanation(found, parts) {
       ]),
       found.is_known ? null : notice("warn", say("unknownEvent")),
       found.steps.length ? list(found.steps, parts) : null,
-      found.advice.map(words => notice("warn", said(words)))),
+      advice.length ? adviceOf(advice, parts) : null),
     ...found.accounts.map(account => element("section", { className: "card", "aria-label": account.npub },
       element("h2", {}, say("forAccount"), " ", element("a", { href: `#devices?account=${account.npub}` }, parts.key(account.npub))),
       account.steps.length ? list(account.steps, parts) : null,
-      account.outcome && account.devices.length === 0 ? outcome(account.outcome, parts) : null,
+      account.outcome && account.devices.length === 0 ? outcome(account.steps.at(-1)?.step, account.steps.length ? router.line(account.steps.at(-1)) : router.say(account.outcome)) : null,
       account.devices.map(device => deviceOf(device, parts)))),
   ]
+}
+
+/** What it can mean that nothing is known, and what tells more: sentences, and lists of those that are parts of one. */
+function adviceOf(advice, { router }) {
+  const nodes = []
+  for (const { words, says } of advice) {
+    const sentence = router.say(words.trim().replace(/^- /, ""), says)
+    if (!/^\s/.test(words)) nodes.push(element("p", {}, sentence))
+    else if (nodes.at(-1)?.localName === "ul") nodes.at(-1).append(element("li", {}, sentence))
+    else nodes.push(element("ul", {}, element("li", {}, sentence)))
+  }
+  return element("div", { className: "advice" }, nodes)
 }
 
 // MARK: Live
@@ -130,16 +143,16 @@ class Tail {
   }
 
   #gap({ why, count }) {
-    return element("li", { className: "gap" }, this.#parts.say(count === undefined ? "gapUnknown" : "gap", { n: count, why }))
+    return element("li", { className: "gap" }, this.#parts.say(count === undefined ? "gapUnknown" : "gap", { n: count, why: this.#parts.router.word("gap", why) }))
   }
 
   #row(entry) {
-    const { said, when, say, state } = this.#parts
+    const { router, when, say, state } = this.#parts
     const word = entry.outcome ?? entry.step
     const colour = entry.outcome === "delivered" ? "good" : ["queued", "registered"].includes(word) ? "open" : entry.outcome && entry.outcome !== "retry" ? "bad" : "quiet"
     return element("li", {},
-      when(entry.at), state(colour, said(word)),
-      element("span", { className: "tail-words" }, said(entry.words)),
+      when(entry.at), state(colour, router.word("word", word)),
+      element("span", { className: "tail-words" }, entry.outcome === undefined ? router.step(entry) : router.report(entry)),
       element("span", { className: "tail-links" },
         entry.platform ? element("span", { textContent: `${entry.platform}/${entry.app}` }) : null,
         entry.device ? element("a", { href: `#devices/${entry.device}`, textContent: say("deviceNumber", { n: entry.device }) }) : null,

@@ -15,19 +15,19 @@ const keep = (name, value) => {
   if (history[name].length > kept) history[name].shift()
 }
 
-const queueState = ({ say, said, state, when }, queue) => [
+const queueState = ({ say, code, state, when }, queue) => [
   state({ ok: "good", paused: "open", failed: "bad" }[queue.state] ?? "quiet", say(`queue_${queue.state}`) || queue.state),
-  queue.reason ? [" ", said(queue.reason)] : null,
-  queue.until ? [" ", say("until"), " ", when(queue.until)] : null,
+  queue.reason === "no-transport" ? [" ", say("pause_no-plugin")] : queue.cause ? [" ", say(`pause_${queue.cause}`)] : null,
+  queue.reason && queue.reason !== "no-transport" ? [" (", code(queue.reason), ")"] : null,
+  queue.until ? [", ", say("until"), " ", when(queue.until)] : null,
   queue.paused_hosts ? element("small", { textContent: say("pausedHosts", { n: queue.paused_hosts }) }) : null,
 ].flat()
 
-/** The router's own words are English: the kind of the issue says it in the person's language. */
-function issue({ what, detail, remedy, is_grave: isGrave }, { say, said, state }) {
+function issue({ what, detail, says, remedy, is_grave: isGrave, member }, { say, router, code, state }) {
   return element("li", { className: isGrave ? "issue bad" : "issue open" },
-    element("p", {}, state(isGrave ? "bad" : "open", say(isGrave ? "grave" : "look")), " ", element("strong", { textContent: say(`issue_${what}`) })),
-    element("p", {}, said(detail)),
-    element("p", { className: "remedy" }, element("span", { className: "quiet", textContent: say("remedy") }), " ", element("code", { lang: "en", textContent: remedy })))
+    element("p", {}, state(isGrave ? "bad" : "open", say(isGrave ? "grave" : "look")), " ", element("strong", { textContent: say(`issue_${what}`) }), member ? [" ", code(member)] : null),
+    element("p", {}, router.say(detail, says, "issue")),
+    element("p", { className: "remedy" }, element("span", { className: "quiet", textContent: say("remedy") }), " ", router.say(remedy, says, "remedy")))
 }
 
 function figure(parts, key, value, name, more) {
@@ -50,7 +50,7 @@ function figures(status, parts) {
 
 /** What stands, from what the router said. */
 function write(place, status, days, parts) {
-  const { say, said, when, span, size, number, card, table, notice } = parts
+  const { say, named, code, when, span, size, number, card, table, notice } = parts
   const { relays, waiting } = status
   place.replaceChildren(
     card("issues", status.issues.length === 0
@@ -69,12 +69,12 @@ function write(place, status, days, parts) {
       waiting.failed ? element("p", { className: "quiet" }, say("failedForGood", { n: waiting.failed }), " ", element("code", { textContent: "carillon queue list --failed" })) : null),
     days.length ? card("days", bars(days, say, number)) : null,
     card("machine", parts.facts([
-      ["version", said(status.version)],
+      ["version", code(status.version)],
       ["upSince", when(status.started_at), ` (${span(status.uptime)})`],
       ["relays", say("relaysWords", { connected: relays.connected, waiting: relays.waiting + relays.connecting })],
       ["disk", say("diskWords", { used: size(status.disk.used), free: size(status.disk.free) })],
-      ...status.filters.map(filter => ["filterDropped", said(filter.name), ` ${number(filter.dropped)}`]),
-      ...status.credentials.map(credential => ["credential", said(`${credential.platform}/${credential.app}: ${credential.what}`), " ", when(credential.ends_at)]),
+      ...status.filters.map(filter => ["filterDropped", code(filter.name), ` ${number(filter.dropped)}`]),
+      ...status.credentials.map(credential => ["credential", code(`${credential.platform}/${credential.app}`), " ", named(credential.what), " ", when(credential.ends_at)]),
     ])))
 }
 

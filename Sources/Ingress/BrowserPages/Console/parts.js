@@ -3,17 +3,28 @@
 
 import { element } from "./dom.js"
 import { ApiProblem, Unreachable } from "./api.js"
+import { Sentences } from "./sentences.js"
 
-/** The pieces for one language. `say` finds a text; `tell` shows a message that goes away. */
+/** The pieces for one language. `say` finds a text, `phrase` the same with nodes in it; `tell` shows a message that goes
+ * away. */
 export class Parts {
-  constructor(language, say, tell) {
+  constructor(language, say, phrase, tell) {
     this.language = language
     this.say = say
+    this.phrase = phrase
     this.tell = tell
+    /** What the router says. */
+    this.router = new Sentences(language, this.when)
   }
 
-  /** What the router says is English. */
-  said = text => element("span", { lang: "en", textContent: text })
+  /** What somebody called something. */
+  named = text => element("span", { translate: false, textContent: text })
+
+  /** What comes from outside. */
+  quote = text => this.router.quote(text)
+
+  /** A word that stands so in the configuration or an answer. */
+  code = text => element("code", { className: "value", textContent: text })
 
   /** A moment: the time of day, and the date where it is another day. */
   when = stamp => {
@@ -87,19 +98,20 @@ export class Parts {
     }
   }
 
-  /** What went wrong, for a person. */
+  /** What went wrong, for a person: texts and nodes. */
   words = error => {
-    if (error instanceof Unreachable) return this.say("unreachable")
+    if (error instanceof Unreachable) return [this.say("unreachable")]
     if (error instanceof ApiProblem) {
-      if (error.status === 403 && /scope/.test(error.message)) return this.say("forbidden", { reason: error.message })
-      return [this.say("refused", { reason: error.message }), ...error.mistakes].join("\n")
+      const reason = this.router.refusal(error.status, error.message, error.says, error.retryAfter)
+      const mistakes = error.mistakes.flatMap(mistake => ["\n", this.quote(mistake)])
+      return [...this.phrase(error.says?.code === "scope" ? "forbidden" : "refused", { reason }), ...mistakes]
     }
     console.error(error)
-    return this.say("broken")
+    return [this.say("broken")]
   }
 
   /** In place of a screen's content. */
-  problem = error => element("p", { className: "notice bad", role: "alert", textContent: this.words(error) })
+  problem = error => element("p", { className: "notice bad", role: "alert" }, this.words(error))
 
   notice = (tone, ...words) => element("p", { className: `notice ${tone}` }, ...words)
 

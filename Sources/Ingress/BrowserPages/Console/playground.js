@@ -4,7 +4,7 @@
 import { ask } from "./api.js"
 import { drawDifferences } from "./differences.js"
 import { element } from "./dom.js"
-import { preview } from "./preview.js"
+import { preview, reason } from "./preview.js"
 import { yesterday } from "./yesterday.js"
 
 const patience = 700
@@ -18,7 +18,7 @@ const order = platforms => [...first.filter(name => platforms.includes(name)), .
 
 /** A request as people read it, without what differs at every try. */
 function transcript(delivery) {
-  if (!delivery.url) return delivery.stream ?? delivery.error ?? delivery.nothing_goes_out ?? ""
+  if (!delivery.url) return delivery.stream ?? reason(delivery) ?? ""
   const headers = Object.entries(delivery.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
   const readable = delivery.decrypted ?? delivery.body ?? ""
   let body = readable
@@ -83,7 +83,7 @@ class Playground {
 
   #draw() {
     const parts = this.#parts
-    const { say, field, select } = parts
+    const { say, field, select, router } = parts
     const editor = lines => element("textarea", { rows: lines, spellcheck: false, wrap: "off", autocapitalize: "off", autocomplete: "off" })
     this.rules = editor(22)
     this.rules.value = drafts.get(this.#file.name) ?? this.#file.text
@@ -92,7 +92,7 @@ class Playground {
       this.#changed()
     }
     this.event = editor(10)
-    this.fixture = select([...this.#fixtures.map(({ name, about }) => [name, `${name} – ${about}`]), ["", say("ownEvent")]], "reply", () => this.#choose())
+    this.fixture = select([...this.#fixtures.map(({ name, about }) => [name, `${name} – ${router.word("fixture", name) === name ? about : router.word("fixture", name)}`]), ["", say("ownEvent")]], "reply", () => this.#choose())
     this.event.oninput = () => {
       this.fixture.value = ""
       this.#changed()
@@ -211,13 +211,13 @@ class Playground {
   // MARK: What came out
 
   #writeMistakes({ is_valid: isValid, rules, mistakes }) {
-    const { say, said, notice } = this.#parts
+    const { say, quote, notice } = this.#parts
     if (isValid) return this.#mistakes.replaceChildren(notice("", say("rulesValid", { n: rules })))
     this.save.disabled = true
     this.#mistakes.replaceChildren(element("div", { className: "notice bad" },
       element("p", { textContent: say("mistakes", { n: mistakes.length }) }),
       element("ul", {}, mistakes.map(({ line, column, message }) => element("li", {},
-        line > 0 ? element("button", { type: "button", className: "inline", textContent: say("place", { line, column }), onclick: () => this.#goTo(line, column) }) : null, " ", said(message))))))
+        line > 0 ? element("button", { type: "button", className: "inline", textContent: say("place", { line, column }), onclick: () => this.#goTo(line, column) }) : null, " ", quote(message))))))
   }
 
   #goTo(line, column) {
@@ -228,8 +228,8 @@ class Playground {
   }
 
   #verdict(report) {
-    const { say, said, state } = this.#parts
-    if (!report.wakes) return [state("quiet", say("wakesNobody")), " ", said(report.reason ?? "")]
+    const { say, router, state } = this.#parts
+    if (!report.wakes) return [state("quiet", say("wakesNobody")), " ", router.say(report.reason ?? "", report.says)]
     return [state("good", say("wakes")), " ", say("byRule"), " ", element("code", { textContent: report.rule.name }), ", ", say("asSignal"), " ", element("code", { textContent: report.signal })]
   }
 
@@ -247,21 +247,23 @@ class Playground {
           : isOther ? element("p", {}, state("open", say("otherwise")), " ", say("inForce"), " ", this.#verdict(inForce))
             : element("p", { className: "quiet", textContent: names.some(changed) ? say("sameVerdictOther") : say("sameVerdict") }),
         element("div", { className: "previews" }, order(names).map(name => element("figure", {},
-          preview(name, report.platforms[name], say),
+          preview(name, report.platforms[name], parts),
           element("figcaption", {}, element("strong", { textContent: name }), " ", element("small", { textContent: report.platforms[name].mode ?? "" }), !isSame && changed(name) ? [" ", state("open", say("differs"))] : null))))),
       names.length ? card("requests", order(names).map(name => this.#request(name, report.platforms[name], isSame ? null : former[name]))) : "")
   }
 
   #request(name, delivery, former) {
-    const { say, notice, number, said } = this.#parts
+    const { say, notice, number, code, router } = this.#parts
     const text = transcript(delivery)
+    // What goes out stands there as it is; why nothing does is said.
+    const why = reason(delivery)
     const difference = former && steady(text) !== steady(transcript(former)) ? drawDifferences(steady(transcript(former)), steady(text), say("changesOf", { name })) : null
     return element("details", {}, element("summary", {}, name, difference ? ` – ${say("differs")}` : ""),
       difference ? element("div", {}, element("h3", { textContent: say("againstForce") }), difference) : null,
-      (delivery.reductions ?? []).map(({ mode, reason }) => notice("warn", say("reducedFrom", { mode }), " ", said(reason))),
-      delivery.left_out?.length ? notice("warn", say("leftOut"), " ", said(delivery.left_out.join(", "))) : null,
+      (delivery.reductions ?? []).map(({ mode, reason }) => notice("warn", say("reducedFrom", { mode }), " ", code(reason))),
+      delivery.left_out?.length ? notice("warn", say("leftOut"), " ", code(delivery.left_out.join(", "))) : null,
       delivery.size ? element("p", { className: "quiet", textContent: say("bytesOf", { n: number(delivery.size), limit: number(delivery.limit) }) }) : null,
-      element("pre", { className: "transcript", tabIndex: 0, role: "group", "aria-label": say("requestOf", { name }), textContent: text }),
+      why ? element("p", {}, router.say(why, delivery.says)) : element("pre", { className: "transcript", tabIndex: 0, role: "group", "aria-label": say("requestOf", { name }), textContent: text }),
       delivery.decrypted ? element("p", { className: "quiet", textContent: say("decrypted") }) : null)
   }
 

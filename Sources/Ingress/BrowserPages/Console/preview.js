@@ -94,13 +94,16 @@ const pictures = {
 
 const alike = { unifiedpush: "android", hms: "android" }
 
+/** Why nothing goes out, in the router's words; nothing where something does. */
+export const reason = ({ error, nothing_goes_out: nothing }) => error ?? nothing
+
 /** A picture of the push where it arrives, with words for what cannot be seen. */
-export function preview(platform, delivery, say) {
-  const found = delivery.error || delivery.nothing_goes_out ? null : shown(platform, delivery)
+export function preview(platform, delivery, { say, phrase, router }) {
+  const why = reason(delivery)
+  const found = why ? null : shown(platform, delivery)
   if (!found) {
-    const why = delivery.error ?? delivery.nothing_goes_out
     const silent = delivery.stream ? say("overStream", { host: delivery.stream }) : say("silentPush")
-    return element("div", { className: "device nothing" }, element("p", { textContent: why ? say("nothingGoesOut", { reason: why }) : silent }))
+    return element("div", { className: "device nothing" }, element("p", {}, why ? phrase("nothingGoesOut", { reason: router.say(why.replace(/^nothing goes out: /, ""), delivery.says) }) : silent))
   }
   return (pictures[platform] ?? pictures[alike[platform]] ?? pictures.other)(found, say)
 }

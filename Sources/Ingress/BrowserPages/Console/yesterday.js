@@ -7,8 +7,8 @@ const changes = ["rule", "signal", "mode", "urgency"]
 
 /** What became of an event by one side; bold where the other side differs. */
 function side(parts, { result, rule, ...words }, differing) {
-  const { say, state } = parts
-  const details = changes.filter(name => words[name]).map(name => [", ", element(differing.includes(name) ? "strong" : "span", { textContent: words[name] })])
+  const { say, state, code } = parts
+  const details = changes.filter(name => words[name]).map(name => [", ", element(differing.includes(name) ? "strong" : "span", {}, code(words[name]))])
   const name = rule ? [" ", say("byRule"), " ", element("code", { textContent: rule })] : []
   const tone = result === "push" ? "good" : "quiet"
   return element("div", {}, state(tone, say(`diff_${result}`)), ...name, ...(result === "push" ? details.flat() : []))
@@ -22,7 +22,7 @@ function row(parts, difference) {
 }
 
 function draw(answer, parts) {
-  const { say, when, number, table, notice, state } = parts
+  const { say, when, number, table, notice, state, code } = parts
   const { events, differing, differences, list, since, new_kinds: newKinds } = answer
   if (events === 0) return [notice("warn", say("diffEmpty"))]
   return [
@@ -32,7 +32,7 @@ function draw(answer, parts) {
       ["device", ({ device }) => device],
       ["before", each => side(parts, each.before, each.changes)],
       ["after", each => side(parts, each.after, each.changes)],
-      ["diffFurther", ({ further }) => further],
+      ["diffFurther", ({ further }) => (further ? code(further) : null)],
     ], list.map(each => row(parts, each))) : null,
     differences > list.length ? element("p", { className: "quiet", textContent: say("diffMore", { n: differences - list.length }) }) : null,
     newKinds.length ? notice("warn", say("diffNewKinds", { kinds: newKinds.join(", ") })) : null,

@@ -113,6 +113,14 @@ static const unsigned char shared_key_js[] = {
 #embed "../Shared/key.js"
 };
 
+static const unsigned char shared_sentence_texts_js[] = {
+#embed "../Shared/sentence-texts.js"
+};
+
+static const unsigned char shared_sentences_js[] = {
+#embed "../Shared/sentences.js"
+};
+
 static const unsigned char shared_words_js[] = {
 #embed "../Shared/words.js"
 };
@@ -228,6 +236,8 @@ static const struct browser_page_file me[] = {
     FILE_OF("texts.js", subscribe_texts_js),
     FILE_OF("notes.js", subscribe_notes_js),
     FILE_OF("dom.js", shared_dom_js),
+    FILE_OF("sentence-texts.js", shared_sentence_texts_js),
+    FILE_OF("sentences.js", shared_sentences_js),
     FILE_OF("words.js", shared_words_js),
     FILE_OF("key.js", shared_key_js),
     FILE_OF("acting.js", shared_acting_js),
@@ -255,6 +265,8 @@ static const struct browser_page_file console[] = {
     FILE_OF("style.css", console_style_css),
     FILE_OF("icon.svg", subscribe_icon_svg),
     FILE_OF("dom.js", shared_dom_js),
+    FILE_OF("sentence-texts.js", shared_sentence_texts_js),
+    FILE_OF("sentences.js", shared_sentences_js),
     FILE_OF("words.js", shared_words_js),
 };
 

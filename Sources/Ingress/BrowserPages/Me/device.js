@@ -8,31 +8,30 @@ const modes = ["wake", "nudge", "sealed", "alert"]
 const later = stamp => stamp && new Date(stamp) > new Date()
 
 /** Why a push may not come, the most likely first; each a list of texts and nodes. */
-export function obstacles(device, { say, said, when }) {
+export function obstacles(device, { say, router, when }) {
   const { last_error: error, last_success: success, pace, preferences } = device
   const found = []
-  if (device.silence) found.push([say("whySilence"), " ", said(device.silence)])
+  if (device.silence) found.push([say("whySilence"), " ", router.say(device.silence, device.silence_says)])
   if (error && (!success || error.at > success.at)) {
-    const words = [error.status, error.reason === error.outcome ? "" : error.reason].filter(Boolean).join(" ")
-    found.push([say(`error_${error.outcome}`) || say("whyError"), " ", words ? said(`(${words})`) : null, " ", when(error.at)])
+    found.push([say(`error_${error.outcome}`) || say("whyError"), " ", ...router.answer(error.outcome, error.status, error.reason), " ", when(error.at)])
   }
   if (device.paused_until) found.push([say("whyPaused"), " ", when(device.paused_until)])
-  if (device.queue_pause) found.push([say("whyQueue"), " ", said(device.queue_pause)])
-  for (const held of device.held) found.push([say("whyHeld", { n: held.count }), " ", said(held.words)])
+  if (device.queue_pause) found.push([say("whyQueue"), " ", router.say(device.queue_pause, device.queue_pause_says)])
+  for (const held of device.held) found.push([say("whyHeld", { n: held.count }), " ", router.held(held.words, { reason: held.reason, next_at: held.until })])
   if (device.held.length === 0 && (pace?.reason || later(pace?.next_push_at))) {
-    found.push([say("whyPace"), " ", pace.reason ? said(pace.reason) : null, " ", later(pace.next_push_at) ? when(pace.next_push_at) : null])
+    found.push([say("whyPace"), " ", pace.reason ? router.hold(pace.reason, pace.hold) : null, " ", later(pace.next_push_at) ? when(pace.next_push_at) : null])
   }
   if (device.waiting) found.push([say("whyWaiting", { n: device.waiting })])
   const off = signals.filter(name => !device.signals.includes(name))
   if (off.length > 0 && device.signals.length > 0) found.push([say("whyOff"), " ", off.map(name => say(`signal_${name}`)).join(", "), "."])
   const asked = (preferences?.filters ?? []).filter(filter => filter.is_active).map(filter => filter.name)
-  if (asked.length > 0) found.push([say("whyFilters"), " ", said(asked.join(", ")), "."])
+  if (asked.length > 0) found.push([say("whyFilters"), " ", element("code", { className: "value", textContent: asked.join(", ") }), "."])
   return found
 }
 
 const fact = (name, ...value) => element("div", {}, element("dt", { textContent: name }), element("dd", {}, ...value))
 
-function facts(device, { say, said, when }) {
+function facts(device, { say, when }) {
   const { last_success: success, pace, preferences } = device
   const quiet = preferences?.quiet
   const cap = preferences?.daily_cap?.in_force
@@ -42,7 +41,7 @@ function facts(device, { say, said, when }) {
     fact(say("factSignals"), device.signals.length ? device.signals.map(name => say(`signal_${name}`) || name).join(", ") : say("none")),
     quiet ? fact(say("factQuiet"), `${quiet.start} – ${quiet.end} (${quiet.tz})`) : null,
     pace?.pushes_today !== undefined ? fact(say("factToday"), cap ? say("ofCap", { n: pace.pushes_today, cap }) : String(pace.pushes_today)) : null,
-    preferences?.locale ? fact(say("factLanguage"), said(preferences.locale)) : null,
+    preferences?.locale ? fact(say("factLanguage"), element("code", { className: "value", textContent: preferences.locale })) : null,
     fact(say("factRegistered"), when(device.registered_at)))
 }
 

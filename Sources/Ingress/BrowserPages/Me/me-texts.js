@@ -18,7 +18,7 @@ const own = {
     device: "A device",
     formerDevice: "A device that is registered no more",
     otherDevices: "Your other devices",
-    waits: "This registration has no effect yet:",
+    waits: "This registration has no effect until your newest kind 10050 names the key that signed it: {key}",
     nothingInTheWay: "Nothing stands in the way: pushes go to this device as soon as something comes.",
     inTheWay: "Why a notification may not come:",
     whySilence: "Nothing wakes this device:",
@@ -115,7 +115,7 @@ const own = {
     device: "Ein Gerät",
     formerDevice: "Ein Gerät, das nicht mehr angemeldet ist",
     otherDevices: "Deine anderen Geräte",
-    waits: "Diese Anmeldung gilt noch nicht:",
+    waits: "Diese Anmeldung gilt erst, wenn dein neuestes Kind 10050 den Schlüssel nennt, mit dem sie signiert ist: {key}",
     nothingInTheWay: "Nichts steht im Weg: Sobald etwas kommt, geht es an dieses Gerät.",
     inTheWay: "Warum eine Benachrichtigung ausbleiben kann:",
     whySilence: "Nichts weckt dieses Gerät:",
@@ -201,4 +201,4 @@ const own = {
 }
 
 export const texts = Object.fromEntries(Object.keys(own).map(language => [language, { ...shared[language], ...own[language] }]))
-export const { textIn, browserLanguage } = wordsOf(texts)
+export const { textIn, phraseIn, browserLanguage } = wordsOf(texts)

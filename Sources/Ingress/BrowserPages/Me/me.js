@@ -3,10 +3,11 @@
 import { acting } from "./acting.js"
 import { element, find, show } from "./dom.js"
 import { KeyCard } from "./key.js"
-import { textIn, browserLanguage, texts } from "./me-texts.js"
+import { textIn, phraseIn, browserLanguage, texts } from "./me-texts.js"
 import { deviceCard } from "./device.js"
 import { eventRow, groupRow, relayRow, steps } from "./report.js"
 import * as requests from "./requests.js"
+import { Sentences } from "./sentences.js"
 import { Problem } from "./signer.js"
 import * as storage from "./storage.js"
 
@@ -18,20 +19,26 @@ let report = null
 let asked = null
 
 const say = (key, values) => textIn(language, key, values)
+const phrase = (key, values) => phraseIn(language, key, values)
 
-const { report: tell, attempt, writeHead } = acting(say)
+const when = stamp => {
+  const time = new Date(stamp)
+  const text = Number.isNaN(time.getTime()) ? String(stamp) : new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(time)
+  return element("time", { dateTime: stamp, textContent: text })
+}
+
+/** What a problem is; why the router refuses is in its own words or in the person's. */
+const explain = ({ key, values: { refusal, ...values } }) =>
+  phrase(key, refusal ? { ...values, reason: words.router.refusal(refusal.status, refusal.words, refusal.says, values.seconds) } : values)
+
+const { report: tell, attempt, writeHead } = acting(say, explain)
 
 // MARK: Showing it
 
 const words = {
-  say,
-  /** What the router says is English. */
-  said: text => element("span", { lang: "en", textContent: text }),
-  when: stamp => {
-    const time = new Date(stamp)
-    const text = Number.isNaN(time.getTime()) ? String(stamp) : new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(time)
-    return element("time", { dateTime: stamp, textContent: text })
-  },
+  say, phrase, when,
+  /** What the router says. */
+  get router() { return new Sentences(language, when) },
 }
 
 function write() {
@@ -49,9 +56,9 @@ function writeReport() {
   show("devices-section", report.devices.length > 0 || report.waiting.length > 0)
   find("devices").replaceChildren(
     ...report.devices.map(device => deviceCard(device, words, actions)),
-    ...report.waiting.map(({ name, words: reason }) =>
+    ...report.waiting.map(({ name, key }) =>
       element("article", { className: "card warn" },
-        element("h3", { textContent: name || say("device") }), element("p", {}, say("waits"), " ", words.said(reason))))
+        element("h3", { textContent: name || say("device") }), element("p", {}, phrase("waits", { key: element("code", { className: "value", textContent: key }) }))))
   )
   const names = Object.fromEntries(report.devices.map(device => [device.id, device]))
   show("events-section", report.devices.length > 0 || report.events.length > 0)
@@ -103,9 +110,8 @@ const actions = {
     tell(say("testing"))
     const answer = await requests.test(card.person, device.id)
     if (!answer) throw new Problem("problemGone")
-    const said = [answer.status || "", answer.reason === answer.outcome ? "" : answer.reason].filter(Boolean).join(" ")
     await load()
-    const outcome = say(`test_${answer.outcome}`, { said })
+    const outcome = phrase(`test_${answer.outcome}`, { said: words.router.answer(answer.outcome, answer.status, answer.reason) })
     if (answer.outcome === "delivered") tell(outcome)
     else tell(null, outcome)
   }),

@@ -1,15 +1,22 @@
-// Rows of the report: events with the verdict of each stage, and relays. `words` has `say`, `said` (the router's
-// English) and `when`.
+// Rows of the report: events with the verdict of each stage, and relays. `words` has `say`, `router` (what the router
+// says) and `when`.
 
 import { element } from "./dom.js"
+import { tone } from "./sentences.js"
 
-/** How something ended: good, open, or not at all. */
-const tone = outcome => (/^delivered/.test(outcome) ? "good" : /^(held|waits|to be sent|not delivered yet)/.test(outcome) ? "open" : "silent")
+const mark = (step, sentence) => element("p", { className: `outcome ${tone(step)}` }, sentence)
 
-const mark = (outcome, { said }) => element("p", { className: `outcome ${tone(outcome)}` }, said(outcome))
+const list = (all, { router, when }) =>
+  element("ol", { className: "steps" }, all.map(step => element("li", {}, when(step.at), " ", router.line(step))))
 
-const list = (all, { said, when }) =>
-  element("ol", { className: "steps" }, all.map(step => element("li", {}, when(step.at), " ", said(step.words))))
+/** How it ended for a device. */
+const end = ({ outcome, ending }, { router }) => mark(ending?.step, router.ending(outcome, ending))
+
+/** How it ended for all devices without steps of their own: by the last step. */
+const commonEnd = ({ steps, outcome }, { router }) => {
+  const last = steps.findLast(({ words }) => words === outcome)
+  return mark(last?.step, last ? router.line(last) : router.say(outcome ?? ""))
+}
 
 const title = (device, names, say) => {
   const known = names[device.id]
@@ -20,12 +27,12 @@ const title = (device, names, say) => {
 export function steps(event, names, words) {
   return element("div", { className: "verdicts" },
     event.steps.length > 0 ? list(event.steps, words) : null,
-    event.outcome && event.devices.length === 0 ? mark(event.outcome, words) : null,
+    event.outcome && event.devices.length === 0 ? commonEnd(event, words) : null,
     event.devices.map(device =>
       element("div", {},
-        element("h3", { textContent: title(device, names, words.say) }), mark(device.outcome, words), list(device.steps, words))),
+        element("h3", { textContent: title(device, names, words.say) }), end(device, words), list(device.steps, words))),
     event.outcome && event.devices.length > 0
-      ? element("div", {}, element("h3", { textContent: words.say("otherDevices") }), mark(event.outcome, words)) : null
+      ? element("div", {}, element("h3", { textContent: words.say("otherDevices") }), commonEnd(event, words)) : null
   )
 }
 
@@ -33,8 +40,8 @@ export function steps(event, names, words) {
 export function eventRow(event, names, words) {
   const at = event.steps[0]?.at ?? event.devices[0]?.steps[0]?.at
   const outcomes = event.devices.length > 0
-    ? event.devices.map(device => element("div", {}, element("small", { textContent: title(device, names, words.say) }), mark(device.outcome, words)))
-    : [mark(event.outcome ?? "", words)]
+    ? event.devices.map(device => element("div", {}, element("small", { textContent: title(device, names, words.say) }), end(device, words)))
+    : [commonEnd(event, words)]
   return element("li", {},
     element("p", { className: "event" }, at ? words.when(at) : null, " ", element("code", { textContent: `${event.event.slice(0, 16)}…`, title: event.event })),
     outcomes,
@@ -48,12 +55,12 @@ export function groupRow(group, { say, when }, leave) {
     element("p", { className: "buttons" }, element("button", { type: "button", textContent: say("leave"), "aria-label": say("leaveOf", { group: group.group }), onclick: () => leave(group) })))
 }
 
-export function relayRow(relay, { say, said, when }) {
+export function relayRow(relay, { say, router, when }) {
   return element("li", {},
     element("p", { className: "event" }, element("strong", { textContent: relay.url })),
     element("p", { className: `outcome ${relay.state === "connected" ? "good" : "open"}`, textContent: say(`relay_${relay.state}`) }),
-    relay.last_failure ? element("p", { className: "quiet" }, say("relayFailed"), " ", said(relay.last_failure)) : null,
+    relay.last_failure ? element("p", { className: "quiet" }, say("relayFailed"), " ", router.word("failure", relay.last_failure)) : null,
     relay.next_try ? element("p", { className: "quiet" }, say("nextTry"), " ", when(relay.next_try)) : null,
-    relay.last_words.map(word => element("p", { className: "quiet" }, when(word.at), " ", say("relaySaid"), " ", said(word.text))),
+    relay.last_words.map(word => element("p", { className: "quiet" }, when(word.at), " ", say("relaySaid"), " ", router.quote(word.text))),
     element("p", { className: "quiet" }, relay.read_up_to ? [say("readUpTo"), " ", when(relay.read_up_to)] : say("neverRead")))
 }

@@ -34,7 +34,8 @@ async function ask(person, method, path = "", content) {
   if (answer.status === 404) return null
   const object = await answer.json().catch(() => null)
   if (answer.ok && object) return object
-  const values = { seconds: answer.headers.get("retry-after") ?? "60", reason: object?.detail ?? `HTTP ${answer.status}` }
+  const refusal = { status: answer.status, words: object?.detail ?? `HTTP ${answer.status}`, says: object?.says }
+  const values = { seconds: answer.headers.get("retry-after") ?? "60", refusal }
   throw new Problem({ 401: "problemProof", 429: "problemOften" }[answer.status] ?? "problemRefused", values)
 }
 

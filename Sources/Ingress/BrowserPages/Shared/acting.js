@@ -3,13 +3,13 @@
 import { find, show } from "./dom.js"
 import { Problem } from "./signer.js"
 
-/** `say` finds a text in the language that counts at that moment. */
-export const acting = say => {
+/** `say` finds a text in the language that counts at that moment; `explain` says a ``Problem``, in texts and nodes. */
+export const acting = (say, explain) => {
   /** One message at a time: a problem, or how it goes. */
   const report = (progress, problem) => {
-    find("progress").textContent = progress ?? ""
+    find("progress").replaceChildren(...[progress ?? ""].flat())
     show("progress", Boolean(progress))
-    find("problem").textContent = problem ?? ""
+    find("problem").replaceChildren(...[problem ?? ""].flat())
     show("problem", Boolean(problem))
   }
 
@@ -22,7 +22,7 @@ export const acting = say => {
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem("problemOther")
       if (problem !== error) console.error(error)
-      report(null, say(problem.key, problem.values))
+      report(null, explain(problem))
     } finally {
       document.body.removeAttribute("aria-busy")
     }

@@ -9,7 +9,7 @@ import { picture } from "./qr.js"
 import { information, register, settings } from "./router.js"
 import { Problem } from "./signer.js"
 import * as storage from "./storage.js"
-import { browserLanguage, textIn, texts } from "./texts.js"
+import { browserLanguage, phraseIn, textIn, texts } from "./texts.js"
 import { currentSubscription, deviceName, installedWorker, obstacle, permit, ways } from "./ways.js"
 
 const month = 30 * 86_400_000
@@ -25,7 +25,11 @@ let language = browserLanguage()
 
 const say = (key, values) => textIn(language, key, values)
 
-const { report, attempt, writeHead } = acting(say)
+/** What the router says is English. */
+const explain = ({ key, values: { reason, ...values } }) =>
+  phraseIn(language, key, { ...values, reason: reason && element("q", { lang: "en", textContent: reason }) })
+
+const { report, attempt, writeHead } = acting(say, explain)
 
 // MARK: Building blocks
 

@@ -285,4 +285,4 @@ export const texts = {
   },
 }
 
-export const { textIn, browserLanguage } = wordsOf(texts)
+export const { textIn, phraseIn, browserLanguage } = wordsOf(texts)

@@ -1,3 +1,4 @@
+import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
@@ -36,7 +37,8 @@ struct LoopRestTests {
 
     @Test func requestsThatAreReadTogetherRestOnce() async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let (time, rests) = (Mutex(Self.start), Mutex<[Duration]>([]))
+        let time = Mutex(Self.start)
+        let rests = Mutex<[Duration]>([])
         let rest = LoopRest(
             loop,
             now: { time.withLock(\.self) },

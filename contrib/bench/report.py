@@ -33,9 +33,9 @@ def whole(is_long: bool) -> list[Row]:
             return {figure["scenario"]: figure for figure in json.loads(file.read_text())}
 
     rounds, events = (3, 40_000) if is_long else (1, 20_000)
-    found = figures("--rounds", rounds, "--only", "reactions,crowd,nobody,wake,relays", events=events)
+    found = figures("--rounds", rounds, "--only", "reactions,crowd,nobody,wake,relays,backlog", events=events)
     reactions, crowd, nobody = found["reactions"], found["crowd"], found["nobody"]
-    wake, relays = found["wake"], found["relays"]
+    wake, relays, backlog = found["wake"], found["relays"], found["backlog"]
     alone = figures("--rounds", rounds, "--only", "reactions", events=events, prefix=("taskset", "-c", "0"))["reactions"]
     rows = [
         Row("a reaction that wakes one device: CPU of a push, of a verification", f"{reactions['cpu']:.1f} µs", reactions["ratio"], 1.5),
@@ -45,6 +45,7 @@ def whole(is_long: bool) -> list[Row]:
         Row("a wake by UnifiedPush to one of 1,000 hosts: CPU, of a verification", f"{wake['cpu']:.1f} µs", wake["ratio"], 3),
         Row("an event that concerns nobody, by feed: CPU, of scanning it", f"{nobody['cpu']:.2f} µs", nobody["cpu"] / nobody["scan"], 1.5),
         Row("the same by one of five relays", f"{relays['cpu']:.2f} µs", relays["cpu"] / relays["scan"], 1.5),
+        Row("the same, catching up with five relays", f"{backlog['cpu']:.2f} µs", backlog["cpu"] / backlog["scan"], 1.5),
     ]
     return rows
 

@@ -33,8 +33,9 @@ final class WireClient: Sendable {
             continuation.yield(wantsMore ? .text(text) : .unwanted(text))
         }
 
-        func receivedAll() {
+        func receivedAll() -> Int {
             continuation.yield(.all)
+            return 0
         }
 
         func ended(_ failure: ConnectionFailure?) {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import kit  # noqa: E402, F401  (the path of the interop tests' modules)
+from kit import cpu_seconds  # noqa: E402  (and the path of the interop tests' modules)
 from nostr import Person  # noqa: E402
 from relays import LocalRelay  # noqa: E402
 from websockets.asyncio.client import connect  # noqa: E402
@@ -22,6 +22,7 @@ class Load:
     """Events that were made beforehand, and what they come to."""
 
     def __init__(self, lines: list[str], pushes: int):
+        self.lines = lines
         self.bytes = "".join(line + "\n" for line in lines).encode()
         self.events = len(lines)
         self.pushes = pushes
@@ -65,6 +66,14 @@ def relayed(count: int, authors: list[Person]) -> Load:
     return Load([json.dumps(event, separators=(",", ":")) for event in events], 0)
 
 
+def mixed(count: int, authors: list[Person], people: list[Person]) -> Load:
+    """As `relayed`, but one of a hundred wakes somebody."""
+    few = reactions(count // 100, authors, people)
+    lines = relayed(count - few.events, authors).lines + few.lines
+    random.shuffle(lines)
+    return Load(lines, few.pushes)
+
+
 class BenchRelay(LocalRelay):
     options = ["--unlimited"]
 
@@ -96,6 +105,10 @@ class Relays:
             await asyncio.gather(*(tell(relay, lines[n :: len(self.all)]) for n, relay in enumerate(self.all)))
 
         asyncio.run(tell_all())
+
+    @property
+    def cpu(self) -> float:
+        return sum(cpu_seconds(relay.process.pid) for relay in self.all)
 
     def stop(self):
         for relay in self.all:

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from kit import DELIVERED, UNADDRESSED, MeasuredRouter, Server, SilentHosts, idle_seconds, programs  # noqa: E402
-from loads import CROWD, Load, Relays, crowd, nobody, reactions, relayed  # noqa: E402
+from loads import CROWD, Load, Relays, crowd, mixed, nobody, reactions, relayed  # noqa: E402
 from nostr import ALL_SIGNALS, Person, Socket, device_token, ios  # noqa: E402
 
 def bare_scan(program: Path, load: Load, folder: Path) -> float:
@@ -33,6 +33,11 @@ def bare_verify(program: Path) -> float:
 
 BROAD = 5_000
 """With so many devices the router asks relays for everybody's events, and picks those that it needs."""
+BY_RELAYS = {"relays", "backlog"}
+WAITING = 20_000
+"""So many events wait in the sockets of five relays at most: some 3 MB in each, which systems let grow to 4 MB and more."""
+CHECKED = 2_000
+"""So many further events of relays are sent to see that those which concern somebody are pushed."""
 SILENT = 10
 """So many hosts of the scenario `wake` take connections and never answer."""
 
@@ -43,9 +48,9 @@ class Bench:
         self.folder = folder
         names = options.only.split(",")
         self.people = [Person() for _ in range(options.devices)]
-        self.further = [Person() for _ in range(max(0, BROAD - options.devices) if "relays" in names else 0)]
+        self.further = [Person() for _ in range(max(0, BROAD - options.devices) if BY_RELAYS & set(names) else 0)]
         self.tokens = [device_token() for _ in self.people]
-        authors = [Person() for _ in range(20)]
+        self.authors = authors = [Person() for _ in range(20)]
         self.warm = [reactions(len(self.people), authors, self.people) for _ in range(5 if "wake" in names else 1)]
         self.silent = [Person() for _ in range(SILENT)]
         self.loads: dict[str, Load] = {}
@@ -55,8 +60,8 @@ class Bench:
                 case "crowd": self.loads[name] = crowd(max(1, options.events // CROWD), authors, self.people)
                 case "nobody": self.loads[name] = nobody(options.events * 10, authors)
                 case "wake": self.loads[name] = reactions(options.events, authors, self.people)
-                case "relays": self.loads[name] = relayed(options.events, authors)
-                case _: sys.exit(f"run: --only: expected some of reactions,crowd,nobody,wake,relays; not {name}")
+                case "relays" | "backlog": self.loads[name] = relayed(options.events, authors)
+                case _: sys.exit(f"run: --only: expected some of reactions,crowd,nobody,wake,relays,backlog; not {name}")
         self.to_silent = reactions(SILENT * 5, authors, self.silent)
 
     def register(self, router: MeasuredRouter, contents: list[tuple[Person, dict]]):
@@ -71,7 +76,7 @@ class Bench:
             wake = {"platform": "unifiedpush", "filters": ALL_SIGNALS, "mode": "wake"}
             people = [*self.people, *self.silent]
             return [(person, wake | {"push_endpoint": address}) for person, address in zip(people, server.endpoints + silent.endpoints)]
-        people = self.people + (self.further if name == "relays" else [])
+        people = self.people + (self.further if name in BY_RELAYS else [])
         return [(person, ios(token, mode="alert")) for person, token in zip(people, self.tokens + [device_token() for _ in self.further])]
 
     def measure(self, build: Path, name: str, shim: Path | None = None) -> dict[str, float]:
@@ -85,7 +90,7 @@ class Bench:
         hosts = [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(len(self.people) if name == "wake" else 0)]
         server = Server(folder / "server", self.tokens, hosts)
         silent = SilentHosts() if hosts else None
-        relays = Relays(folder / "relays") if name == "relays" else None
+        relays = Relays(folder / "relays") if name in BY_RELAYS else None
         wrapper = shlex.split(self.options.wrapper.replace("SCENARIO", name))
         router = MeasuredRouter(folder / "router", server, self.options.isolation, wrapper, shim)
         try:
@@ -109,24 +114,29 @@ class Bench:
                 if silent:
                     writer.write(self.to_silent.bytes)
                 mallocs = router.mallocs if shim else 0
-                idle, server_cpu = idle_seconds(), server.cpu
-                cpu, memory, begin = router.cpu, router.memory, time.monotonic()
+                served = relays or server
+                idle, server_cpu = idle_seconds(), served.cpu
+                used, memory, begin = router.cpu, router.memory, time.monotonic()
                 if relays:
-                    relays.publish(load.bytes.decode().splitlines())
+                    took, cpu = self.send(load, relays, router, name == "backlog")
                 else:
                     writer.write(load.bytes)
             if load.pushes:
                 router.wait_for(*DELIVERED, warm + load.pushes)
-            else:
+            elif not relays:
                 router.wait_for(*UNADDRESSED, load.events)
-            took = time.monotonic() - begin
+            passed = time.monotonic() - begin
+            if not relays:
+                took, cpu = passed, router.cpu - used
             count = load.pushes or load.events
             figures = {
-                "cpu": (router.cpu - cpu) * 1e6 / count, "rate": count / took,
+                "cpu": cpu * 1e6 / count, "rate": count / took,
                 "memory": router.memory, "growth": router.memory - memory,
-                "server": (server.cpu - server_cpu) * 1e6 / count,
-                "idle": (idle_seconds() - idle) / took / (os.cpu_count() or 1),
+                "server": (served.cpu - server_cpu) * 1e6 / count,
+                "idle": (idle_seconds() - idle) / passed / (os.cpu_count() or 1),
             }
+            if relays:
+                self.send(mixed(CHECKED, self.authors, self.people), relays, router, name == "backlog")
             if shim:
                 figures["mallocs"] = (router.mallocs - mallocs) / count
             if wrapper:
@@ -139,6 +149,34 @@ class Bench:
                 relays.stop()
             if silent:
                 silent.close()
+
+    @staticmethod
+    def send(load: Load, relays: Relays, router: MeasuredRouter, is_backlog: bool) -> tuple[float, float]:
+        """Has relays hand a load to the router, and waits until all of it is through. Where it `is_backlog`, the router stands still while
+        relays get it. Returns for how many seconds the router worked, and how many of CPU time it used."""
+        passed, pushed = router.metric(*UNADDRESSED), router.metric(*DELIVERED)
+        took = cpu = 0.0
+        for first in range(0, load.events, WAITING):
+            some = load.lines[first : first + WAITING]
+            begin, used = time.monotonic(), router.cpu
+            if is_backlog:
+                with router.standing_still():
+                    relays.publish(some)
+                    begin = time.monotonic()
+            else:
+                relays.publish(some)
+            # Where some wake somebody, there are no further ones.
+            expected = passed + first + len(some) - load.pushes
+            for _ in range(100):
+                rested, spent = router.wait_until_resting(), router.cpu
+                if router.metric(*UNADDRESSED) >= expected:
+                    break
+            else:
+                sys.exit(f"run: {expected - router.metric(*UNADDRESSED)} events of relays are missing")
+            took += rested - begin
+            cpu += spent - used
+        router.wait_for(*DELIVERED, pushed + load.pushes)
+        return took, cpu
 
 
 def main() -> int:

@@ -123,9 +123,9 @@ final class RelayWire: ChannelDuplexHandler {
     func channelReadComplete(context: ChannelHandlerContext) {
         let now = context.eventLoop.time
         keepalive.received(now: now)
-        pacing.noteRead(messages: texts, now: now)
+        let wanted = owner?.receivedAll() ?? 0
+        pacing.noteRead(messages: texts, wanted: wanted, now: now)
         texts = 0
-        owner?.receivedAll()
         flush()
         context.fireChannelReadComplete()
     }
@@ -245,8 +245,8 @@ protocol RelayWireOwner: AnyObject {
     /// A text message came.
     func received(_ message: ByteBuffer)
 
-    /// Everything that could be read at once has been delivered.
-    func receivedAll()
+    /// Everything that could be read at once has been delivered. Returns how many events may concern somebody.
+    func receivedAll() -> Int
 
     /// The connection has ended. Called once; without a failure if we closed it.
     func ended(_ failure: ConnectionFailure?)

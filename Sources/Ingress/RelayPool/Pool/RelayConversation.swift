@@ -36,8 +36,8 @@ final class RelayConversation: RelayWireOwner {
     private var malformed = 0
     private var challenges = 0
     private var unansweredReported = 0
-    /// What came since the last report to the book: a lock is not for each event.
-    private var arrived = (events: 0, unasked: 0)
+    /// What came since the last report to the book, and how much of it was handed over: a lock is not for each event.
+    private var arrived = (events: 0, unasked: 0, handedOver: 0)
     /// The moment of the read that is worked on: a clock is not for each event.
     private var readAt: Timestamp?
     /// Whether we ended the connection for an offence that is counted already.
@@ -175,19 +175,22 @@ final class RelayConversation: RelayWireOwner {
     private func report() {
         if arrived.events > 0 { environment.conduct.received(arrived.events, from: url) }
         environment.conduct.note(.unasked, arrived.unasked, by: url)
-        arrived = (0, 0)
+        arrived = (0, 0, 0)
         screening.report()
         let unanswered = session.requestsUnanswered
         environment.conduct.note(.unanswered, unanswered - unansweredReported, by: url)
         unansweredReported = unanswered
     }
 
-    func receivedAll() {
+    @discardableResult
+    func receivedAll() -> Int {
         readAt = nil
-        guard hasBegun else { return }
+        guard hasBegun else { return 0 }
+        let wanted = arrived.handedOver
         report()
         handOver(batches.takeAll())
         scheduleTick()
+        return wanted
     }
 
     func ended(_ failure: ConnectionFailure?) {
@@ -221,6 +224,7 @@ final class RelayConversation: RelayWireOwner {
         // What sweeps read names the keys that they ask for.
         let finding = arrival.reading == .live ? screening.finding(of: event) : .mayConcernSomebody
         guard finding != .concernsNobody else { return session.passedOver(arrival) }
+        arrived.handedOver += 1
         let full = batches.add(Array(event), arrival, mayRegister: finding == .mayRegister)
         if let full { handOver([full]) }
     }

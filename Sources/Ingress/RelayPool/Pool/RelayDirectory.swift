@@ -20,6 +20,7 @@ final class RelayDirectory: Sendable {
         var blocked = BlockedRelays()
         var isOver = false
         var hasComplained = false
+        var operatorsLoops = SharedLoops(relays: 16)
     }
 
     private let environment: RelayEnvironment
@@ -159,7 +160,8 @@ final class RelayDirectory: Sendable {
         }
         let known = self.rank(of: url)
         if !known.isOperators { state.usersCount += 1 }
-        let link = RelayLink(url: url, loop: group.next(), rank: known, environment: environment, directory: self)
+        let loop = known.isOperators ? state.operatorsLoops.next(from: group) : group.next()
+        let link = RelayLink(url: url, loop: loop, rank: known, environment: environment, directory: self)
         return Entry(link: link, rank: known)
     }
 
@@ -191,6 +193,24 @@ struct RelayRank: Sendable, Equatable {
         var rank = self
         change(&rank)
         return rank
+    }
+}
+
+/// Which threads the operator's relays live on: so many share one before the next thread gets some. They are the busy
+/// relays, which a thread reads at the same moments, so that it wakes once for all of its own.
+struct SharedLoops: Sendable {
+    private let size: Int
+    private var current: (loop: any EventLoop, room: Int)?
+
+    init(relays: Int) {
+        size = max(1, relays)
+    }
+
+    /// The thread of a further relay.
+    mutating func next(from group: any EventLoopGroup) -> any EventLoop {
+        let (loop, room) = current ?? (group.next(), size)
+        current = room > 1 ? (loop, room - 1) : nil
+        return loop
     }
 }
 

@@ -9,6 +9,7 @@ import Registry
 import RouterConfiguration
 import Rules
 import Testing
+import TimeTestSupport
 import Units
 
 @testable import Operations

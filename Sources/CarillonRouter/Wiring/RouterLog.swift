@@ -33,7 +33,9 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
     func deliveriesReported(_ reports: [DeliveryReport]) {
         let now = now()
         let saysAll = logger.logLevel <= .debug
-        for report in reports where saysAll || report.kind != .delivered {
+        // By their places, since a report is many texts, and mostly there is nothing to say.
+        for place in reports.indices where saysAll || reports[place].kind != .delivered {
+            let report = reports[place]
             logger.log(
                 level: isWorthALine(report, now: now) ? .notice : .debug,
                 "Delivery",

@@ -67,9 +67,7 @@ struct PaceFeedback: DeliveryObserver {
     let now: @Sendable () -> Timestamp
 
     func deliveriesReported(_ reports: [DeliveryReport]) {
-        let moment = now()
-        // By their places, since a report is many texts.
-        intake.ended(reports.indices.compactMap { PushEnd(reports[$0], at: moment) })
+        intake.ended(PushEnd.all(of: reports, at: now()))
     }
 
     func queuePaused(_ pause: QueuePause) {}

@@ -33,9 +33,12 @@ struct AttemptSender: Sendable {
     ) -> [AddressResolver.Target] {
         let targets = resolver.resolve(attempts, now: now, accept: accept)
         var found: [(queue: QueueName, device: DeviceID, host: String)] = []
-        for target in targets {
-            guard case .found(let host?) = target.resolution, host != CourierEnvironment.newDevices else { continue }
-            let stored = target.attempt.stored
+        // By their places, since a target has many texts.
+        for place in targets.indices {
+            guard case .found(let host?) = targets[place].resolution, host != CourierEnvironment.newDevices else {
+                continue
+            }
+            let stored = targets[place].attempt.stored
             found.append((stored.delivery.queue, stored.delivery.device, host))
         }
         capacity.locate(found)

@@ -319,9 +319,7 @@ package final class Courier: Sendable {
         capacity.remove(actions.reports)
         if !actions.changes.isEmpty {
             var changes = actions.changes
-            let now = environment.now()
-            // The sealed ingress has no pace.
-            changes.ends = actions.reports.lazy.filter { $0.device.rawValue >= 0 }.compactMap { PushEnd($0, at: now) }
+            changes.ends = PushEnd.all(of: actions.reports, withIngress: false, at: environment.now())
             writer.post(.changes(changes))
         }
         // A page that is asked for from now on does not bring them.
@@ -351,8 +349,7 @@ package final class Courier: Sendable {
         var actions = CourierActions()
         let admitted = state.withLock { state in
             let admitted = targets.indices.filter { place in
-                let target = targets[place]
-                return state.queues.resolved(target.attempt, target.resolution, now: now, into: &actions)
+                state.queues.resolved(targets[place].attempt, targets[place].resolution, now: now, into: &actions)
             }
             state.queues.advance(now: now, into: &actions)
             return admitted

@@ -160,7 +160,7 @@ package final class Outbox: DeliveryStore {
                         let notifications = notifications ?? InsertedNotifications(of: deliveries)
                         try OutboxRows.insert(deliveries, notifications, keys, database)
                         isSharing = !notifications.shared.isEmpty
-                        inserted = zip(keys, deliveries).map { StoredDelivery(key: $0, delivery: $1) }
+                        inserted = keys.indices.map { StoredDelivery(key: keys[$0], delivery: deliveries[$0]) }
                         return .commit
                     }
                     if isSharing {

@@ -63,7 +63,7 @@ package struct PushEnd: Sendable, Hashable {
 
     /// Nil for a report after which the delivery goes on, perhaps in another queue.
     package init?(_ report: DeliveryReport, at moment: Timestamp) {
-        guard report.standsAside || (report.kind.isFinal && report.kind != .moved) else { return nil }
+        guard Self.isMade(of: report.kind, standsAside: report.standsAside) else { return nil }
         self.init(
             device: report.device,
             delivery: report.delivery,
@@ -71,6 +71,37 @@ package struct PushEnd: Sendable, Hashable {
             standsAside: report.standsAside,
             moment: moment
         )
+    }
+
+    private static func isMade(of kind: DeliveryReport.Kind, standsAside: Bool) -> Bool {
+        standsAside || (kind.isFinal && kind != .moved)
+    }
+
+    /// Those of all of `reports`, with or `without` what the sealed ingress sends, which has no pace.
+    package static func all(
+        of reports: [DeliveryReport],
+        withIngress isIngressIncluded: Bool = true,
+        at moment: Timestamp
+    ) -> [PushEnd] {
+        var ends: [PushEnd] = []
+        ends.reserveCapacity(reports.count)
+        // By their places, since a report is many texts.
+        for place in reports.indices {
+            let (kind, standsAside) = (reports[place].kind, reports[place].standsAside)
+            guard isIngressIncluded || reports[place].device.rawValue >= 0,
+                isMade(of: kind, standsAside: standsAside)
+            else { continue }
+            ends.append(
+                PushEnd(
+                    device: reports[place].device,
+                    delivery: reports[place].delivery,
+                    counts: kind == .delivered || kind == .rejected,
+                    standsAside: standsAside,
+                    moment: moment
+                )
+            )
+        }
+        return ends
     }
 
     package init(

@@ -249,14 +249,18 @@ struct DeliveryCounts {
 
     /// Most reports of a batch are alike: a row of them is one look-up of its label, which is four texts to hash.
     mutating func add(_ reports: [DeliveryReport], now: Timestamp) {
-        for row in reports.rows(where: { $0.kind == $1.kind && $0.queue == $1.queue && $0.reason == $1.reason }) {
-            guard let first = row.first else { continue }
-            var label = Label(queue: first.queue, kind: first.kind.name, reason: first.reason)
+        let rows = reports.rows {
+            reports[$0].kind == reports[$1].kind && reports[$0].queue == reports[$1].queue
+                && reports[$0].reason == reports[$1].reason
+        }
+        for row in rows {
+            let (queue, kind) = (reports[row.lowerBound].queue, reports[row.lowerBound].kind)
+            var label = Label(queue: queue, kind: kind.name, reason: reports[row.lowerBound].reason)
             if outcomes[label] == nil, outcomes.count >= Self.mostLabels { label.reason = "other" }
             outcomes[label, default: 0] += UInt64(row.count)
-            guard first.kind.isFinal, row.contains(where: { $0.acceptedAt != nil }) else { continue }
-            Self.observe(row.indices, in: &ends[first.queue.platform, default: .seconds]) { place in
-                row[place].acceptedAt.map { now - $0 }
+            guard kind.isFinal, row.contains(where: { reports[$0].acceptedAt != nil }) else { continue }
+            Self.observe(row, in: &ends[queue.platform, default: .seconds]) { place in
+                reports[place].acceptedAt.map { now - $0 }
             }
         }
     }
@@ -273,12 +277,12 @@ struct DeliveryCounts {
     }
 
     mutating func add(_ starts: [AttemptStart]) {
-        for row in starts.rows(where: { $0.queue == $1.queue }) {
-            guard let queue = row.first?.queue else { continue }
+        for row in starts.rows(where: { starts[$0].queue == starts[$1].queue }) {
+            let queue = starts[row.lowerBound].queue
             attempts[queue, default: 0] += UInt64(row.count)
-            guard row.contains(where: { $0.attempt == 1 }) else { continue }
-            Self.observe(row.indices, in: &firstAttempts[queue.platform, default: .seconds]) { place in
-                row[place].attempt == 1 ? row[place].age : nil
+            guard row.contains(where: { starts[$0].attempt == 1 }) else { continue }
+            Self.observe(row, in: &firstAttempts[queue.platform, default: .seconds]) { place in
+                starts[place].attempt == 1 ? starts[place].age : nil
             }
         }
     }

@@ -107,20 +107,22 @@ struct OperationalWatch {
         var events: [OperationalEvent] = []
         // Most are of one queue, one after the other.
         var latest: QueueName?
-        for report in reports {
-            switch report.kind {
+        // By their places, since a report is many texts.
+        for place in reports.indices {
+            switch reports[place].kind {
             case .gone:
+                let report = reports[place]
                 failing[report.device] = nil
                 let (platform, app) = (report.queue.platform, report.queue.app)
                 let words = "\(platform)/\(app) says that device \(report.device.rawValue) is gone"
                 events.append(event(.deviceGone, now, words, report))
             case .delivered:
-                if !failing.isEmpty { failing[report.device] = nil }
-                guard report.queue != latest else { continue }
-                reached[report.queue] = now
-                latest = report.queue
+                if !failing.isEmpty { failing[reports[place].device] = nil }
+                guard reports[place].queue != latest else { continue }
+                reached[reports[place].queue] = now
+                latest = reports[place].queue
             case .rejected, .retry, .expired:
-                if let event = failed(report, at: now, lastSuccess) { events.append(event) }
+                if let event = failed(reports[place], at: now, lastSuccess) { events.append(event) }
             default: break
             }
         }

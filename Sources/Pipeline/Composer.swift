@@ -19,14 +19,23 @@ struct Draft {
     let reason: String
     fileprivate let content: Content
     /// What filters left of the notification, where they saw it.
-    fileprivate var filtered: Notification?
+    fileprivate let filtered: Notification?
     fileprivate var rendering: Rendering?
 
-    fileprivate init(_ target: TargetDevice, _ match: PaceMatch, reason: String, _ content: Content) {
+    fileprivate init(
+        _ target: TargetDevice,
+        _ match: PaceMatch,
+        reason: String,
+        _ content: Content,
+        filtered: Notification? = nil,
+        _ rendering: Rendering? = nil
+    ) {
         self.target = target
         self.match = match
         self.reason = reason
         self.content = content
+        self.filtered = filtered
+        self.rendering = rendering
     }
 
     /// A push whose notification is known beforehand.
@@ -97,9 +106,16 @@ struct Composer {
             context: &context,
             at: now
         )
-        var draft = Draft(device, match, reason: renderer.rule.name, .rendered(by: renderer))
-        (draft.rendering, draft.filtered) = (rendering, filtered)
-        return .draft(draft)
+        return .draft(
+            Draft(
+                device,
+                match,
+                reason: renderer.rule.name,
+                .rendered(by: renderer),
+                filtered: filtered,
+                rendering
+            )
+        )
     }
 
     /// The notification of a draft, as the delivery `id`.

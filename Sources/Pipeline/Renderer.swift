@@ -16,21 +16,21 @@ final class Renderer {
 
     let rule: Rule
     let signal: Signal
-    private let event: Event
     private let recipient: PublicKey
     let relevance: Relevance
-    /// Read out of the event, and shared by all recipients.
+    /// The event, and what is read out of it, shared by all recipients.
     let facts: EventFacts
-    private var input: RuleInput?
+    /// What ``rule`` reads; only where paces ask for it, which they do for each device. A rendering is asked for once
+    /// or a few times, and what it reads is large.
+    private var paceInput: RuleInput?
     /// Devices of a crowd have one or a few. Beyond ``most``, looking costs more than rendering.
     private var rendered = MostlyOne<(form: Form, rendering: Rendering)>()
     private static let most = 32
     private var signals: SignalSet?
 
-    init(rule: Rule, signal: Signal, event: Event, recipient: PublicKey, relevance: Relevance, facts: EventFacts) {
+    init(rule: Rule, signal: Signal, recipient: PublicKey, relevance: Relevance, facts: EventFacts) {
         self.rule = rule
         self.signal = signal
-        self.event = event
         self.recipient = recipient
         self.relevance = relevance
         self.facts = facts
@@ -47,7 +47,7 @@ final class Renderer {
         let form = Form(mode: mode, language: language, isSilent: rule.isSilent(on: platform))
         if let known = rendered.first(where: { $0.form == form }) { return known.rendering }
         let rendering = rule.rendering(
-            wholeInput(context: &context),
+            input(context: &context),
             signal: signal,
             mode: mode,
             language: language,
@@ -81,7 +81,7 @@ final class Renderer {
             mark = paceMark(of: push, context: &context, at: now)
         }
         return PaceMatch(
-            event: event.id,
+            event: facts.event.id,
             signal: signal,
             mode: min(mode, rule.mode),
             urgency: rule.urgency,
@@ -90,7 +90,7 @@ final class Renderer {
             nature: push.nature,
             mark: mark,
             // A gift wrap is dated back (NIP-59).
-            madeAt: mark == nil ? 0 : event.kind.isGiftWrap ? now.seconds : event.createdAt
+            madeAt: mark == nil ? 0 : facts.event.kind.isGiftWrap ? now.seconds : facts.event.createdAt
         )
     }
 
@@ -101,20 +101,16 @@ final class Renderer {
 
     /// Equal for all events that replace each other, also after a restart.
     private func paceMark(of push: PacedPush, context: inout EventContext, at now: Timestamp) -> Int64 {
-        let key = rule.paceKey(of: push, wholeInput(context: &context), now: now)
+        let input = paceInput ?? input(context: &context)
+        paceInput = input
+        let key = rule.paceKey(of: push, input, now: now)
         return SHA256.hash(Array(key.utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
-    }
-
-    private func wholeInput(context: inout EventContext) -> RuleInput {
-        let input = self.input ?? input(context: &context)
-        self.input = input
-        return input
     }
 
     private func input(context: inout EventContext) -> RuleInput {
         let needs = rule.needs(in: .alert)
         return RuleInput(
-            event: event,
+            facts: facts,
             recipient: recipient,
             signal: signal,
             relation: relevance.relation,
@@ -124,8 +120,7 @@ final class Renderer {
                 context.referenced($0, isAuthorNamed: needs.contains(.referencedAuthorName))
             },
             zap: relevance.zap,
-            mentioned: needs.contains(.mentions) ? context.mentioned(by: facts.references, relevance) : [:],
-            facts: facts
+            mentioned: needs.contains(.mentions) ? context.mentioned(by: facts.references, relevance) : [:]
         )
     }
 }
@@ -136,12 +131,10 @@ final class EventRenderers {
     /// There are a few rules and ways to be meant; beyond that, looking costs more than rendering.
     private static let limit = 16
 
-    private let event: Event
     private let facts: EventFacts
     private var shared = MostlyOne<Renderer>()
 
-    init(of event: Event, _ facts: EventFacts) {
-        self.event = event
+    init(of facts: EventFacts) {
         self.facts = facts
     }
 
@@ -156,7 +149,6 @@ final class EventRenderers {
         let renderer = Renderer(
             rule: rule,
             signal: signal,
-            event: event,
             recipient: recipient,
             relevance: relevance,
             facts: facts

@@ -136,7 +136,7 @@ package final class Rule: Sendable {
     ///
     /// Relative times need `now`. `isSilent`: no stricter form may show anything, see ``isSilent(on:)``.
     package func rendering(
-        _ input: RuleInput,
+        _ input: consuming RuleInput,
         signal: Signal,
         mode: Mode,
         language: LanguageTag? = nil,
@@ -168,7 +168,7 @@ package final class Rule: Sendable {
     package func expiresAt(from now: Timestamp) -> Timestamp { payload.lifetime.end(from: now) }
 
     private func content(
-        of input: RuleInput,
+        of input: consuming RuleInput,
         signal: Signal,
         mode: Mode,
         language: LanguageTag?,
@@ -185,7 +185,8 @@ package final class Rule: Sendable {
         guard mode > .nudge else {
             return Rendering(notification: .nudge(signal, urgency: form.urgency(urgency), neutral, presentation))
         }
-        let values = TemplateValues(input, now: now, mentions: mentions)
+        let source = TemplateSource(input)
+        let values = TemplateValues(source, now: now, mentions: mentions)
         var rendering = Rendering(
             notification: Notification(
                 mode: mode,
@@ -210,7 +211,7 @@ package final class Rule: Sendable {
                 icon: action.icon.render(values)
             )
         }
-        rendering.notification.data = payload.customKeys.render(input, values, now: now, into: &rendering)
+        rendering.notification.data = payload.customKeys.render(source, values, now: now, into: &rendering)
         rendering.notification.native = payload.blocks.render(values, now: now, into: &rendering)
         return rendering
     }

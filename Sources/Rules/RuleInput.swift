@@ -3,7 +3,10 @@ import Notifications
 
 /// What a rule matches and what its texts use: an event as it concerns one recipient.
 package struct RuleInput: Sendable {
-    package var event: Event
+    package var event: Event {
+        get { facts.event }
+        set { facts = EventFacts(newValue) }
+    }
     package var recipient: PublicKey
     /// The match stage's choice; nil for kinds that Carillon does not know.
     package var signal: Signal?
@@ -16,8 +19,8 @@ package struct RuleInput: Sendable {
     package var zap: ZapReceipt?
     /// Names of mentioned people, texts of mentioned events.
     package var mentioned: [NostrReference: String]
-    /// Parsed values of the event, shared by all recipients.
-    package var facts: EventFacts
+    /// The event, and values parsed out of it, shared by all recipients.
+    package private(set) var facts: EventFacts
 
     package init(
         event: Event,
@@ -28,19 +31,42 @@ package struct RuleInput: Sendable {
         authorName: String,
         referenced: ReferencedEvent? = nil,
         zap: ZapReceipt? = nil,
-        mentioned: [NostrReference: String] = [:],
-        facts: EventFacts? = nil
+        mentioned: [NostrReference: String] = [:]
     ) {
-        self.event = event
+        self.init(
+            facts: EventFacts(event),
+            recipient: recipient,
+            signal: signal,
+            relation: relation,
+            author: author ?? event.pubkey,
+            authorName: authorName,
+            referenced: referenced,
+            zap: zap,
+            mentioned: mentioned
+        )
+    }
+
+    /// An event whose `facts` others read as well.
+    package init(
+        facts: EventFacts,
+        recipient: PublicKey,
+        signal: Signal?,
+        relation: Relation?,
+        author: PublicKey,
+        authorName: String,
+        referenced: ReferencedEvent?,
+        zap: ZapReceipt?,
+        mentioned: [NostrReference: String]
+    ) {
         self.recipient = recipient
         self.signal = signal
         self.relation = relation
-        self.author = author ?? event.pubkey
+        self.author = author
         self.authorName = authorName
         self.referenced = referenced
         self.zap = zap
         self.mentioned = mentioned
-        self.facts = facts ?? EventFacts(event)
+        self.facts = facts
     }
 }
 

@@ -65,7 +65,7 @@ struct TrialJudge: Sendable {
             return .wakesNobody(unmatched(event.kind))
         case .notify(let rule, let signal):
             let input = RuleInput(
-                event: event,
+                facts: question.facts,
                 recipient: account,
                 signal: signal,
                 relation: concern.relation,
@@ -73,8 +73,7 @@ struct TrialJudge: Sendable {
                 authorName: authorName ?? subject.authorName ?? AuthorName.standIn(for: concern),
                 referenced: concern.referencedID.map { referenced($0, subject, of: account) },
                 zap: concern.zap,
-                mentioned: mentioned(subject, account),
-                facts: question.facts
+                mentioned: mentioned(subject, account)
             )
             return .wakes(WakeUp(rule: rule, signal: signal, input: input, count: subject.count))
         }

@@ -57,7 +57,7 @@ struct Matcher {
         }
         let reading = EventReading(event)
         let facts = EventFacts(event)
-        let renderers = EventRenderers(of: event, facts)
+        let renderers = EventRenderers(of: facts)
         let expiresAt = event.expiresAt
         let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         let source = addressed.source
@@ -74,24 +74,19 @@ struct Matcher {
                 plans.append(.nobody(.knownFollow, event.id, of: key))
                 continue
             }
-            var plan = try plan(
-                event,
-                reading,
+            try plan(
                 facts,
+                reading,
                 renderers,
                 for: account,
                 key,
                 newSince: newSince,
+                expiresAt: expiresAt,
                 message,
                 in: index,
-                &context
+                &context,
+                into: &plans
             )
-            plan.expiresAt = expiresAt
-            if let zap = plan.relevance?.zap, try registry.speaks(zap.sender, for: key) {
-                plans.append(.nobody(.own, event.id, of: key))
-                continue
-            }
-            plans.append(plan)
         }
         return plans
     }
@@ -133,29 +128,35 @@ struct Matcher {
 
     // MARK: One account
 
-    /// What `event`, read as `reading` and for rules as `facts`, comes to for an account that it names. It is news to a
-    /// device that was registered later if it is dated `newSince` or later. `message` is the signal of direct messages.
+    /// Adds what an event, which rules know by its `facts` and which is read as `reading`, comes to for an account that
+    /// it names. It is news to a device that was registered later if it is dated `newSince` or later. `message` is the
+    /// signal of direct messages.
     private func plan(
-        _ event: Event,
-        _ reading: EventReading,
         _ facts: EventFacts,
+        _ reading: EventReading,
         _ renderers: EventRenderers,
         for account: AccountNumber,
         _ key: PublicKey,
         newSince: Timestamp,
+        expiresAt: Timestamp,
         _ message: SignalSet,
         in index: borrowing MatchIndex,
-        _ context: inout EventContext
-    ) throws -> Plan {
+        _ context: inout EventContext,
+        into plans: inout [Plan]
+    ) throws {
+        let event = facts.event.id
         let relevance: Relevance
         do {
             relevance = try reading.relevance(to: key) { context.authors(of: $0) }
         } catch {
-            return .nobody(error.step, event.id, of: key, reason: error.description)
+            var nobody = Plan.nobody(error.step, event, of: key, reason: error.description)
+            nobody.expiresAt = expiresAt
+            return plans.append(nobody)
         }
-        var plan = Plan(event: event.id, account: key, relevance: relevance, isOfInterest: false)
+        if let zap = relevance.zap, try registry.speaks(zap.sender, for: key) {
+            return plans.append(.nobody(.own, event, of: key))
+        }
         var question = RuleQuestion(
-            event: event,
             facts: facts,
             author: relevance.author,
             recipient: key,
@@ -163,11 +164,20 @@ struct Matcher {
             signal: relevance.signal,
             zapMillisats: relevance.zap?.millisats
         )
-        if rules.asksForFollows {
-            question.isAuthorFollowed = try registry.isFollowed(relevance.author, by: key)
-            plan.lacksContactList = question.isAuthorFollowed == nil
-        }
-        var rulings = Rulings(question, recipient: key, relevance, renderers)
+        if rules.asksForFollows { question.isAuthorFollowed = try registry.isFollowed(relevance.author, by: key) }
+        // In its place among the others, since a plan is large.
+        let place = plans.count
+        plans.append(
+            Plan(
+                event: event,
+                account: key,
+                relevance: relevance,
+                expiresAt: expiresAt,
+                isOfInterest: false,
+                lacksContactList: rules.asksForFollows && question.isAuthorFollowed == nil
+            )
+        )
+        var rulings = Rulings(consume question, recipient: key, relevance, renderers)
         index.forEachDevice(of: account) { device in
             guard let route = index.route(device.route) else { return }
             let language = index.languages[device.language]
@@ -176,28 +186,28 @@ struct Matcher {
             case .notify(let by): renderer = by
             case .nobody(let step, let reason, let isNew):
                 // Another language, or what is not known yet, may change that.
-                plan.isOfInterest = true
-                if isNew { plan.exclusions.append(Plan.Exclusion(step: step, reason: reason)) }
+                plans[place].isOfInterest = true
+                if isNew { plans[place].exclusions.append(Plan.Exclusion(step: step, reason: reason)) }
                 return
             }
-            guard event.isNew(to: device, orSince: newSince) else {
-                plan.exclusions.append(Plan.Exclusion(step: .beforeRegistration, device: device.device))
+            guard facts.event.isNew(to: device, orSince: newSince) else {
+                plans[place].exclusions.append(Plan.Exclusion(step: .beforeRegistration, device: device.device))
                 return
             }
-            if !device.signals.subtracting(message).isEmpty { plan.isOfInterest = true }
+            if !device.signals.subtracting(message).isEmpty { plans[place].isOfInterest = true }
             guard !device.signals.isDisjoint(with: renderer.signals(of: index.signals)) else {
-                plan.exclusions.append(
+                plans[place].exclusions.append(
                     Plan.Exclusion(step: .unwanted, reason: renderer.signal.rawValue, device: device.device)
                 )
                 return
             }
             if showingPlatforms.contains(route.platform), renderer.rule.isSilent(on: route.platform) {
-                plan.exclusions.append(
+                plans[place].exclusions.append(
                     Plan.Exclusion(step: .silent, reason: route.platform, device: device.device)
                 )
                 return
             }
-            plan.targets.append(
+            plans[place].targets.append(
                 Plan.Target(
                     device: target(device, of: key, route, language),
                     renderer: renderer,
@@ -205,7 +215,6 @@ struct Matcher {
                 )
             )
         }
-        return plan
     }
 
     // MARK: What somebody asked for
@@ -217,7 +226,7 @@ struct Matcher {
         in index: borrowing MatchIndex
     ) -> [Plan] {
         let event = addressed.event
-        let renderers = EventRenderers(of: event, EventFacts(event))
+        let renderers = EventRenderers(of: EventFacts(event))
         var plans: [Plan] = []
         for account in addressed.accounts {
             guard let key = index.key(of: account) else { continue }

@@ -82,9 +82,13 @@ struct CustomKeys: Sendable {
     var variables: Set<String> { own?.variables ?? [] }
 
     /// A JSON object, or nothing. Adds what is left out to `rendering`.
-    func render(_ input: RuleInput, _ values: TemplateValues, now: Timestamp, into rendering: inout Rendering) -> String
-    {
-        let event = saysEvent ? EventData.json(of: input) : ""
+    func render(
+        _ source: TemplateSource,
+        _ values: TemplateValues,
+        now: Timestamp,
+        into rendering: inout Rendering
+    ) -> String {
+        let event = saysEvent ? EventData.json(of: source) : ""
         var omitted = OmittedPaths()
         let own = own?.render(values, now: now, omitted: &omitted)
         rendering.leaveOut(omitted, of: "data")

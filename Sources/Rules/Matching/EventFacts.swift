@@ -15,7 +15,7 @@ package final class EventFacts: Sendable {
     /// How many references of a text are looked up.
     package static let referenceLimit = 8
 
-    private let event: Event
+    package let event: Event
     private let known = Mutex(Known())
 
     package init(_ event: Event) {

@@ -110,8 +110,11 @@ final class RuleMatch: Sendable {
 
 /// The input of a match: an event as it concerns one device of one recipient.
 package struct RuleQuestion: Sendable {
-    package var event: Event { didSet { facts = EventFacts(event) } }
-    /// Parsed values of the event, shared by all recipients.
+    package var event: Event {
+        get { facts.event }
+        set { facts = EventFacts(newValue) }
+    }
+    /// The event, and values parsed out of it, shared by all recipients.
     package private(set) var facts: EventFacts
     /// Who caused it: the sender of a zap, else the event's author.
     package var author: PublicKey
@@ -134,10 +137,9 @@ package struct RuleQuestion: Sendable {
     /// The device's app. Matters only where ``RuleBook/asksForApp``.
     package var app = ""
 
-    /// Without `facts`, the event is parsed for this question alone.
+    /// The event is parsed for this question alone.
     package init(
         event: Event,
-        facts: EventFacts? = nil,
         author: PublicKey? = nil,
         recipient: PublicKey? = nil,
         relation: Relation? = nil,
@@ -146,9 +148,31 @@ package struct RuleQuestion: Sendable {
         language: LanguageTag? = nil,
         isAuthorFollowed: Bool? = nil
     ) {
-        self.event = event
-        self.facts = facts ?? EventFacts(event)
-        self.author = author ?? event.pubkey
+        self.init(
+            facts: EventFacts(event),
+            author: author ?? event.pubkey,
+            recipient: recipient,
+            relation: relation,
+            signal: signal,
+            zapMillisats: zapMillisats,
+            language: language,
+            isAuthorFollowed: isAuthorFollowed
+        )
+    }
+
+    /// A question about an event whose `facts` others read as well.
+    package init(
+        facts: EventFacts,
+        author: PublicKey,
+        recipient: PublicKey?,
+        relation: Relation?,
+        signal: Signal?,
+        zapMillisats: UInt64?,
+        language: LanguageTag? = nil,
+        isAuthorFollowed: Bool? = nil
+    ) {
+        self.facts = facts
+        self.author = author
         self.recipient = recipient
         self.relation = relation
         self.signal = signal

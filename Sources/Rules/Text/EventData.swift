@@ -11,18 +11,19 @@ enum EventData {
     ]
 
     /// A JSON object, its keys in order. Written piece by piece: an encoder costs as much as the rest of a rendering.
-    static func json(of input: RuleInput) -> String {
+    static func json(of source: TemplateSource) -> String {
+        let facts = source.input.facts
         var json = JSONText()
         json.bytes.reserveCapacity(384)
         json.append(#"{"author_pubkey":""#)
-        Hex.append(input.author.bytes.words, to: &json.bytes)
+        Hex.append(source.input.author.bytes.words, to: &json.bytes)
         json.append(#"","created_at":"#)
-        json.append(input.event.createdAt)
+        json.append(facts.event.createdAt)
         json.append(#","event_id":""#)
-        Hex.append(input.event.id.bytes.words, to: &json.bytes)
+        Hex.append(facts.event.id.bytes.words, to: &json.bytes)
         json.append(#"","kind":"#)
-        json.append(input.event.kind.rawValue)
-        if let referenced = input.referenced {
+        json.append(facts.event.kind.rawValue)
+        if let referenced = source.input.referenced {
             if let content = referenced.content {
                 json.append(#","referenced_event_content":"#)
                 json.appendQuoted(Excerpt.of(UntrustedText.neutral(content, isMultiline: true).text))

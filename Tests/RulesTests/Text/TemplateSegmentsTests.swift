@@ -180,7 +180,7 @@ import Units
                     content: number % 7 > 0 ? HostileText.random(using: &random) : nil
                 )
             }
-            #expect(try EventData.json(of: input) == encode(Encoded(input)))
+            #expect(try EventData.json(of: TemplateSource(input)) == encode(Encoded(input)))
         }
     }
 

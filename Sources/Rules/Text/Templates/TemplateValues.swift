@@ -9,8 +9,12 @@ struct TemplateValues: MustacheParent {
     private let count: UInt32
     private var scope: TemplateScope
 
-    init(_ input: RuleInput, now: Timestamp = .epoch, mentions: MentionStyle = .raw) {
-        self.source = TemplateSource(input)
+    init(_ input: consuming RuleInput, now: Timestamp = .epoch, mentions: MentionStyle = .raw) {
+        self.init(TemplateSource(input), now: now, mentions: mentions)
+    }
+
+    init(_ source: TemplateSource, now: Timestamp, mentions: MentionStyle) {
+        self.source = source
         self.count = 1
         self.scope = TemplateScope(now: now, mentions: mentions)
     }
@@ -85,5 +89,5 @@ struct TemplateValues: MustacheParent {
 final class TemplateSource: Sendable {
     let input: RuleInput
 
-    init(_ input: RuleInput) { self.input = input }
+    init(_ input: consuming RuleInput) { self.input = input }
 }

@@ -138,7 +138,7 @@ struct AccountStages {
         let event = waiting.event
         var hits: [MatchHit] = []
         event.mentionedKeys.map(\.bytes).withUnsafeBufferPointer { registry.index.match($0, into: &hits) }
-        let accounts = hits.filter { $0.counts(for: event.kind) }.accounts
+        let accounts = hits.accounts(for: event.kind)
         let addressed = AddressedEvent(event: event, accounts: accounts, source: waiting.source)
         take(addressed, waitingAt: nil, in: registry, &batch, isKnown: isKnown)
     }

@@ -120,25 +120,25 @@ final class EventStages {
         case .list(let event): take(list: event, &batch)
         case .deletion(let event): delete(by: event, from: source, at: place, &batch)
         case .request(let event): answer(event, from: source, &batch)
-        case .hint(let event, let hits):
+        case .hint(let event, let accounts):
             begin(event, &batch)
-            let hint = AddressedEvent(event: event, accounts: hits.accounts, source: source)
-            accounts.take(hint: hint, at: place, in: registry.index, &batch)
+            let hint = AddressedEvent(event: event, accounts: accounts, source: source)
+            self.accounts.take(hint: hint, at: place, in: registry.index, &batch)
         case .unaddressed(let scanned):
             if accounts.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: json) {
                 learn(event, at: batch.time)
             }
             batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
-        case .recipientList(let event, let hits):
-            if hits.isEmpty {
+        case .recipientList(let event, let accounts):
+            if accounts.isEmpty {
                 learn(event, at: batch.time)
                 begin(event, &batch)
             } else {
-                take(event, hits, from: source, at: place, json.count, &batch)
+                take(event, accounts, from: source, at: place, json.count, &batch)
             }
-            registry.add(recipientList: event, isAddressed: !hits.isEmpty)
-        case .addressed(let event, let hits):
-            take(event, hits, from: source, at: place, json.count, &batch)
+            registry.add(recipientList: event, isAddressed: !accounts.isEmpty)
+        case .addressed(let event, let accounts):
+            take(event, accounts, from: source, at: place, json.count, &batch)
         }
     }
 
@@ -164,7 +164,7 @@ final class EventStages {
 
     private func take(
         _ event: Event,
-        _ hits: [MatchHit],
+        _ named: [AccountNumber],
         from source: EventSource,
         at place: AnswerPlace,
         _ size: Int,
@@ -172,7 +172,7 @@ final class EventStages {
     ) {
         if registry.hasRecipientLists { settleRegistrations(&batch) }
         learn(event, at: batch.time)
-        let addressed = AddressedEvent(event: event, accounts: hits.accounts, source: source)
+        let addressed = AddressedEvent(event: event, accounts: named, source: source)
         guard source.mayWake else { return takeBaseline(addressed, at: place, &batch) }
         begin(event, &batch)
         accounts.take(addressed, waitingAt: (place, size), in: registry, &batch) { gate.remembers($0) }

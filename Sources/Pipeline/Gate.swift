@@ -49,7 +49,7 @@ struct Gate {
         guard !underWay.contains(scanned.id), !accepted.contains(scanned.id), !isAhead(scanned, at: now) else {
             return false
         }
-        return source.isAnswered || (purposes.isRuled(scanned.kind) && !match(scanned, index: index).isEmpty)
+        return source.isAnswered || (purposes.isRuled(scanned.kind) && concernsAny(scanned, index: index))
     }
 
     /// Judges the event scanned last. `verdict` is about its signature, where that was checked already. `isListWanted`
@@ -83,24 +83,26 @@ struct Gate {
             guard source.isAnswered || isListWanted else { break }
             return built(scanned, in: json, verdict) { .list($0) }
         case .recipientList:
-            let hits = purposes.isRuled(scanned.kind) ? match(scanned, index: index) : []
-            guard isListWanted || !hits.isEmpty else { break }
+            let accounts = purposes.isRuled(scanned.kind) ? match(scanned, index: index) : []
+            guard isListWanted || !accounts.isEmpty else { break }
             if isAhead(scanned, at: now) { return ahead(scanned) }
-            return built(scanned, in: json, verdict) { isListWanted ? .recipientList($0, hits) : .addressed($0, hits) }
+            return built(scanned, in: json, verdict) {
+                isListWanted ? .recipientList($0, accounts) : .addressed($0, accounts)
+            }
         case .deletion:
             guard source.isAnswered || isListWanted else { break }
             return built(scanned, in: json, verdict) { .deletion($0) }
         case .hint:
             guard source.mayWake else { break }
-            let hits = match(scanned, index: index)
-            guard !hits.isEmpty else { break }
-            return built(scanned, in: json, verdict) { .hint($0, hits) }
+            let accounts = match(scanned, index: index)
+            guard !accounts.isEmpty else { break }
+            return built(scanned, in: json, verdict) { .hint($0, accounts) }
         case .notice, .request:
             guard purpose == .notice || purposes.isRuled(scanned.kind) else { break }
-            let hits = match(scanned, index: index)
-            guard !hits.isEmpty else { break }
+            let accounts = match(scanned, index: index)
+            guard !accounts.isEmpty else { break }
             if isAhead(scanned, at: now) { return ahead(scanned) }
-            return built(scanned, in: json, verdict) { .addressed($0, hits) }
+            return built(scanned, in: json, verdict) { .addressed($0, accounts) }
         case .order:
             // Nobody else can say this, whatever the rules are for.
             guard case .api = source else { break }
@@ -161,11 +163,21 @@ struct Gate {
         }
     }
 
-    private mutating func match(_ scanned: ScannedEvent, index: borrowing MatchIndex) -> [MatchHit] {
+    /// The accounts that the event scanned last concerns.
+    private mutating func match(_ scanned: ScannedEvent, index: borrowing MatchIndex) -> [AccountNumber] {
+        findHits(index)
+        return hits.accounts(for: scanned.kind)
+    }
+
+    /// Whether there are any.
+    private mutating func concernsAny(_ scanned: ScannedEvent, index: borrowing MatchIndex) -> Bool {
+        findHits(index)
+        return hits.contains { $0.counts(for: scanned.kind) }
+    }
+
+    private mutating func findHits(_ index: borrowing MatchIndex) {
         hits.removeAll(keepingCapacity: true)
         scanner.pValues.withUnsafeBufferPointer { index.match($0, into: &hits) }
-        guard !hits.isEmpty else { return [] }
-        return hits.filter { $0.counts(for: scanned.kind) }
     }
 
     /// Other projects use the kinds of registrations as well: of a source that nobody answers, only an event that says
@@ -210,13 +222,13 @@ enum GateResult {
     /// It deletes events of its author (kind 5 or 62). It wakes nobody.
     case deletion(Event)
     /// It is an account's own list, the newest of its kind, and names these accounts.
-    case recipientList(Event, [MatchHit])
+    case recipientList(Event, [AccountNumber])
     /// It is a wake-up hint for these accounts (kind 20062).
-    case hint(Event, [MatchHit])
+    case hint(Event, [AccountNumber])
     /// It concerns nobody.
     case unaddressed(ScannedEvent)
     /// It names these accounts.
-    case addressed(Event, [MatchHit])
+    case addressed(Event, [AccountNumber])
 
     /// Whether the event's signature was checked.
     var isChecked: Bool {

@@ -1,3 +1,4 @@
+import Nostr
 import Testing
 
 @testable import Pipeline
@@ -10,7 +11,18 @@ import Testing
         let numbers = (0..<count).map { AccountNumber(rawValue: UInt32(1000 - $0)) }
         let named = numbers + numbers.reversed() + numbers
         let hits = named.enumerated().map { MatchHit(position: Int32($0), account: $1) }
-        #expect(hits.accounts == numbers)
+        #expect(hits.accounts(for: .textNote) == numbers)
+    }
+
+    /// A key for messages makes an account the recipient of gift wraps and of nothing else.
+    @Test func anEventOfAnotherKindIsNoConcernOfWhoeverHasAMessageKey() {
+        let (own, other) = (AccountNumber(rawValue: 1), AccountNumber(rawValue: 2))
+        let hits = [
+            MatchHit(position: 0, account: other, tie: .messageKey), MatchHit(position: 1, account: own),
+        ]
+        #expect(hits.accounts(for: .textNote) == [own])
+        #expect(hits.accounts(for: .giftWrap) == [other, own])
+        #expect([hits[0]].accounts(for: .textNote).isEmpty)
     }
 
     @Test func whatThereIsOneOfIsFoundLikeWhatThereAreSeveralOf() {

@@ -107,15 +107,15 @@ extension JSONReader<EventError> {
     fileprivate mutating func tags() throws(EventError) -> [[String]] {
         let strings = self
         var tags: [[String]] = []
-        var tag: [String] = []
-        tag.reserveCapacity(4)
         tags.reserveCapacity(4)
         try tagParts { part in
             switch part {
-            case .tagBegins: tag.removeAll(keepingCapacity: true)
-            case .string(let string): tag.append(strings.text(string))
-            // A copy of the right size, so that the memory in hand serves the next one.
-            case .tagEnds: tags.append(tag.map { $0 })
+            case .tagBegins:
+                tags.append([])
+                // Nearly all have two to four parts.
+                tags[tags.count - 1].reserveCapacity(4)
+            case .string(let string): tags[tags.count - 1].append(strings.text(string))
+            case .tagEnds: break
             }
         }
         return tags

@@ -92,8 +92,8 @@ extension Event {
         else { return nil }
         return ReactionTarget(
             event: event,
-            author: values(of: "p").last.flatMap { PublicKey(hex: $0) } ?? event.author,
-            address: values(of: "a").last.flatMap { EventAddress($0) },
+            author: lastValue(of: "p").flatMap { PublicKey(hex: $0) } ?? event.author,
+            address: lastValue(of: "a").flatMap { EventAddress($0) },
             kind: value(of: "k").flatMap { UInt16($0) }.map { Kind($0) }
         )
     }

@@ -9,6 +9,11 @@ extension Event {
         tags.compactMap { $0.count > 1 && $0[0] == name ? $0[1] : nil }
     }
 
+    /// The last of them.
+    func lastValue(of name: String) -> String? {
+        tags.last { $0.count > 1 && $0[0] == name }?[1]
+    }
+
     /// The keys in the `p` tags, in their order, with repetitions. Values that are no keys are left out.
     package var mentionedKeys: [PublicKey] {
         values(of: "p").compactMap { PublicKey(hex: $0) }

@@ -16,12 +16,13 @@ extension [MatchHit] {
     /// So many are looked through, which is faster than a set: most events name one or two accounts.
     private static var fewAccounts: Int { 16 }
 
-    /// The accounts that are hit, each once, in the order in which they are named.
-    var accounts: [AccountNumber] {
+    /// The accounts whose concern an event of that kind is, each once, in the order in which they are named.
+    func accounts(for kind: Kind) -> [AccountNumber] {
+        guard !isEmpty else { return [] }
         var accounts: [AccountNumber] = []
         accounts.reserveCapacity(count)
         var seen: Set<AccountNumber> = []
-        for hit in self {
+        for hit in self where hit.counts(for: kind) {
             if accounts.count < Self.fewAccounts {
                 guard !accounts.contains(hit.account) else { continue }
             } else {

@@ -46,6 +46,60 @@ package struct DeviceStatus: Sendable, Hashable {
     }
 }
 
+/// How pushes to devices went, until it is written: of each device once a second at most, since a row for each of many
+/// pushes costs as much as what is traced of them. What a device hears first is written with the next entries.
+struct PendingStatuses: Sendable {
+    /// How long a device that was written waits for its next row.
+    static let span: Duration = .seconds(1)
+    /// So many devices wait at most; further ones are written as if they never had been.
+    static let mostWaiting = 8_192
+
+    private var statuses: [DeviceID: DeviceStatus] = [:]
+    /// Those that were written since ``begin``.
+    private var written: Set<DeviceID> = []
+    private var begin: Timestamp?
+
+    /// How many devices wait to be written.
+    var count: Int { statuses.count }
+
+    /// When those that wait are to be written, whatever else there is; nil: there are none that wait.
+    var due: Timestamp? { statuses.isEmpty ? nil : begin.map { $0 + Self.span } }
+
+    /// Takes note of the end of a push to a device; of no further device where there are `limit` already.
+    mutating func take(
+        _ device: DeviceID,
+        _ kind: DeliveryReport.Kind,
+        status: UInt32,
+        reason: @autoclosure () -> String,
+        at time: Timestamp,
+        limit: Int
+    ) {
+        guard statuses.count < limit || statuses[device] != nil else { return }
+        statuses[device, default: DeviceStatus()].take(kind, status: status, reason: reason(), at: time)
+    }
+
+    /// Takes out what is to be written now; `all`, where there is no later.
+    mutating func takeDue(at now: Timestamp, all: Bool) -> [DeviceID: DeviceStatus] {
+        guard !statuses.isEmpty else { return [:] }
+        // A clock that was set back ends the wait.
+        let isOver = begin.map { now < $0 || now - $0 >= Self.span } ?? true
+        var due: [DeviceID: DeviceStatus] = [:]
+        if isOver || all {
+            due.reserveCapacity(statuses.count)
+            swap(&due, &statuses)
+        } else {
+            due = statuses.filter { !written.contains($0.key) }
+            for device in due.keys { statuses[device] = nil }
+        }
+        if isOver {
+            begin = now
+            written.removeAll(keepingCapacity: true)
+        }
+        for device in due.keys where written.count < Self.mostWaiting { written.insert(device) }
+        return due
+    }
+}
+
 /// A queue that attempts nothing, or almost nothing, and since when.
 package struct TracedPause: Sendable, Hashable {
     package var pause: QueuePause

@@ -16,11 +16,13 @@ import Units
 package final class TraceStore: Sendable {
     private struct Pending {
         var entries = TraceRecords()
-        var devices: [DeviceID: DeviceStatus] = [:]
+        var statuses = PendingStatuses()
         /// All that there are, and whether they changed.
         var pauses: [QueueName: TracedPause] = [:]
         var hasOtherPauses = false
         var isScheduled = false
+        /// The same for the statuses that wait longer than entries.
+        var areStatusesScheduled = false
         var isClosed = false
         /// Memory for entries; empty.
         private var spare = TraceRecords()
@@ -30,7 +32,7 @@ package final class TraceStore: Sendable {
         private var accounts: [DeviceID: PublicKey] = [:]
 
         /// Takes an entry; false where its owner has too many already.
-        mutating func take(_ entry: consuming TraceEntry) -> Bool {
+        mutating func take(_ entry: inout TraceEntry) -> Bool {
             if let device = entry.device {
                 if let account = entry.account {
                     if accounts.count >= TraceStore.pendingLimit, accounts[device] == nil {
@@ -59,14 +61,26 @@ package final class TraceStore: Sendable {
             return owned[owner, default: 0]
         }
 
-        /// Takes out what is to be written.
-        mutating func takeAll() -> Pending {
-            var all = self
-            self = Pending(pauses: all.pauses, isClosed: all.isClosed)
-            accounts = all.accounts
-            devices.reserveCapacity(all.devices.count)
-            swap(&entries, &all.spare)
-            return all
+        /// Takes out what is to be written at `now`; all that there is if this `isLast`.
+        mutating func take(at now: Timestamp, isLast: Bool) -> Taken {
+            var taken = Taken(
+                devices: statuses.takeDue(at: now, all: isLast),
+                pauses: pauses,
+                hasOtherPauses: hasOtherPauses
+            )
+            swap(&entries, &taken.entries)
+            swap(&entries, &spare)
+            (owned, hasOtherPauses, isScheduled) = ([:], false, false)
+            return taken
+        }
+
+        /// How long until the statuses that wait are to be written; nil: there are none, or somebody waits for that
+        /// already. Whoever asks sees to it.
+        mutating func pauseOfStatuses(at now: Timestamp) -> Duration? {
+            // Those that do not wait came meanwhile, and are written with the entries that came with them.
+            guard !areStatusesScheduled, let due = statuses.due, due > now else { return nil }
+            areStatusesScheduled = true
+            return min(max(due - now, TraceStore.delay), PendingStatuses.span)
         }
 
         /// Takes the memory of entries that are written, for further ones: it would be megabytes that come and go.
@@ -77,11 +91,16 @@ package final class TraceStore: Sendable {
             swap(&spare, &written)
             spare.removeAll()
         }
+    }
 
-        init(pauses: [QueueName: TracedPause] = [:], isClosed: Bool = false) {
-            self.pauses = pauses
-            self.isClosed = isClosed
-        }
+    /// What one write is to put on disk.
+    private struct Taken {
+        var entries = TraceRecords()
+        let devices: [DeviceID: DeviceStatus]
+        let pauses: [QueueName: TracedPause]
+        let hasOtherPauses: Bool
+
+        var isEmpty: Bool { entries.isEmpty && devices.isEmpty && !hasOtherPauses }
     }
 
     /// How many entries may wait for a slow disk: some 15 MB.
@@ -171,7 +190,10 @@ package final class TraceStore: Sendable {
         let (shed, mustSchedule) = pending.withLock { pending -> (Int, Bool) in
             guard !pending.isClosed else { return (count, false) }
             var shed = 0
-            for place in 0..<count where !pending.take(entry(place)) { shed += 1 }
+            for place in 0..<count {
+                var entry = entry(place)
+                if !pending.take(&entry) { shed += 1 }
+            }
             take(&pending)
             defer { pending.isScheduled = true }
             return (shed, !pending.isScheduled)
@@ -198,20 +220,30 @@ package final class TraceStore: Sendable {
     }
 
     private func writePending(isLast: Bool) {
-        var taken = pending.withLock { $0.takeAll() }
+        let now = now()
+        var taken = pending.withLock { $0.take(at: now, isLast: isLast) }
         let (shed, mustSchedule) = writer.withLock { writer -> (Int, Bool) in
-            guard !taken.entries.isEmpty || taken.hasOtherPauses || writer.waiting > 0 else { return (0, false) }
-            let shed = writer.write(taken.entries, taken.devices, taken.pauses, isLast: isLast, at: now())
+            guard !taken.isEmpty || writer.waiting > 0 else { return (0, false) }
+            let shed = writer.write(taken.entries, taken.devices, taken.pauses, isLast: isLast, at: now)
             return (shed, writer.waiting > 0)
         }
         lost.add(shed, ordering: .relaxed)
-        let isFirst = pending.withLock { pending in
+        let (isFirst, pause) = pending.withLock { pending -> (Bool, Duration?) in
             pending.reuse(&taken.entries)
             defer { pending.isScheduled = pending.isScheduled || mustSchedule }
-            return !pending.isScheduled
+            return (!pending.isScheduled, pending.pauseOfStatuses(at: now))
         }
         // What waits is written soon, also if nothing more comes.
         if mustSchedule, isFirst { schedule() }
+        if let pause { writeStatuses(in: pause) }
+    }
+
+    private func writeStatuses(in pause: Duration) {
+        queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.milliseconds))) { [weak self] in
+            guard let self else { return }
+            pending.withLock { $0.areStatusesScheduled = false }
+            writePending(isLast: false)
+        }
     }
 }
 
@@ -230,13 +262,13 @@ extension TraceStore: DeliveryObserver {
             TraceEntry(reports[$0], at: time)
         } _: { pending in
             for place in reports.indices {
-                let device = reports[place].device
-                guard pending.devices.count < Self.pendingLimit || pending.devices[device] != nil else { continue }
-                pending.devices[device, default: DeviceStatus()].take(
+                pending.statuses.take(
+                    reports[place].device,
                     reports[place].kind,
                     status: reports[place].status,
                     reason: reports[place].reason,
-                    at: time
+                    at: time,
+                    limit: Self.pendingLimit
                 )
             }
         }

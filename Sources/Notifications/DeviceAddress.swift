@@ -2,18 +2,67 @@ import Units
 
 /// Where a push goes: one device as its owner registered it. Everything here is secret and stays out of logs.
 package struct DeviceAddress: Sendable, Hashable {
+    private struct Values: Sendable, Hashable {
+        var platform: String
+        var app: String
+        var token: String
+        var fields: [String: String]
+        var registeredAt: Timestamp
+        var isProven: Bool
+    }
+
+    private final class Storage: Sendable {
+        let values: Values
+
+        init(_ values: Values) { self.values = values }
+    }
+
+    /// Shared by copies: an address stays in memory and is passed on some eight times with each push, and its texts
+    /// would be counted each time.
+    private var storage: Storage
+
+    private mutating func change(_ body: (inout Values) -> Void) {
+        var values = storage.values
+        body(&values)
+        storage = Storage(values)
+    }
+
+    package static func == (left: DeviceAddress, right: DeviceAddress) -> Bool {
+        left.storage === right.storage || left.storage.values == right.storage.values
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(storage.values) }
+
     /// The transport that serves it: `ios`, `android`, `unifiedpush`, `web`, or what a plugin names.
-    package var platform: String
+    package var platform: String {
+        get { storage.values.platform }
+        set { change { $0.platform = newValue } }
+    }
     /// The operator's app block it belongs to.
-    package var app: String
+    package var app: String {
+        get { storage.values.app }
+        set { change { $0.app = newValue } }
+    }
     /// The device token, or the endpoint URL.
-    package var token: String
+    package var token: String {
+        get { storage.values.token }
+        set { change { $0.token = newValue } }
+    }
     /// Further fields of the registration, such as `p256dh` and `auth`.
-    package var fields: [String: String]
+    package var fields: [String: String] {
+        get { storage.values.fields }
+        set { change { $0.fields = newValue } }
+    }
     /// When the owner last registered it: an older GONE says nothing about it.
-    package var registeredAt: Timestamp
+    package var registeredAt: Timestamp {
+        get { storage.values.registeredAt }
+        set { change { $0.registeredAt = newValue } }
+    }
     /// Whether its push service is known to have accepted a push for this token.
-    package var isProven: Bool
+    package var isProven: Bool {
+        get { storage.values.isProven }
+        set { change { $0.isProven = newValue } }
+    }
 
     package init(
         platform: String,
@@ -23,12 +72,16 @@ package struct DeviceAddress: Sendable, Hashable {
         registeredAt: Timestamp,
         isProven: Bool = true
     ) {
-        self.platform = platform
-        self.app = app
-        self.token = token
-        self.fields = fields
-        self.registeredAt = registeredAt
-        self.isProven = isProven
+        storage = Storage(
+            Values(
+                platform: platform,
+                app: app,
+                token: token,
+                fields: fields,
+                registeredAt: registeredAt,
+                isProven: isProven
+            )
+        )
     }
 }
 

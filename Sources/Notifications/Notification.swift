@@ -139,6 +139,15 @@ package struct Notification: Sendable, Hashable {
         set { fields.sealed = newValue }
     }
 
+    /// The bytes of all texts that are no one's but its own: neither those of buttons nor of native blocks. Asked for
+    /// with each push, and so without a copy of any.
+    package var textBytes: Int {
+        storage.fields.signal.rawValue.utf8.count + storage.fields.title.utf8.count
+            + storage.fields.subtitle.utf8.count + storage.fields.body.utf8.count + storage.fields.category.utf8.count
+            + storage.fields.thread.utf8.count + storage.fields.collapseKey.utf8.count + storage.fields.url.utf8.count
+            + storage.fields.data.utf8.count + storage.fields.sealed.utf8.count
+    }
+
     package init(
         mode: Mode,
         signal: Signal,

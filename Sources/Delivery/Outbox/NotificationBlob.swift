@@ -10,17 +10,12 @@ extension Notification {
 
     /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
     package var blob: [UInt8] {
-        // Each is asked for once, and without an array of them, since each push has a blob.
-        let (signal, title, subtitle, body) = (signal.rawValue, title, subtitle, body)
-        let (category, thread, collapseKey, url) = (category, thread, collapseKey, url)
-        let (data, sealed, actions, native) = (data, sealed, actions, native)
+        // Each text is asked for once, and without an array of them, since each push has a blob.
+        let (actions, native) = (actions, native)
         // A number and a length take a few bytes.
-        let lengths =
-            signal.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
-            + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count + sealed.utf8.count
-            + (native.isEmpty ? 0 : native.reduce(0) { $0 + $1.value.utf8.count + 16 })
+        let lengths = textBytes + (native.isEmpty ? 0 : native.reduce(0) { $0 + $1.value.utf8.count + 16 })
         var writer = BlobWriter(capacity: 96 + lengths)
-        let neutral = neutral
+        let (neutral, sealed) = (neutral, sealed)
         let version =
             hasNeutralPresentation
             ? Notification.blobVersion
@@ -30,7 +25,7 @@ extension Notification {
         writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
         writer.write(UInt64(count))
         writer.write(UInt64(bitPattern: expiresAt.milliseconds))
-        writer.write(signal)
+        writer.write(signal.rawValue)
         writer.write(title)
         writer.write(subtitle)
         writer.write(body)
@@ -48,12 +43,12 @@ extension Notification {
         }
         if version == Notification.blobVersion {
             let presentation = neutralPresentation
-            for text in [
-                presentation.subtitle, presentation.category, presentation.thread, presentation.collapseKey,
-                presentation.url, presentation.data,
-            ] {
-                writer.write(text)
-            }
+            writer.write(presentation.subtitle)
+            writer.write(presentation.category)
+            writer.write(presentation.thread)
+            writer.write(presentation.collapseKey)
+            writer.write(presentation.url)
+            writer.write(presentation.data)
             writer.write(presentation.actions)
             writer.write(presentation.native)
         }

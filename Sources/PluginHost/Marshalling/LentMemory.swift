@@ -23,13 +23,18 @@ struct LentMemory {
     mutating func text(_ text: String) -> carillon_str {
         // Most texts of a notification are empty.
         guard !text.isEmpty else { return carillon_str(ptr: nil, len: 0) }
+        // In place, without a copy of the text that would have to be counted.
+        if let lent = text.utf8.withContiguousStorageIfAvailable({ copy($0) }) { return lent }
         var text = text
-        return text.withUTF8 { bytes in
-            let room = UnsafeMutableRawBufferPointer(rebasing: texts[..<bytes.count])
-            room.copyMemory(from: UnsafeRawBufferPointer(bytes))
-            texts = UnsafeMutableRawBufferPointer(rebasing: texts[bytes.count...])
-            return carillon_str(ptr: room.baseAddress, len: room.count)
-        }
+        return text.withUTF8 { copy($0) }
+    }
+
+    @inline(__always)
+    private mutating func copy(_ bytes: UnsafeBufferPointer<UInt8>) -> carillon_str {
+        let room = UnsafeMutableRawBufferPointer(rebasing: texts[..<bytes.count])
+        room.copyMemory(from: UnsafeRawBufferPointer(bytes))
+        texts = UnsafeMutableRawBufferPointer(rebasing: texts[bytes.count...])
+        return carillon_str(ptr: room.baseAddress, len: room.count)
     }
 }
 

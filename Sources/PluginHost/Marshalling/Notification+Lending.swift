@@ -103,10 +103,7 @@ extension Notification {
     }
 
     var lentTextBytes: Int {
-        let texts =
-            signal.rawValue.utf8.count + title.utf8.count + subtitle.utf8.count + body.utf8.count + category.utf8.count
-            + thread.utf8.count + collapseKey.utf8.count + url.utf8.count + data.utf8.count + sealed.utf8.count
-        return actions.reduce(texts) {
+        actions.reduce(textBytes) {
             $0 + $1.id.utf8.count + $1.label.utf8.count + $1.url.utf8.count + $1.icon.utf8.count
         }
     }

@@ -1,10 +1,13 @@
 """What the bench of the whole way sends, made beforehand, and what it comes to."""
 
-import asyncio
+import base64
 import json
 import random
 import secrets
+import socket
+import struct
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -12,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from kit import cpu_seconds  # noqa: E402  (and the path of the interop tests' modules)
 from nostr import Person  # noqa: E402
 from relays import LocalRelay  # noqa: E402
-from websockets.asyncio.client import connect  # noqa: E402
 
 CROWD = 1_000
 """How many accounts an event of the scenario `crowd` names."""
@@ -78,6 +80,53 @@ class BenchRelay(LocalRelay):
     options = ["--unlimited"]
 
 
+class Sender:
+    """A connection to a relay on which events cost this program little, since it shares the cores: a library for WebSockets would take more
+    of them than the relay does."""
+
+    def __init__(self, relay: LocalRelay):
+        self._socket = socket.create_connection(("127.0.0.1", relay.port), timeout=60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._rest = b""
+
+    def __enter__(self) -> "Sender":
+        key = base64.b64encode(secrets.token_bytes(16)).decode()
+        lines = ["GET / HTTP/1.1", "Host: localhost", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {key}"]
+        self._socket.sendall("\r\n".join([*lines, "", ""]).encode())
+        while b"\r\n\r\n" not in self._rest:
+            self._receive()
+        assert self._rest.startswith(b"HTTP/1.1 101"), self._rest
+        self._rest = b""
+        return self
+
+    def __exit__(self, *_):
+        self._socket.close()
+
+    def publish(self, lines: list[str]):
+        for first in range(0, len(lines), 200):
+            some = lines[first : first + 200]
+            self._socket.sendall(b"".join(map(self._frame, some)))
+            accepted = 0
+            while accepted < len(some):
+                self._receive()
+                assert b",false," not in self._rest, self._rest
+                accepted += self._rest.count(b",true,")
+                # The end of what may go on in the next piece.
+                self._rest = self._rest[-5:]
+
+    @staticmethod
+    def _frame(line: str) -> bytes:
+        """A text of a client's (RFC 6455) under a mask that changes nothing."""
+        text = f'["EVENT",{line}]'.encode()
+        assert 126 <= len(text) < 1 << 16
+        return struct.pack(">BBHI", 0x81, 0x80 | 126, len(text), 0) + text
+
+    def _receive(self):
+        piece = self._socket.recv(1 << 16)
+        assert piece, "a relay closed a connection"
+        self._rest += piece
+
+
 class Relays:
     """Five relays of nostr-sdk's, which take the lines of a load in turn, and hand them to the router that listens."""
 
@@ -86,25 +135,18 @@ class Relays:
         self.all = [BenchRelay(folder / str(number)).start() for number in range(5)]
 
     def publish(self, lines: list[str]):
-        async def tell(relay: LocalRelay, part: list[str]):
-            # It closes a connection that has brought 6,000.
-            for first in range(0, len(part), 5_000):
-                async with connect(relay.url, proxy=None, compression=None, max_size=None) as connection:
-                    await tell_some(connection, part[first : first + 5_000])
+        """Until each relay has said OK to each of its events."""
+        with ThreadPoolExecutor(len(self.all)) as threads:
+            parts = [lines[number :: len(self.all)] for number in range(len(self.all))]
+            # What went wrong with one is raised here.
+            list(threads.map(self._hand, self.all, parts))
 
-        async def tell_some(connection, part: list[str]):
-            for first in range(0, len(part), 100):
-                some = part[first : first + 100]
-                for line in some:
-                    await connection.send(f'["EVENT",{line}]')
-                for _ in some:
-                    answer = json.loads(await connection.recv())
-                    assert answer[0] == "OK" and answer[2], answer
-
-        async def tell_all():
-            await asyncio.gather(*(tell(relay, lines[n :: len(self.all)]) for n, relay in enumerate(self.all)))
-
-        asyncio.run(tell_all())
+    @staticmethod
+    def _hand(relay: LocalRelay, lines: list[str]):
+        # It closes a connection that has brought 6,000.
+        for first in range(0, len(lines), 5_000):
+            with Sender(relay) as sender:
+                sender.publish(lines[first : first + 5_000])
 
     @property
     def cpu(self) -> float:

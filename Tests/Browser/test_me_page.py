@@ -158,11 +158,14 @@ def test_a_remote_signer_signs(asker, console, phone, browser, alice):
     bunker.stop()
 
 
-def test_text_of_strangers_stays_text(asker, console, phone, alice, bob):
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_text_of_strangers_stays_text(asker, console, phone, alice, bob, language):
     with Socket(console.router) as socket:
         socket.publish(bob.note(XSS[0], alice), bob.message(XSS[1], alice))
         console.router.wait_for_deliveries(1)
     page = asker.open().browser
+    page.choose("#language", language)
+    page.wait_for("document.documentElement.lang === a[0]", language)
     spoil_answers(page)
     page.click("#connect")
     page.wait_for("!document.querySelector('#report').hidden")

@@ -77,7 +77,7 @@ def test_a_browser_signs_in_and_out(console):
     assert browser.cookie.startswith("__Host-carillon=")
     assert browser.attributes == {"Path=/", "Secure", "HttpOnly", "SameSite=Strict"}
     who = browser.ask("/v1/session")[1]
-    assert who == {"is_signed_in": True, "name": "deploy", "scopes": ["read", "operate"], "is_session": True}
+    assert who == {"is_signed_in": True, "name": "deploy", "means": "token", "scopes": ["read", "operate"], "is_session": True}
     assert browser.ask("/v1/status")[0] == 200 and browser.ask("/v1/reload", "POST")[0] == 200
     former = browser.cookie
     assert browser.ask("/v1/session", "DELETE")[0] == 200

@@ -1,18 +1,20 @@
 """What accounts ask about themselves, with requests that nostr-sdk signs (NIP-98)."""
 
+import asyncio
 import base64
 import hashlib
 import json
 import time
 import urllib.error
 import urllib.request
+from datetime import timedelta
 
 import nostr_sdk as sdk
 import pytest
 
 from console import Console
 from nostr import Person, Socket, device_token, ios
-from programs import wait_until
+from programs import carillon, free_port, wait_until
 from test_api_v1 import Description
 from test_remote_signing import Session
 
@@ -304,12 +306,44 @@ def test_the_same_inside_a_session(console, stopped_router, lab, alice, bob):
         assert me.refused(json.dumps(signed(alice, f"nostr:{elsewhere}/v1/me"))).startswith("401 ")
         assert me.refused(me.event(device, "PATCH", b'{"mode":"wake"}'), '{"mode":"alert"}').startswith("401 ")
         assert me.refused(me.event("/v1/status", "GET", b"")).startswith("401 ")
+        assert me.refused(me.event("/v1/me/nothing", "GET", b"")) == "404 expected a path of /v1/openapi.json"
+        assert me.refused().startswith("400 expected the JSON of a signed event")
         forged = signed(alice, me.root + "/v1/me") | {"pubkey": bob.hex}
         assert me.refused(json.dumps(forged)).startswith("401 ")
         for wrong in [[], ["hello"], ["{}"], [json.dumps(note)]]:
             assert me.refused(*wrong)
         assert me.ask(device, "DELETE") == {}
         assert me.ask()["devices"] == []
+
+
+def test_nostr_sdk_opens_the_session_and_the_app_asks_in_it(stopped_router, alice):
+    """As why-not.md has it: with a secret for one client, and errors that say what to do."""
+    port = free_port()
+    stopped_router.configuration["registration"] = {"secret_file": "secrets", "require_session": True}
+    stopped_router.configuration["relay"] = {"listen": f"127.0.0.1:{port}", "url": f"ws://127.0.0.1:{port}"}
+    stopped_router.start().stop()
+    url = carillon("keys", "bunker", "--config", stopped_router.configuration_file).stdout.strip()
+    stopped_router.secrets.add(url.split("secret=")[1])
+    stopped_router.start()
+    app, other = Person(), Person()
+
+    async def open_session():
+        signer = sdk.NostrConnect(sdk.NostrConnectUri.parse(url), app.keys, timedelta(seconds=30), None)
+        return (await signer.get_public_key_async()).to_hex()
+
+    assert asyncio.run(open_session()) == stopped_router.public_key
+    with Socket(stopped_router) as socket, Socket(stopped_router) as elsewhere:
+        session = Session(socket, stopped_router, app)
+        registration = alice.registration(stopped_router, ios(device_token()), device="phone")
+        assert session.request("register", json.dumps(registration))["result"] == "ack"
+        me = SessionOf(session, alice)
+        [device] = wait_until(lambda: me.ask()["devices"], "the device is registered")
+        assert device["name"] == "phone"
+        assert session.request("whoami")["error"].startswith("unknown method: this router knows connect, ping, ")
+        stranger = SessionOf(Session(elsewhere, stopped_router, other), alice)
+        assert stranger.refused(stranger.event("/v1/me", "GET", b"")) == "no session: connect first"
+        assert session.request("logout")["result"] == "ack"
+        assert me.refused(me.event("/v1/me", "GET", b"")) == "no session: connect first"
 
 
 def test_sessions_answer_where_there_is_no_api(stopped_router, alice):

@@ -147,7 +147,9 @@ final class ConsoleHandler: Sendable {
         case .nothing where principal == nil && isSecluded, .wrongMethod where principal == nil && isSecluded:
             throw Self.unauthorized(access)
         case .nothing:
-            throw APIProblem(404, "expected /console/, /me/, /healthz, /readyz, /metrics or a path of /v1/openapi.json")
+            // A session of NIP-46 has neither pages nor probes.
+            let others = pages.isEmpty ? "" : "/console/, /me/, /healthz, /readyz, /metrics or "
+            throw APIProblem(404, "expected \(others)a path of /v1/openapi.json")
         case .wrongMethod(let allow): throw APIProblem.wrongMethod(allow: allow)
         case .endpoint(let endpoint, let path):
             if let principal, !principal.may(access) { throw Self.forbidden(access) }

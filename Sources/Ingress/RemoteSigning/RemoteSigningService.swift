@@ -182,7 +182,7 @@ package final class RemoteSigningService: Sendable {
         _ later: @escaping @Sendable (RemoteSigningResponse.Outcome) -> Void
     ) -> RemoteSigningResponse.Outcome? {
         guard let own, let proof = request.params.first else {
-            return .error("expected the JSON of a signed event of kind 27235, and behind it the body, if there is one")
+            return .error("400 expected the JSON of a signed event of kind 27235, and behind it its body, if any")
         }
         Task {
             switch await own(proof, request.params.dropFirst().first ?? "", client) {

@@ -31,6 +31,8 @@ def axe_script() -> str:
 
 def check(browser, axe: str):
     """Fails for what axe finds. Its script comes by the browser's own protocol, which the page's policy does not concern."""
+    # What is pale while the page works would have too little contrast.
+    browser.wait_for("!document.body.ariaBusy")
     say = "v => `${v.id}: ${v.help}: ${v.nodes.map(n => `${n.html} ${n.failureSummary}`).join(' | ')}`"
     run = "const r = await axe.run(document, { resultTypes: ['violations', 'passes'] })"
     result = browser.js(f"{axe}; {run}; return [r.passes.length, r.violations.map({say})]")

@@ -60,7 +60,7 @@ function write(place, status, days, parts) {
     card("queues", status.queues.length === 0
       ? notice("warn", say("noQueues"))
       : table("queues", [
-          ["queue", queue => `${queue.platform}/${queue.app}`],
+          ["queue", queue => [`${queue.platform}/`, element("wbr"), queue.app]],
           ["state", queue => queueState(parts, queue)],
           ["waitingShort", queue => number(queue.waiting)],
           ["inFlight", queue => number(queue.in_flight)],

@@ -1,5 +1,4 @@
 import CCurl
-import Glibc
 import Units
 import WakeUps
 
@@ -20,10 +19,6 @@ final class CurlWorker: @unchecked Sendable {
 
         var isEmpty: Bool { arrivals.isEmpty && overflow.isEmpty }
     }
-
-    /// With so many transfers under way each turn waits for further answers.
-    private static let many = 8
-    private static let restMicroseconds: UInt32 = 500
 
     private let multi: UnsafeMutableRawPointer
     private let configuration: HTTPLanes.Configuration
@@ -79,8 +74,6 @@ final class CurlWorker: @unchecked Sendable {
             }
             // If a completion has sent another request, a wake-up is pending and this returns at once.
             curl_multi_poll(multi, nil, 0, pause(), nil)
-            // Further answers come in meanwhile: each turn wakes whoever takes them further.
-            if transfers.count >= Self.many { usleep(Self.restMicroseconds) }
         }
         for exchange in queue.takeAll() { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
         for transfer in transfers.values {

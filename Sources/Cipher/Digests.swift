@@ -1,4 +1,5 @@
 import COpenSSL
+import Synchronization
 
 /// SHA-256 (FIPS 180-4).
 package enum SHA256 {
@@ -28,30 +29,30 @@ package enum SHA256 {
     }
 }
 
-/// What SHA-256 knows of the bytes so far, as a value: a copy goes on from there on its own. Allocates nothing.
-struct SHA256State: Sendable {
-    private var state = SHA256_CTX()
+/// Hashes one message after the other with SHA-256 in one context of libcrypto, allocating nothing.
+///
+/// For one thread at a time.
+package final class SHA256Hasher {
+    private let context: OpaquePointer
 
-    init() { Library.require(carillon_sha256_begin(&self.state) == 1, "SHA256_Init") }
-
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        Library.require(carillon_sha256_update(&self.state, bytes.baseAddress, bytes.count) == 1, "SHA256_Update")
+    package init() {
+        let context = EVP_MD_CTX_new()
+        Library.require(context != nil, "EVP_MD_CTX_new")
+        self.context = context.unsafelyUnwrapped
     }
 
-    /// Writes the digest to the start of `digest`, which must have room for 32 bytes. To be called once, at the end.
-    mutating func finish(into digest: UnsafeMutableRawBufferPointer) {
+    deinit {
+        EVP_MD_CTX_free(self.context)
+    }
+
+    /// Writes the digest of `bytes` to the start of `digest`, which must have room for 32 bytes.
+    package func hash(_ bytes: UnsafeRawBufferPointer, into digest: UnsafeMutableRawBufferPointer) {
         precondition(digest.count >= SHA256.byteCount, "a SHA-256 digest needs 32 bytes")
-        let start = digest.assumingMemoryBound(to: UInt8.self).baseAddress
-        Library.require(carillon_sha256_finish(&self.state, start) == 1, "SHA256_Final")
-    }
-}
-
-extension SHA256 {
-    /// Writes the digest of `bytes` to the start of `digest`, which must have room for 32 bytes. Allocates nothing.
-    package static func hash(_ bytes: UnsafeRawBufferPointer, into digest: UnsafeMutableRawBufferPointer) {
-        var state = SHA256State()
-        state.update(bytes)
-        state.finish(into: digest)
+        let status =
+            EVP_DigestInit_ex2(self.context, SHA256.implementation, nil)
+            & EVP_DigestUpdate(self.context, bytes.baseAddress, bytes.count)
+            & EVP_DigestFinal_ex(self.context, digest.assumingMemoryBound(to: UInt8.self).baseAddress, nil)
+        Library.require(status == 1, "EVP_DigestFinal_ex")
     }
 }
 
@@ -129,39 +130,30 @@ package enum HMACSHA256 {
     }
 }
 
-/// HMAC with SHA-256 (RFC 2104) under one key for many messages: what the key costs, it costs once. Allocates nothing
-/// for a message.
-package struct HMACSHA256Authenticator: Sendable {
-    /// The length of SHA-256's blocks in bytes.
-    private static let blockLength = 64
+/// HMAC with SHA-256 under one key for many messages: what the key costs, it costs once.
+package final class HMACSHA256Authenticator: Sendable {
+    // Unsafe in name only: it is used by whoever holds the lock.
+    private nonisolated(unsafe) let context: OpaquePointer
+    private let lock = Mutex(())
 
-    /// Behind the block of the key with the inner padding, and behind that with the outer one.
-    private let inner: SHA256State
-    private let outer: SHA256State
+    package init(key: [UInt8]) { self.context = HMACSHA256.context(key: key) }
 
-    package init(key: [UInt8]) {
-        let key = key.count > Self.blockLength ? SHA256.hash(key) : key
-        let block = key + [UInt8](repeating: 0, count: Self.blockLength - key.count)
-        self.inner = Self.begun(block, padding: 0x36)
-        self.outer = Self.begun(block, padding: 0x5C)
-    }
+    deinit { EVP_MAC_CTX_free(self.context) }
 
-    private static func begun(_ block: [UInt8], padding: UInt8) -> SHA256State {
-        var state = SHA256State()
-        block.map { $0 ^ padding }.withUnsafeBytes { state.update($0) }
-        return state
-    }
-
-    /// Writes the 32 bytes that authenticate `message` to the start of `code`, which must have room for them. `message`
-    /// must lie elsewhere.
+    /// Writes the 32 bytes that authenticate `message` to the start of `code`, which must have room for them.
     package func authenticate(_ message: UnsafeRawBufferPointer, into code: UnsafeMutableRawBufferPointer) {
         precondition(code.count >= HMACSHA256.byteCount, "a code needs 32 bytes")
-        let code = UnsafeMutableRawBufferPointer(rebasing: code[..<HMACSHA256.byteCount])
-        var (inner, outer) = (self.inner, self.outer)
-        inner.update(message)
-        inner.finish(into: code)
-        outer.update(UnsafeRawBufferPointer(code))
-        outer.finish(into: code)
+        let (start, bytes) = (
+            code.assumingMemoryBound(to: UInt8.self).baseAddress, message.assumingMemoryBound(to: UInt8.self)
+        )
+        let status = self.lock.withLock { _ in
+            var length = 0
+            // Begins anew with the same key.
+            return EVP_MAC_init(self.context, nil, 0, nil)
+                & EVP_MAC_update(self.context, bytes.baseAddress, bytes.count)
+                & EVP_MAC_final(self.context, start, &length, HMACSHA256.byteCount)
+        }
+        Library.require(status == 1, "EVP_MAC_final")
     }
 }
 

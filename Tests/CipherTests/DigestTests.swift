@@ -41,32 +41,14 @@ import Testing
         #expect(throws: CipherError.self) { try Scrypt.key(passphrase: [1], salt: [2], logN: logN) }
     }
 
-    @Test func hashesOneMessageAfterTheOtherIntoTheSamePlace() {
+    @Test func oneHasherHashesOneMessageAfterTheOther() {
+        let hasher = SHA256Hasher()
         var output = [UInt8](repeating: 0, count: 32)
         for (message, digest) in Self.digests + Self.digests {
             Array(message.utf8).withUnsafeBytes { message in
-                output.withUnsafeMutableBytes { SHA256.hash(message, into: $0) }
+                output.withUnsafeMutableBytes { hasher.hash(message, into: $0) }
             }
             #expect(Hex.encode(output) == digest)
-        }
-    }
-
-    /// Around the lengths of a block and of its padding, two ways to the same digests and codes.
-    @Test(arguments: [0, 1, 31, 32, 55, 56, 63, 64, 65, 119, 120, 127, 128, 129, 1_000])
-    func agreesWithTheOtherWay(length: Int) {
-        let message = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ length) }
-        var output = [UInt8](repeating: 0, count: 32)
-        message.withUnsafeBytes { message in
-            output.withUnsafeMutableBytes { SHA256.hash(message, into: $0) }
-        }
-        #expect(output == SHA256.hash(message))
-        for keyLength in [0, 1, 32, 63, 64, 65, 128, 200] {
-            let key = [UInt8](message.prefix(8)) + [UInt8](repeating: 0x5A, count: keyLength)
-            let authenticator = HMACSHA256Authenticator(key: key)
-            #expect(
-                authenticated(by: authenticator, message)
-                    == HMACSHA256.authenticationCode(for: message, key: key)
-            )
         }
     }
 

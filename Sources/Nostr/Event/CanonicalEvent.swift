@@ -11,7 +11,7 @@ extension Event {
     package var computedID: EventID {
         var digest = Bytes32(words: (0, 0, 0, 0))
         canonicalBytes.withUnsafeBytes { bytes in
-            withUnsafeMutableBytes(of: &digest) { SHA256.hash(bytes, into: $0) }
+            withUnsafeMutableBytes(of: &digest) { SHA256Hasher().hash(bytes, into: $0) }
         }
         return EventID(digest)
     }

@@ -9,6 +9,7 @@ private import Schnorr
 /// forms in use for control characters without an escape of their own in NIP-01: `\u00xx`, as JSON encoders write
 /// them, and verbatim, as NIP-01 says.
 package final class EventVerifier {
+    private let hasher = SHA256Hasher()
     private var escaped = JSONText(spelling: .escaped)
     private let keys: ParsedKeys?
 
@@ -57,7 +58,7 @@ package final class EventVerifier {
     private func hash(_ bytes: [UInt8]) -> Bytes32 {
         var digest = Bytes32(words: (0, 0, 0, 0))
         bytes.withUnsafeBytes { bytes in
-            withUnsafeMutableBytes(of: &digest) { SHA256.hash(bytes, into: $0) }
+            withUnsafeMutableBytes(of: &digest) { hasher.hash(bytes, into: $0) }
         }
         return digest
     }

@@ -1,15 +1,11 @@
 import Console
 import EventTrace
-import Foundation
 import JSON
-import NIOCore
 import Nostr
 import Notifications
 import PluginHost
 import RouterConfiguration
 import Rules
-import Synchronization
-import Units
 import YAMLReading
 
 /// Rules: checked, tried on events, and the signals that they raise.
@@ -283,124 +279,5 @@ struct RulesAPI {
             "The signals that events can raise, and the rules in force that raise them.",
             .json(SignalCatalogue.schema)
         )
-    }
-}
-
-/// What is wrong with rules.
-struct RulesVerdict: OperatorAnswer {
-    struct Mistake: Codable, Sendable {
-        /// From 1; 0 where it is about all of them.
-        var line: Int
-        var column: Int
-        var message: String
-    }
-
-    var isValid: Bool
-    var rules: Int
-    var mistakes: [Mistake]
-
-    init(_ text: String, _ platforms: KnownPlatforms) {
-        do {
-            let book = try RuleBook(
-                files: [RulesFile(name: "rules", text: text)],
-                platforms: platforms.catalog,
-                blockChecks: platforms.blockChecks
-            )
-            (isValid, rules, mistakes) = (true, book.rules.count, [])
-        } catch {
-            (isValid, rules) = (false, 0)
-            mistakes = error.all.map { Mistake(line: $0.line, column: $0.column, message: $0.message) }
-        }
-    }
-
-    var text: String { mistakes.map { "\($0.line):\($0.column): \($0.message)" }.joined(separator: "\n") }
-}
-
-/// What rules are to be tried on, from a request.
-private struct TrialRequest: Sendable {
-    private let order: TrialOrder
-    private let subject: TrialSubject
-
-    init(_ call: APICall) throws {
-        let object = try RequestObject(
-            call,
-            members: [
-                "rules", "fixture", "event", "recipient", "platforms", "mode", "language", "author", "followed",
-            ]
-        )
-        var order = TrialOrder()
-        order.isWithoutBlocks = true
-        order.rulesText = try object.text("rules")
-        order.recipient = try object.text("recipient")
-        order.platforms = try object.texts("platforms") ?? []
-        order.mode = try object.text("mode") ?? order.mode
-        order.language = try object.text("language")
-        order.authorName = try object.text("author")
-        order.isAuthorFollowed = try object.flag("followed") ?? false
-        self.order = order
-        switch (try object.text("fixture"), object.has("event")) {
-        case (let name?, false):
-            guard let fixture = try Fixture.all().first(where: { $0.name == name }) else {
-                throw APIProblem(400, "fixture: there is no such fixture; carillon rules fixtures lists them")
-            }
-            subject = TrialSubject(fixture)
-        case (nil, true):
-            do {
-                subject = try TrialSubject(event: try object.json("event"), name: "event")
-            } catch let failure as TrialFailure {
-                throw Self.problem(failure)
-            }
-        default: throw APIProblem(400, "expected either fixture or event")
-        }
-    }
-
-    /// Throws an ``APIProblem``.
-    func report(_ configuration: Configuration) async throws -> String {
-        var order = order
-        order.configuration = configuration
-        do {
-            let trial = try await DiskWork.run { [order] in try RulesTrial(order, now: Timestamp.now()) }
-            do {
-                let report = try await trial.run(subject)
-                await trial.close()
-                return report.json
-            } catch {
-                await trial.close()
-                throw error
-            }
-        } catch let failure as TrialFailure {
-            throw Self.problem(failure)
-        } catch let mistakes as Diagnostics {
-            throw APIProblem(422, mistakes: mistakes)
-        }
-    }
-
-    /// Commands have options where the API has members.
-    private static func problem(_ failure: TrialFailure) -> APIProblem {
-        let words = failure.description.replacing("--", with: "")
-        guard let says = failure.says else { return APIProblem(400, words) }
-        return APIProblem(400, Sentence(says.code, says.values, words))
-    }
-}
-
-/// Does one thing at a time, and refuses others meanwhile.
-private final class OneAtATime: Sendable {
-    private let isTaken = Mutex(false)
-    private let refusal: String
-
-    init(_ refusal: String) {
-        self.refusal = refusal
-    }
-
-    func run<Value>(_ body: () async throws -> Value) async throws -> Value {
-        let isFree = isTaken.withLock { isTaken in
-            defer { isTaken = true }
-            return !isTaken
-        }
-        guard isFree else {
-            throw APIProblem(503, Sentence("busy", [:], "\(refusal): try again in a moment"), retryAfter: 1)
-        }
-        defer { isTaken.withLock { $0 = false } }
-        return try await body()
     }
 }

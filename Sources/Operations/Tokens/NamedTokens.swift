@@ -43,6 +43,10 @@ package struct NamedTokens: Codable, Sendable, Equatable {
                 $0.properties.isAlphabetic || $0.properties.numericType != nil || "-._@ ".unicodeScalars.contains($0)
             })
         else { throw .invalid("the name: expected 1 to 64 letters, digits, blanks and any of - . _ @") }
+        // Whoever reads a name in the log or the console goes by it.
+        guard SignInMeans(of: name) == .token else {
+            throw .invalid("the name: the router calls somebody else so; choose another one")
+        }
         guard !scopes.isEmpty else { throw .invalid("the scopes: expected read, operate or send") }
         guard !tokens.contains(where: { $0.name == name }) else {
             throw .invalid("there is a token called \(name) already: revoke it first, or choose another name")

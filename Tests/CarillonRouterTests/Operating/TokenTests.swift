@@ -47,6 +47,13 @@ import Units
         #expect(try operations.create("other", [.read], for: nil).token != created.token)
     }
 
+    /// Whoever reads a name must know who that is.
+    @Test(arguments: ["the token file", "signed on as alice", "", "a\nb"])
+    func noTokenIsCalledAsSomebodyElse(_ name: String) throws {
+        #expect(throws: OperationFailure.self) { try operations.create(name, [.read], for: nil) }
+        #expect(try operations.list().tokens.isEmpty)
+    }
+
     @Test func aTokenOpensWhatItsScopesSay() throws {
         let token = try operations.create("deploy", [.operate, .read], for: nil).token
         let tokens = current()

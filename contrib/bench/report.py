@@ -32,8 +32,10 @@ def whole(is_long: bool) -> list[Row]:
             output([*command, *arguments])
             return {figure["scenario"]: figure for figure in json.loads(file.read_text())}
 
-    rounds, events = (3, 40_000) if is_long else (1, 20_000)
-    found = figures("--rounds", rounds, "--only", "reactions,crowd,nobody,wake,relays,backlog", events=events)
+    rounds, events = (3, 200_000) if is_long else (3, 50_000)
+    found = figures("--rounds", rounds, "--only", "reactions,crowd,nobody,wake", events=events)
+    # More would not wait in the sockets of five relays.
+    found |= figures("--rounds", rounds, "--only", "relays,backlog", events=20_000)
     reactions, crowd, nobody = found["reactions"], found["crowd"], found["nobody"]
     wake, relays, backlog = found["wake"], found["relays"], found["backlog"]
     alone = figures("--rounds", rounds, "--only", "reactions", events=events, prefix=("taskset", "-c", "0"))["reactions"]
@@ -56,7 +58,7 @@ def peers(is_long: bool) -> list[Row]:
         return []
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours.json", Path(folder) / "theirs.json"
-        output(["contrib/bench/whole/run", "--isolation", "none", "--rounds", 1, "--only", "reactions", "--json", ours])
+        output(["contrib/bench/whole/run", "--isolation", "none", "--events", 50_000, "--only", "reactions", "--json", ours])
         output(["contrib/bench/peers/run", "--json", theirs, "--pushes", 10_000 if is_long else 3_000])
         cpu, peer = json.loads(ours.read_text())[0]["cpu"], json.loads(theirs.read_text())["cpu"]
     return [Row("a push of Sygnal's: its CPU, of a reaction's", f"{peer:.0f} of {cpu:.0f} µs", peer / cpu, 8, True)]

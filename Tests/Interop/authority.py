@@ -29,7 +29,10 @@ class Authority:
         self.file = self._write("authority.pem", self.certificate.public_bytes(Encoding.PEM))
 
     def server(self, name: str = "localhost") -> Path:
-        """A file with certificate and key of a server on this machine."""
+        """A file with certificate and key of a server on this machine: the same each time, as somebody may be reading it."""
+        path = self.folder / f"{name}.pem"
+        if path.exists():
+            return path
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.DNSName(name), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -38,7 +41,7 @@ class Authority:
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
             .sign(self.key, hashes.SHA256())
         )
-        return self._write(f"{name}.pem", self._pem(key) + certificate.public_bytes(Encoding.PEM))
+        return self._write(path.name, self._pem(key) + certificate.public_bytes(Encoding.PEM))
 
     def push_certificate(self, topic: str, days: int = 365) -> tuple[Path, Path]:
         """An app's certificate as Apple hands it out, and its key."""

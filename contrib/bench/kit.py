@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -131,8 +131,11 @@ class MeasuredRouter(Router):
     @property
     def _processes(self) -> list[str]:
         """The router and the processes that its plugins run in."""
-        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
-        return [str(self.process.pid)] + [pid for task in tasks for pid in (task / "children").read_text().split()]
+        found = [str(self.process.pid)]
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with suppress(FileNotFoundError):  # The thread has ended meanwhile.
+                found += (task / "children").read_text().split()
+        return found
 
     def end(self):
         """Lets it end in an orderly way beneath its wrapper, which then has time to write what it found."""

@@ -161,7 +161,9 @@ def main() -> int:
     words = f"Measured on {datetime.date.today()} with {cores} cores by `contrib/bench/run`; each ratio is of two things in one run."
     text = f"{words}\n\n{table(rows)}"
     print(text)
-    if options.write and rows:
+    if options.write and failed:
+        print("run: nothing is written, as a bench failed", file=sys.stderr)
+    elif options.write and rows:
         CHART.write_text(chart(rows))
         for page, picture in [("README.md", "contrib/docs/pictures/speed.svg"), ("contrib/docs/speed.md", "pictures/speed.svg")]:
             put(REPOSITORY / page, f"{text}\n\n![How far each figure is from its aim]({picture})")

@@ -15,8 +15,8 @@ const [english, quotations] = a
 const words = new Set(english)
 const found = []
 const look = (text, place) => {
-  // Names of commands, settings and kinds of ids are not translated: `trace: off`, note1…
-  const plain = text.replace(/„[^“]*“/g, " ").replace(/\\b[a-z_.]+: [{a-z][\\w: {}]*/g, " ")
+  // Names of commands, settings and kinds of ids are not translated: `trace: off`, note1…; ids have any letters in them.
+  const plain = text.replace(/\\b(?:npub|nprofile|note|nevent)1[0-9a-z]+|\\b[0-9a-f]{16,}\\b/g, " ").replace(/„[^“]*“/g, " ").replace(/\\b[a-z_.]+: [{a-z][\\w: {}]*/g, " ")
   const hits = plain.toLowerCase().match(/[a-zäöüß]+/g)?.filter(word => words.has(word)) ?? []
   if (hits.length) found.push(`${place}: ${text.trim()} (${[...new Set(hits)].join(", ")})`)
 }

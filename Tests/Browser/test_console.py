@@ -257,7 +257,8 @@ def test_relays_of_users_are_blocked_and_let_in_again(operator, console, phone, 
     page.wait_for("document.querySelector('dialog[open]')")
     page.click("dialog button[value=yes]")
     page.wait_for(button.format("Unblock"))
-    assert "One relay is blocked" in page.text("#screen") and "is blocked" in page.text("#told")
+    page.wait_for("/is blocked/.test(document.querySelector('#told').textContent)")
+    assert "One relay is blocked" in page.text("#screen")
     check_and_picture(page, axe, "console-blocked-relay")
     [rule] = console.json("/v1/relays")[1]["blocked"]
     assert rule["subject"].startswith("wss://relay.example.com")

@@ -16,8 +16,8 @@ package final class NetworkStreams: StreamConnector {
     private let group: any EventLoopGroup
 
     /// - Parameters:
-    ///   - configuration: Roots, exceptions of the address guard, proxy, and the gate. A stream that is to send while the
-    ///     gate is closed ends as if its connection broke.
+    ///   - configuration: Roots, exceptions of the address guard, proxy, and the gate. A stream that is to send while
+    ///     the gate is closed ends as if its connection broke.
     ///   - group: Carries the connections; must outlive them.
     ///   - logger: Logs about the proxy.
     /// - Throws: `HTTPLanesError` when the roots, the proxy or a block of addresses cannot be used.

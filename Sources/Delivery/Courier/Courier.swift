@@ -319,7 +319,7 @@ package final class Courier: Sendable {
         capacity.remove(actions.reports)
         if !actions.changes.isEmpty {
             var changes = actions.changes
-            changes.ends = PushEnd.all(of: actions.reports, withIngress: false, at: environment.now())
+            changes.ends = PushEnd.all(of: actions.reports, at: environment.now())
             writer.post(.changes(changes))
         }
         // A page that is asked for from now on does not bring them.

@@ -89,10 +89,7 @@ final class OutboxWriter: Sendable {
         let removed = entries.filter { entry in entry.key.map(present.contains) ?? false }
         var changes = OutboxChanges()
         changes.removals = Array(present)
-        let moment = now()
-        // The sealed ingress has no pace.
-        changes.ends = removed.filter { $0.device.rawValue >= 0 }
-            .compactMap { PushEnd($0.report(.discarded), at: moment) }
+        changes.ends = PushEnd.all(of: removed.map { $0.report(.discarded) }, at: now())
         try store.apply(changes)
         return removed
     }

@@ -61,36 +61,15 @@ package struct PushEnd: Sendable, Hashable {
     package var standsAside: Bool
     package var moment: Timestamp
 
-    /// Nil for a report after which the delivery goes on, perhaps in another queue.
-    package init?(_ report: DeliveryReport, at moment: Timestamp) {
-        guard Self.isMade(of: report.kind, standsAside: report.standsAside) else { return nil }
-        self.init(
-            device: report.device,
-            delivery: report.delivery,
-            counts: report.kind == .delivered || report.kind == .rejected,
-            standsAside: report.standsAside,
-            moment: moment
-        )
-    }
-
-    private static func isMade(of kind: DeliveryReport.Kind, standsAside: Bool) -> Bool {
-        standsAside || (kind.isFinal && kind != .moved)
-    }
-
-    /// Those of all of `reports`, with or `without` what the sealed ingress sends, which has no pace.
-    package static func all(
-        of reports: [DeliveryReport],
-        withIngress isIngressIncluded: Bool = true,
-        at moment: Timestamp
-    ) -> [PushEnd] {
+    /// The ends among `reports`: not where a delivery goes on, perhaps in another queue, nor what the sealed ingress
+    /// sends, which has no pace.
+    package static func all(of reports: [DeliveryReport], at moment: Timestamp) -> [PushEnd] {
         var ends: [PushEnd] = []
         ends.reserveCapacity(reports.count)
         // By their places, since a report is many texts.
         for place in reports.indices {
             let (kind, standsAside) = (reports[place].kind, reports[place].standsAside)
-            guard isIngressIncluded || reports[place].device.rawValue >= 0,
-                isMade(of: kind, standsAside: standsAside)
-            else { continue }
+            guard standsAside || (kind.isFinal && kind != .moved), reports[place].device.rawValue >= 0 else { continue }
             ends.append(
                 PushEnd(
                     device: reports[place].device,

@@ -240,8 +240,7 @@ package final class QueueOperations: Sendable {
         }
         var changes = OutboxChanges()
         changes.removals = entries.compactMap(\.key)
-        let moment = now()
-        changes.ends = reports.filter { !$0.device.isOfIngress }.compactMap { PushEnd($0, at: moment) }
+        changes.ends = PushEnd.all(of: reports, at: now())
         try outbox.apply(changes)
         trace?.deliveriesReported(reports)
         return QueueDrop(dropped: entries.count, underWay: 0)

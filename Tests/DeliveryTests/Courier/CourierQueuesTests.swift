@@ -63,9 +63,9 @@ struct CourierQueuesTests {
             while driver.numbersUnderWay.isEmpty, let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
         }
         driver.end(1, delivered)
-        let ends = driver.reports.map { PushEnd($0, at: 0) }
-        #expect(ends.map { $0?.standsAside } == [nil, true, true, false])
-        #expect(ends.map { $0?.counts } == [nil, false, false, true])
+        let ends = driver.reports.map { PushEnd.all(of: [$0], at: 0) }
+        #expect(ends.map { $0.map(\.standsAside) } == [[], [true], [true], [false]])
+        #expect(ends.map { $0.map(\.counts) } == [[], [false], [false], [true]])
     }
 
     @Test func backoffGrowsWithEveryFailureAndIsWrittenDown() {

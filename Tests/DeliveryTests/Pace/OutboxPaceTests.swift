@@ -159,17 +159,21 @@ struct OutboxPaceTests {
 
     @Test(arguments: DeliveryReport.Kind.allCases)
     func anEndIsWhatLeavesAllQueues(kind: DeliveryReport.Kind) {
-        let report = DeliveryReport(
-            delivery: "d",
-            device: DeviceID(rawValue: 1),
-            queue: QueueName(platform: "ios", app: "default"),
-            kind: kind,
-            reason: "",
-            attempt: 1
-        )
-        let end = PushEnd(report, at: 7)
-        #expect((end != nil) == ![.retry, .misconfigured, .reduced, .moved, .postponed, .requeued].contains(kind))
-        if let end { #expect(end.counts == [.delivered, .rejected].contains(kind)) }
+        func ends(_ device: Int64) -> [PushEnd] {
+            let report = DeliveryReport(
+                delivery: "d",
+                device: DeviceID(rawValue: device),
+                queue: QueueName(platform: "ios", app: "default"),
+                kind: kind,
+                reason: "",
+                attempt: 1
+            )
+            return PushEnd.all(of: [report], at: 7)
+        }
+        let isEnd = ![.retry, .misconfigured, .reduced, .moved, .postponed, .requeued].contains(kind)
+        #expect(ends(1).map(\.counts) == (isEnd ? [[.delivered, .rejected].contains(kind)] : []))
+        // The sealed ingress has no pace.
+        #expect(ends(-1).isEmpty)
     }
 
     @Test func endsAreTakenDownWithTheRemovals() throws {

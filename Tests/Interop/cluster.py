@@ -126,6 +126,15 @@ class Server:
     def monitoring(self) -> str:
         return f"http://127.0.0.1:{self.monitoring_port}"
 
+    @property
+    def has_all(self) -> bool:
+        """Whether it has all that its cluster has, as it says itself: what a stream's leader says of it is seconds old."""
+        try:
+            with urllib.request.urlopen(f"{self.monitoring}/healthz", timeout=5) as answer:
+                return json.load(answer)["status"] == "ok"
+        except OSError:
+            return False
+
 
 class Member(Router):
     """A router that is a member of a cluster."""
@@ -328,11 +337,6 @@ class Cluster:
                     if stream["name"] == name and stream.get("cluster", {}).get("leader") == server.folder.name:
                         return stream
         return None
-
-    def replicas(self, stream: str) -> set[bool]:
-        """Whether each other server has all of a stream, as its leader says; nothing where there is none."""
-        found = self._from_leader(stream)
-        return {replica.get("current", False) for replica in found["cluster"]["replicas"]} if found else set()
 
     def register(self, count: int, devices: int = 1, **content) -> dict[str, tuple[Person, str]]:
         """People by their keys, each with the token of the first device, whose registration has `content` besides.

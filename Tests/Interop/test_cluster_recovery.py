@@ -63,11 +63,7 @@ def test_a_server_that_lost_its_disk_catches_up(cluster, lab):
     lost.kill()
     shutil.rmtree(lost.folder / "store")
     lost.start()
-
-    def has_all() -> bool:
-        return all(cluster.replicas(name) == {True} for name in ["carillon_LOG", "carillon_REG", "KV_carillon_LEASE"])
-
-    wait_until(has_all, "all servers have everything")
+    wait_until(lambda: lost.has_all, "the server that lost its disk has everything")
     # Now another one may go.
     others[0].kill()
     cluster.wait_until_shared()

@@ -43,6 +43,24 @@ package final class LiveStream: Sendable {
         var deliveries = BoundedCache<String, (event: EventID?, account: PublicKey?)>(capacity: 20_000)
         var accounts = BoundedCache<DeviceID, PublicKey>(capacity: 20_000)
         var queues = BoundedCache<DeviceID, QueueName>(capacity: 20_000)
+        /// Outcomes that came before the step that names their event. They are shown in the next round.
+        var early: [LiveEntry] = []
+
+        /// What is shown in this round of `new`, after what waited for it.
+        mutating func take(_ new: [LiveEntry]) -> [LiveEntry] {
+            for entry in new where entry.kind == .step && entry.event != nil {
+                guard let delivery = entry.delivery else { continue }
+                deliveries.set((entry.event, entry.account), for: delivery)
+            }
+            let waited = early
+            early = new.filter(isEarly)
+            return waited + (early.isEmpty ? new : new.filter { !isEarly($0) })
+        }
+
+        private func isEarly(_ entry: LiveEntry) -> Bool {
+            guard entry.kind == .outcome, let delivery = entry.delivery else { return false }
+            return !deliveries.contains(delivery)
+        }
     }
 
     /// Entries between two rounds; further ones are lost. With half as many readers are served before their time.
@@ -173,6 +191,7 @@ package final class LiveStream: Sendable {
         }
         if isOver {
             inbox.withLock { $0 = Inbox() }
+            knowledge.withLock { $0.early = [] }
         } else {
             schedule()
         }
@@ -201,6 +220,7 @@ package final class LiveStream: Sendable {
             )
         }
         knowledge.withLock { knowledge in
+            new.entries = knowledge.take(new.entries)
             for index in new.entries.indices {
                 if new.entries[index].member == nil { new.entries[index].member = member }
                 complete(&new.entries[index], queues, accounts, &knowledge)
@@ -225,12 +245,8 @@ package final class LiveStream: Sendable {
         _ needsAccounts: Bool,
         _ knowledge: inout Knowledge
     ) {
-        if let delivery = entry.delivery {
-            if entry.kind == .step {
-                if entry.event != nil { knowledge.deliveries.set((entry.event, entry.account), for: delivery) }
-            } else if let known = knowledge.deliveries.value(of: delivery) {
-                (entry.event, entry.account) = known
-            }
+        if entry.kind == .outcome, let known = entry.delivery.flatMap({ knowledge.deliveries.value(of: $0) }) {
+            (entry.event, entry.account) = known
         }
         guard let id = entry.device else { return }
         if let account = entry.account { knowledge.accounts.set(account, for: id) }

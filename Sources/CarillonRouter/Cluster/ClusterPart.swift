@@ -12,10 +12,9 @@ import Units
 
 /// This router as a member of a cluster: the partitions that it owns, and the way to the owners of the others.
 final class ClusterPart: RouterPart {
-    private let link: ClusterLink
+    private let membership: ClusterMembership
     private let parts: PartitionParts
     private let owned: OwnedPartitions
-    private let relays: ClusterRelays
     private let shortening: RegistryShortening
     private let follower: RegistryFollower
     private let box = MemberBox()
@@ -26,23 +25,28 @@ final class ClusterPart: RouterPart {
     /// `pause` waits until the registry is looked at although nobody said that it changed, a second.
     /// `isCutOff` is called when this member is too far behind for the registry's log, and has to begin anew.
     init(
-        _ link: ClusterLink,
+        _ membership: ClusterMembership,
         _ parts: PartitionParts,
-        intakes: PartitionIntakes,
-        relays: ClusterRelays,
         gate: RequestGate,
         isCutOff: @escaping @Sendable (any Error) -> Void,
         pause: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(1)) }
     ) {
+        let link = membership.link
         shortening = RegistryShortening(link, parts.registry.store, logger: parts.logger)
-        self.link = link
+        self.membership = membership
         self.parts = parts
-        self.relays = relays
         trouble = parts.logger
         peers = MemberPeers(link, box)
         let follower = RegistryFollower(link, parts, isCutOff: isCutOff, pause: pause)
         self.follower = follower
-        owned = OwnedPartitions(link.partitioning, parts, intakes, relays, member: box, catchUp: follower.look)
+        owned = OwnedPartitions(
+            link.partitioning,
+            parts,
+            membership.intakes,
+            membership.relays,
+            member: box,
+            catchUp: follower.look
+        )
         var random = SystemRandomNumberGenerator()
         box.set(
             ClusterMember(
@@ -57,7 +61,11 @@ final class ClusterPart: RouterPart {
         )
     }
 
+    private var link: ClusterLink { membership.link }
     private var member: ClusterMember? { box.member }
+
+    /// Requests for notifications, as all members know them.
+    var sharedRequests: SharedRequestBucket { SharedRequestBucket(link) }
 
     var name: String { link.settings.name.rawValue }
 
@@ -118,13 +126,16 @@ final class ClusterPart: RouterPart {
         )
     }
 
+    /// The partitions that it owns go by these settings from now on.
+    func adopt(_ settings: PipelineSettings) { membership.intakes.adopt(settings.ofPartition) }
+
     // MARK: The part
 
     func start() throws {
         try follower.start()
         try peers.start()
         guard let member else { return }
-        relays.begin(for: member)
+        membership.relays.begin(for: member)
         shortening.begin { [weak self] in self?.member.map { $0.openPartitions.contains(0) } }
         member.start()
     }

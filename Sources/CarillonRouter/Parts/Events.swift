@@ -17,6 +17,8 @@ import Units
 struct Events: RouterPart {
     let intake: Intake
     let pipeline: PipelineThread
+    /// What NIP-46 sessions ask, for whoever answers it.
+    let ownQuestions = OwnQuestions()
     private let logger: Logger
 
     init(
@@ -30,7 +32,6 @@ struct Events: RouterPart {
         cluster: ClusterPart?,
         dependencies: PipelineDependencies,
         screen: EventScreen,
-        own: OwnQuestions,
         counts: RouterCounts,
         observer: any PipelineObserver,
         now: @escaping @Sendable () -> Timestamp,
@@ -50,7 +51,7 @@ struct Events: RouterPart {
                 server.broadcast(reply)
                 if source == .relays { pool.publish(reply, to: configuration.relays.nip46.filter(isRelayHere)) }
             },
-            own: own.answer,
+            own: ownQuestions.answer,
             now: now,
             logger: logger
         )

@@ -34,14 +34,14 @@ struct Relays: RouterPart {
         intake: Intake,
         counts: RouterCounts,
         screen: EventScreen,
-        partitions: PartitionIntakes?,
-        shared: ClusterRelays?,
+        membership: ClusterMembership?,
         outgoing: Outgoing,
         stop: StopSignal,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         survey = FirstSurvey(failed: stop.fail)
+        let shared = membership?.relays
         var watching = configuration.accountWatch
         watching.sharing = shared?.sharing
         watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))
@@ -60,8 +60,7 @@ struct Relays: RouterPart {
                 watch: watch,
                 counts: counts,
                 conduct: conduct,
-                partitions: partitions,
-                shared: shared
+                membership: membership
             ),
             conduct: conduct,
             screening: { screen.screening(of: .relay(.live)) },

@@ -25,6 +25,8 @@ final class Sockets: RouterPart {
     }
 
     let server: RelayServer
+    /// The clients of all our doors, also of the API's.
+    let counts: ListenerCounts
     private let ingress: WebIngress?
     private let feed: Feed?
     private let configuration: Configuration
@@ -41,13 +43,13 @@ final class Sockets: RouterPart {
         screen: EventScreen,
         stop: StopSignal,
         group: any EventLoopGroup,
-        counts: ListenerCounts,
         isBlocked: @escaping @Sendable (_ address: String) -> Bool,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
         self.configuration = configuration
         self.logger = logger
+        counts = ListenerCounts(configuration)
         server = RelayServer(
             configuration: configuration.relayServer(isBlocked: isBlocked),
             information: configuration.relayInformation(of: key),

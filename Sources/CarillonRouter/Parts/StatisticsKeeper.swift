@@ -50,14 +50,3 @@ final class StatisticsKeeper: Sendable {
         }
     }
 }
-
-/// Writes the last counts when the courier has stopped.
-struct LastWords: RouterPart {
-    let statistics: StatisticsKeeper
-    let operationalEvents: OperationalEvents
-
-    func stop(_ time: StopBudget) {
-        statistics.write(withDevices: true)
-        operationalEvents.close()
-    }
-}

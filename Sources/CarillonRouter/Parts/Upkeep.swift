@@ -10,17 +10,9 @@ import Synchronization
 
 /// Says that the router serves, and looks after it while it does: credentials, old traces, patterns, the watchdog.
 final class Upkeep: RouterPart {
-    private let settings: ActiveSettings
-    private let transports: ActiveTransports
-    private let accessDeadline: AccessDeadline
-    private let trace: TraceStore?
-    private let stores: Stores
-    private let cluster: ClusterPart?
-    private let statistics: StatisticsKeeper
-    private let operationalEvents: OperationalEvents
+    private let plane: DataPlane
     private let announcer: Announcer
-    private let health: RouterHealth
-    private let serving: ServingFlag
+    private let instruments: RouterInstruments
     private let serviceManager: ServiceManager?
     private let started: @Sendable (Int) -> Void
     private let logger: Logger
@@ -28,50 +20,36 @@ final class Upkeep: RouterPart {
 
     /// `started` learns the port of the relay socket.
     init(
-        settings: ActiveSettings,
-        transports: ActiveTransports,
-        accessDeadline: AccessDeadline,
-        trace: TraceStore?,
-        stores: Stores,
-        cluster: ClusterPart?,
-        statistics: StatisticsKeeper,
-        operationalEvents: OperationalEvents,
+        _ plane: DataPlane,
         announcer: Announcer,
-        health: RouterHealth,
-        serving: ServingFlag,
+        instruments: RouterInstruments,
         serviceManager: ServiceManager?,
         started: @escaping @Sendable (Int) -> Void,
         logger: Logger
     ) {
-        self.settings = settings
-        self.transports = transports
-        self.accessDeadline = accessDeadline
-        self.trace = trace
-        self.stores = stores
-        self.cluster = cluster
-        self.statistics = statistics
-        self.operationalEvents = operationalEvents
+        self.plane = plane
         self.announcer = announcer
-        self.health = health
-        self.serving = serving
+        self.instruments = instruments
         self.serviceManager = serviceManager
         self.started = started
         self.logger = logger
     }
 
+    private var transports: ActiveTransports { plane.outgoing.transports }
+
     func start() async {
-        let host = settings.configuration.relay.host
+        let host = plane.settings.configuration.relay.host
         let port = announcer.port ?? 0
         logger.info(
             "Listening",
             metadata: [
-                "relay": "\(host):\(port)", "npub": "\(NIP19.npub(stores.registry.keys.names.current.key))",
+                "relay": "\(host):\(port)", "npub": "\(NIP19.npub(plane.registry.keys.names.current.key))",
                 "platforms": "\(transports.current.platforms.joined(separator: ", "))",
             ]
         )
         await transports.refreshStatuses()
         announcer.announce()
-        serving.set(true)
+        instruments.serving.set(true)
         started(port)
         serviceManager?.ready("Serving at \(host):\(port)")
         let attendants = attend()
@@ -79,15 +57,16 @@ final class Upkeep: RouterPart {
     }
 
     func stop(_ time: StopBudget) {
-        if serving.isSet { logger.info("Stopping") }
+        if instruments.serving.isSet { logger.info("Stopping") }
         for task in tasks.withLock({ $0 }) { task.cancel() }
-        operationalEvents.stop()
-        accessDeadline.stop()
-        serving.set(false)
+        plane.watchers.operationalEvents.stop()
+        plane.accessDeadline.stop()
+        instruments.serving.set(false)
         serviceManager?.stopping()
     }
 
     private func attend() -> [Task<Void, Never>] {
+        let (stores, watchers, cluster) = (plane.stores, plane.watchers, plane.cluster)
         var tasks = [
             Task { [transports, announcer] in
                 while (try? await Task.sleep(for: .seconds(600))) != nil {
@@ -95,20 +74,18 @@ final class Upkeep: RouterPart {
                     announcer.announce()
                 }
             },
-            Task { [settings, logger] in
+            Task { [settings = plane.settings, logger] in
                 await ExpensivePatterns.watch({ settings.rules.exceededPatterns }, logger: logger)
             },
-        ]
-        tasks.append(
-            Task { [stores, cluster, logger] in
+            Task { [logger] in
                 repeat {
                     await onDisk { stores.pruneDeadLetters(with: cluster?.stores.map(\.store) ?? [], logger) }
                 } while (try? await Task.sleep(for: .seconds(60))) != nil
-            }
-        )
-        tasks.append(Task { [statistics] in await statistics.run() })
-        tasks.append(Task { [operationalEvents] in await operationalEvents.run() })
-        if let trace { tasks.append(Task { await trace.dropExpired() }) }
+            },
+            Task { await watchers.statisticsKeeper.run() },
+            Task { await watchers.operationalEvents.run() },
+        ]
+        if let trace = stores.trace { tasks.append(Task { await trace.dropExpired() }) }
         if let kept = stores.keptEvents {
             tasks.append(
                 Task {
@@ -119,7 +96,7 @@ final class Upkeep: RouterPart {
         if let serviceManager, let interval = serviceManager.watchdog {
             let watchdog = Watchdog(
                 interval: interval,
-                stuck: health.stuck(within:),
+                stuck: instruments.health.stuck(within:),
                 alive: serviceManager.alive,
                 logger: logger
             )
@@ -127,15 +104,6 @@ final class Upkeep: RouterPart {
         }
         return tasks
     }
-}
-
-/// Whether the router serves: not while it starts or stops.
-final class ServingFlag: Sendable {
-    private let flag = Atomic<Bool>(false)
-
-    var isSet: Bool { flag.load(ordering: .relaxed) }
-
-    func set(_ value: Bool) { flag.store(value, ordering: .relaxed) }
 }
 
 /// Tells an operator which rules' patterns cost too much for some text, and therefore did not match it.

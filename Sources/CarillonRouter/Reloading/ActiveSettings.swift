@@ -1,4 +1,8 @@
+import Logging
 import Operations
+import Pipeline
+import Platforms
+import PluginHost
 import RouterConfiguration
 import Rules
 import Synchronization
@@ -9,6 +13,32 @@ final class ActiveSettings: Sendable {
 
     init(_ configuration: Configuration, _ rules: RuleBook, _ filters: Filters) {
         state = Mutex((configuration, rules, filters))
+    }
+
+    /// Those of a start, with filters made for them. What cannot start, and what is valid but probably not meant, is in
+    /// the log.
+    convenience init(
+        startingWith configuration: Configuration,
+        _ rules: RuleBook,
+        plugins: PluginHost,
+        instances: InstanceSettings,
+        logger: Logger
+    ) {
+        let filters = Filters(configuration: configuration, plugins: plugins, settings: instances)
+        for failure in filters.failures {
+            logger.error(
+                "A filter cannot start",
+                metadata: ["filter": "\(failure.name)", "reason": "\(failure.reason)"]
+            )
+        }
+        logger.warn(of: FilterWarnings(configuration, rules, filters.all).found)
+        self.init(configuration, rules, filters)
+    }
+
+    /// What the pipeline goes by.
+    func pipeline(_ platforms: PlatformCatalog, plugins: PluginHost) -> PipelineSettings {
+        let (configuration, rules, filters) = state.withLock(\.self)
+        return configuration.pipelineSettings(rules, filters, platforms, plugins: plugins)
     }
 
     /// For keys that take a restart it holds what was there at the start.

@@ -37,15 +37,8 @@ final class Reloader: Sendable {
     /// As it was at the start.
     private let configuration: Configuration
     private let reread: (@Sendable () throws(Diagnostics) -> Configuration)?
-    private let settings: ActiveSettings
+    private let plane: DataPlane
     private let apiToken: ActiveAPIToken
-    private let outgoing: Outgoing
-    private let registry: Registry
-    private let intake: Intake
-    /// Nil outside a cluster.
-    private let partitions: PartitionIntakes?
-    private let courier: Courier
-    private let pool: RelayPool
     private let announcer: Announcer
     private let serviceManager: ServiceManager?
     private let logger: Logger
@@ -56,14 +49,8 @@ final class Reloader: Sendable {
     init(
         _ configuration: Configuration,
         reread: (@Sendable () throws(Diagnostics) -> Configuration)?,
-        settings: ActiveSettings,
+        _ plane: DataPlane,
         apiToken: ActiveAPIToken,
-        outgoing: Outgoing,
-        registry: Registry,
-        intake: Intake,
-        partitions: PartitionIntakes?,
-        courier: Courier,
-        pool: RelayPool,
         announcer: Announcer,
         serviceManager: ServiceManager?,
         logger: Logger,
@@ -72,18 +59,15 @@ final class Reloader: Sendable {
         self.runningLog = runningLog
         self.configuration = configuration
         self.reread = reread
-        self.settings = settings
+        self.plane = plane
         self.apiToken = apiToken
-        self.outgoing = outgoing
-        self.registry = registry
-        self.intake = intake
-        self.partitions = partitions
-        self.courier = courier
-        self.pool = pool
         self.announcer = announcer
         self.serviceManager = serviceManager
         self.logger = logger
     }
+
+    private var settings: ActiveSettings { plane.settings }
+    private var outgoing: Outgoing { plane.outgoing }
 
     /// Every mistake of a refused configuration is in the log, too.
     func reload() async -> ReloadResult {
@@ -164,8 +148,8 @@ final class Reloader: Sendable {
         let leaving = outgoing.transports.replace(by: prepared.transports)
         let reloaded = configuration.reloaded(from: prepared.configuration)
         settings.replace(by: reloaded, prepared.rules, prepared.filters)
-        pool.ask(for: configuration.relayWishes(of: prepared.rules, lists: prepared.filters.lists))
-        courier.resume()
+        plane.relays.pool.ask(for: configuration.relayWishes(of: prepared.rules, lists: prepared.filters.lists))
+        plane.courier.resume()
         for instance in leaving {
             Task { [outgoing] in await Self.retire(instance, of: outgoing.plugins, outgoing.transports) }
         }
@@ -254,7 +238,7 @@ final class Reloader: Sendable {
     private func rereadRegistrations(_ access: Configuration.Access) async {
         await withCheckedContinuation { continuation in
             // The disk may take its time, which the threads that tasks share have not.
-            DispatchQueue.global().async { [registry, outgoing, logger] in
+            DispatchQueue.global().async { [registry = plane.registry, outgoing, logger] in
                 do {
                     try registry.replacePlatforms(with: outgoing.plugins.platformCatalog)
                     try registry.configureAccess(access.mode, access.rules)
@@ -278,12 +262,10 @@ final class Reloader: Sendable {
                 plugins: outgoing.plugins
             )
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            intake.adopt(settings) { continuation.resume(with: $0) }
+            plane.events.intake.adopt(settings) { continuation.resume(with: $0) }
         }
         // What the pipeline that hands over can read, these can.
-        var shared = settings
-        shared.contextPath = nil
-        partitions?.adopt(shared)
+        plane.cluster?.adopt(settings)
     }
 
     /// Lets go of instances that never served.

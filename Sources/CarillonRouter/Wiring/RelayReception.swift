@@ -11,8 +11,7 @@ struct RelayReception: RelayPoolDelegate {
     let counts: RouterCounts
     let conduct: RelayConductBook
     /// Nil outside a cluster.
-    let partitions: PartitionIntakes?
-    let shared: ClusterRelays?
+    let membership: ClusterMembership?
 
     func received(
         _ events: [[UInt8]],
@@ -22,8 +21,8 @@ struct RelayReception: RelayPoolDelegate {
     ) {
         // Whoever asked for them is one of these.
         if case .fetched = reading {
-            partitions?.learn(events)
-            shared?.found(events)
+            membership?.intakes.learn(events)
+            membership?.relays.found(events)
         }
         intake.submit(
             Submission(events: events, source: .relay(reading.relayReading)) { [conduct] verdicts in

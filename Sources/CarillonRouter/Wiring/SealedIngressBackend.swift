@@ -94,6 +94,30 @@ final class SealedIngressBackend: IngressBackend {
     }
 }
 
+extension SealedIngressBackend {
+    /// Nil: the configuration has no sealed ingress.
+    convenience init?(
+        _ configuration: Configuration,
+        _ platform: IngressPlatform,
+        registry: Registry,
+        courier: Courier,
+        trials: TokenTrials,
+        now: @escaping @Sendable () -> Timestamp,
+        logger: Logger
+    ) {
+        guard let settings = configuration.sealedIngress else { return nil }
+        self.init(
+            queue: QueueName(platform: platform.name, app: settings.app),
+            limits: IngressDeviceLimits(devices: settings.devices),
+            registry: registry,
+            courier: courier,
+            trials: trials,
+            now: now,
+            logger: logger
+        )
+    }
+}
+
 extension IngressAdmission {
     fileprivate var answer: IngressAnswer {
         switch self {

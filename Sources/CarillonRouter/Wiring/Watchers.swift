@@ -8,7 +8,7 @@ import Units
 
 /// Those that learn of each step of an event and each outcome of a push: the log, the counts, the trace, the spans, who
 /// reads the live stream, and webhooks.
-struct Watchers {
+struct Watchers: RouterPart {
     let counts: RouterCounts
     let trials: TokenTrials
     let spans: Spans
@@ -80,5 +80,11 @@ struct Watchers {
             deliveries: [log, counts, daily, trials, stream, operationalEvents]
                 + (stores.trace.map { [$0] } ?? []) + (spans.tracer.map { [$0] } ?? [])
         )
+    }
+
+    /// Writes the last counts, as the courier has stopped.
+    func stop(_ time: StopBudget) {
+        statisticsKeeper.write(withDevices: true)
+        operationalEvents.close()
     }
 }

@@ -1,0 +1,147 @@
+import Delivery
+import Operations
+import PluginHost
+import Registry
+import RouterConfiguration
+import Sealing
+import Units
+
+/// What operators, users and senders do and look up at a running router.
+struct RunningOperations {
+    let devices: DeviceOperations
+    let users: UserOperations
+    let notifier: Notifier
+    /// The events that rules can be tried on.
+    let kept: KeptEventPages
+    /// All of it but notifications, at every member of a cluster.
+    let view: ClusterView
+
+    init(
+        _ plane: DataPlane,
+        _ configuration: Configuration,
+        _ files: OperatorFiles,
+        _ status: StatusReader,
+        now: @escaping @Sendable () -> Timestamp
+    ) throws {
+        let cluster = plane.cluster
+        devices = try Self.devices(plane, configuration, files, now)
+        users = UserOperations(
+            registry: plane.registry,
+            devices: devices,
+            files: files,
+            configuration: configuration,
+            now: now
+        )
+        notifier = Self.notifier(plane, now)
+        kept = KeptEventPages(
+            plane.stores.keptEvents,
+            path: configuration.keptEventsPath,
+            peers: cluster?.peers,
+            now: now
+        )
+        view = ClusterView(
+            queue: Self.queue(plane, configuration, files, now),
+            devices: devices,
+            users: users,
+            own: try Self.own(plane, devices, files, status),
+            readers: RouterReaders(
+                status: status,
+                statistics: plane.watchers.statistics,
+                doors: DoorReader(
+                    configuration,
+                    listeners: plane.sockets.counts,
+                    counts: plane.watchers.counts,
+                    pool: plane.relays.pool
+                ),
+                plugins: { [plugins = plane.outgoing.plugins] in
+                    PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals)
+                },
+                kept: kept
+            ),
+            trace: plane.stores.trace,
+            peers: cluster?.peers,
+            control: cluster?.peers,
+            cluster: { [weak cluster] in cluster?.status }
+        )
+    }
+
+    private static func devices(
+        _ plane: DataPlane,
+        _ configuration: Configuration,
+        _ files: OperatorFiles,
+        _ now: @escaping @Sendable () -> Timestamp
+    ) throws -> DeviceOperations {
+        let (settings, transports, plugins) = (plane.settings, plane.outgoing.transports, plane.outgoing.plugins)
+        let seeds = plane.registry.keys.seeds
+        return DeviceOperations(
+            registry: plane.registry,
+            sealer: Sealer(),
+            files: files,
+            sender: RunningTestPushes(
+                settings: settings,
+                encryptingPlatforms: { plugins.encryptingPlatforms },
+                transport: { transports[$0] },
+                now: now
+            ),
+            configuration: { settings.configuration.limited(by: plugins.platformCatalog) },
+            deliveryID: try DeliveryIDs(seeds).id,
+            traceIDs: try configuration.traceIDs(seeds),
+            now: now
+        )
+    }
+
+    private static func queue(
+        _ plane: DataPlane,
+        _ configuration: Configuration,
+        _ files: OperatorFiles,
+        _ now: @escaping @Sendable () -> Timestamp
+    ) -> QueueOperations {
+        let (courier, outbox, cluster) = (plane.courier, plane.stores.outbox, plane.cluster)
+        return QueueOperations(
+            registry: plane.registry,
+            files: files,
+            handle: .running { [reader = files.outbox.own, weak cluster] in
+                let place = cluster.map { StorePlace.outbox(of: $0.name) } ?? .alone
+                return (cluster?.stores ?? []) + [WorkingStore(place, courier, outbox, reader)]
+            },
+            deadLetters: configuration.deadLetters,
+            now: now
+        )
+    }
+
+    private static func own(
+        _ plane: DataPlane,
+        _ devices: DeviceOperations,
+        _ files: OperatorFiles,
+        _ status: StatusReader
+    ) throws -> OwnOperations {
+        let (settings, courier, cluster) = (plane.settings, plane.courier, plane.cluster)
+        return OwnOperations(
+            devices: devices,
+            registry: plane.registry,
+            trace: plane.stores.trace,
+            files: files,
+            status: status,
+            handles: try DeviceHandles(plane.registry.keys.seeds),
+            configuration: { settings.configuration },
+            pausedUntil: { [weak cluster] device, address in
+                ([courier] + (cluster?.couriers ?? [])).compactMap { $0.pausedUntil(device, at: address) }.max()
+            }
+        )
+    }
+
+    private static func notifier(_ plane: DataPlane, _ now: @escaping @Sendable () -> Timestamp) -> Notifier {
+        Notifier(
+            outbox: plane.stores.outbox,
+            registry: plane.registry,
+            intake: plane.events.intake,
+            identity: plane.stores.identity,
+            shared: plane.cluster?.sharedRequests,
+            // Filters get whole events, and so does whoever looks at those that are kept.
+            mustSign: { [settings = plane.settings, areKept = plane.stores.keptEvents != nil] in
+                areKept || !settings.configuration.filters.isEmpty
+            },
+            now: now
+        )
+    }
+}

@@ -1,15 +1,18 @@
 """`POST /v1/notify` at the members of a cluster: whichever is asked, each recipient gets one push."""
 
 import json
+import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cluster import Cluster
+from cluster import Cluster, Server
 from console import Console
-from programs import wait_until
+from programs import carillon, wait_until
 from test_notify import Sender
+from witness import FILTERS, Witness, is_genuine
 
 
 @pytest.fixture
@@ -85,3 +88,84 @@ def test_a_notification_goes_out_once_whichever_members_are_asked(cluster, lab):
     for sender in senders[:2]:
         sender.send({"to": {"account": accounts[1]}, "title": "five"})
     wait_until(lambda: len({push.apns_id for push in pushes("five")}) == 2, "both arrive")
+
+
+class Listener:
+    """Hears what members say to each other, as anybody does who may read at a server."""
+
+    def __init__(self, server: Server, subject: str):
+        self._connection = socket.create_connection(("127.0.0.1", server.port))
+        self._heard, self._lock = b"", threading.Lock()
+        self._connection.sendall(f'CONNECT {{"verbose":false,"pedantic":false}}\r\nSUB {subject} 1\r\nPING\r\n'.encode())
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+        wait_until(lambda: b"PONG\r\n" in self.heard, "the server has taken the subscription")
+
+    def __enter__(self) -> "Listener":
+        return self
+
+    def __exit__(self, *_):
+        self._connection.close()
+
+    def _read(self):
+        try:
+            while data := self._connection.recv(1 << 16):
+                with self._lock:
+                    self._heard += data
+                if b"PING\r\n" in data:
+                    self._connection.sendall(b"PONG\r\n")
+        except OSError:
+            pass
+
+    @property
+    def heard(self) -> bytes:
+        with self._lock:
+            return self._heard
+
+    @property
+    def events(self) -> list[str]:
+        """The events in what was heard, whatever is around them."""
+        text, found, at = self.heard.decode("latin-1"), [], 0
+        while (at := text.find('{"', at)) >= 0:
+            try:
+                value, end = json.JSONDecoder().raw_decode(text, at)
+            except ValueError:
+                at += 1
+                continue
+            if "kind" in value:
+                found.append(text[at:end].encode("latin-1").decode())
+            at = end
+        return found
+
+
+def test_members_and_their_filters_see_whole_signed_events(cluster, lab, tmp_path):
+    people = cluster.register(9)
+    accounts, sender = list(people), Sender(Console(cluster.members[0]))
+    witnesses = []
+    with Listener(cluster.servers[0], "carillon.in.*") as listener:
+        # On their way to the owners they are signed even where nobody filters.
+        first = sender.send({"to": {"accounts": accounts}, "title": "one ü"})["id"]
+        lab.accepted(9)
+        on_their_way = listener.events
+        assert on_their_way and all(map(is_genuine, on_their_way))
+        assert {tag[1] for text in on_their_way for tag in json.loads(text)["tags"] if tag[0] == "request"} == {first}
+
+    lab.forget()
+    for member in cluster.members:
+        witnesses.append(Witness(member, tmp_path / f"witness-{member.folder.name}"))
+        member.configuration["filters"] = FILTERS
+        run = carillon("reload", "--config", member.configuration_file)
+        assert run.returncode == 0, run.stderr
+    second = sender.send({"to": {"accounts": accounts}, "title": "two"})["id"]
+    lab.accepted(9)
+    for stage in ["early", "late"]:
+        seen = [event for witness in witnesses for event in witness.events(stage)]
+        assert sorted(recipient for recipient, _ in seen) == sorted(accounts)
+        for _, text in seen:
+            assert is_genuine(text), text
+            event = json.loads(text)
+            assert event["pubkey"] == cluster.members[0].public_key
+            assert ["request", second, "0"] in event["tags"]
+            assert sorted(tag[1] for tag in event["tags"] if tag[0] == "p") == sorted(accounts)
+    # Not only at the member that was asked.
+    assert sum(bool(witness.lines) for witness in witnesses) > 1

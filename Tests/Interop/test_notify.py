@@ -1,6 +1,7 @@
 """`POST /v1/notify`: notifications of senders that are not on Nostr."""
 
 import json
+import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +13,7 @@ from programs import carillon, wait_until
 from test_api_v1 import Description
 from test_me import Me
 from test_stream import token
+from witness import FILTERS, Witness, is_genuine
 
 RULES = """
 version: 1
@@ -365,3 +367,77 @@ def test_groups_are_kept_by_senders_and_left_by_users(router, lab, alice, bob):
     assert [mistake["pointer"] for mistake in mistakes] == ["#/to/app"]
     nobody = sender.send({"to": {"group": "nobody-is-in-it", "app": "default"}, "title": "x"})["id"]
     assert sender.show(nobody)["devices"] == []
+
+
+def test_forged_events_are_told_from_genuine_ones(alice):
+    """The next tests rely on that."""
+    event = alice.event(1, 'a "note"\nwith ü', [["t", "x"]])
+    assert is_genuine(json.dumps(event))
+    for change in [{"sig": "0" * 128}, {"id": "0" * 64}, {"content": "another"}, {"pubkey": "1" * 64}, {"relay": "x"}]:
+        assert not is_genuine(json.dumps(event | change))
+
+
+def test_filters_see_whole_events_that_the_router_signed(router, lab, alice, bob, tmp_path):
+    """Also those that a reload switched on; and a request to many accounts is several events."""
+    witness = Witness(router, tmp_path / "witness")
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        for person in (alice, bob):
+            content = ios(device_token(), mode="alert", filters={"news": True})
+            socket.publish(person.registration(router, content))
+    sender.send({"to": {"account": alice.hex}, "title": "nobody sees it"})
+    lab.accepted(1)
+    assert witness.lines == []
+    us = router.public_key
+
+    router.configuration["filters"] = FILTERS
+    run = carillon("reload", "--config", router.configuration_file)
+    assert run.returncode == 0, run.stderr
+    strangers = [f"{number:064x}" for number in range(1, 200)]
+    requests = [
+        {"to": {"account": alice.hex}, "title": 'the "first" ü🔔', "body": "two\nlines"},
+        {"to": {"accounts": [alice.hex, bob.hex, *strangers]}, "title": "to many"},
+        {"to": {"account": bob.hex}, "template": "news", "values": {"headline": 'a "late" ü🔔', "lead": "\u2028\\"}},
+    ]
+    ids = [sender.send(request)["id"] for request in requests]
+    lab.accepted(5)
+    assert router.stop() == 0
+    for stage in ["early", "late"]:
+        seen = witness.events(stage)
+        assert len(seen) == 4
+        for recipient, text in seen:
+            event = json.loads(text)
+            assert is_genuine(text), text
+            assert (event["kind"], event["pubkey"], event["content"]) == (20063, us, "")
+            assert abs(event["created_at"] - time.time()) < 600
+            people = [tag[1] for tag in event["tags"] if tag[0] == "p"]
+            assert recipient in people and len(people) <= 100
+        tags = [(recipient, tag) for recipient, text in seen for tag in json.loads(text)["tags"]]
+        of_requests = [(tag[1], recipient) for recipient, tag in tags if tag[0] == "request"]
+        expected = [(ids[0], alice.hex), (ids[1], alice.hex), (ids[1], bob.hex), (ids[2], bob.hex)]
+        assert sorted(of_requests) == sorted(expected)
+        for tag in (["headline", 'a "late" ü🔔'], ["lead", "\u2028\\"]):
+            assert (bob.hex, tag) in tags
+    # What a notification says is in no event, but for the values of a template.
+    assert not any("first" in text or "lines" in text for _, _, text in witness.lines)
+
+
+def test_what_was_asked_for_is_not_among_the_events_that_are_kept(router, lab, alice, bob):
+    """No rule of an event decided about it, so that there is nothing to try other rules on."""
+    router.configuration["trace"] = {"keep_events_hours": 24}
+    notes = '  - { name: note, match: { kinds: [1] }, signal: mention, title: "A note" }\n'
+    (router.folder / "rules.yaml").write_text(RULES + notes)
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        content = ios(device_token(), mode="alert", filters={"news": True, "mention": True})
+        socket.publish(alice.registration(router, content))
+        sender.send({"to": {"account": alice.hex}, "title": "asked for"})
+        sender.send({"to": {"account": alice.hex}, "template": "news", "values": {"headline": "asked for", "lead": "x"}})
+        # What came before it is written with it.
+        note = bob.note("an event", alice)
+        socket.publish(note)
+    lab.accepted(3)
+    assert sender.description.ask("/v1/rules/diff", "POST", body={})["events"] == 1
+    assert router.stop() == 0
+    with sqlite3.connect(router.folder / "carillon.sqlite-events") as database:
+        assert [json.loads(event)["id"] for (event,) in database.execute("SELECT event FROM events")] == [note["id"]]

@@ -137,10 +137,8 @@ struct RunningOperations {
             intake: plane.events.intake,
             identity: plane.stores.identity,
             shared: plane.cluster?.sharedRequests,
-            // Filters get whole events, and so does whoever looks at those that are kept.
-            mustSign: { [settings = plane.settings, areKept = plane.stores.keptEvents != nil] in
-                areKept || !settings.configuration.filters.isEmpty
-            },
+            // Filters get whole events. Those that are kept for trying rules are others: no rule decides about these.
+            mustSign: { [settings = plane.settings] in !settings.configuration.filters.isEmpty },
             now: now
         )
     }

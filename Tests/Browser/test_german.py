@@ -413,7 +413,7 @@ def test_every_code_has_a_german_text(operator):
         if "Sentence(" in text or "Statement(" in text:
             start = prefix.get(str(file.relative_to(SOURCES)), "")
             codes |= {start + found for found in code.findall(text)}
-    codes |= {"advice-no-trace", "advice-trace-fault", "perhaps-of-others", "perhaps-no-device", "former-key-unsealed"}
+    codes |= {"advice-no-trace", "advice-trace-fault", "perhaps-of-others", "perhaps-no-device", "former-key-unsealed", "no-blocked", "no-allowed"}
     said = {*texts["says"], *texts["issue"]}
     assert len(codes) > 60 and codes - said - {"reason", "at"} == set()
     assert set(texts["issue"]) == set(texts["remedy"])

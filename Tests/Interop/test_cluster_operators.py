@@ -11,6 +11,7 @@ from nostr import Person
 from programs import carillon, wait_until
 from relays import CountingProxy, LocalRelay
 from stream import Stream
+from test_api_v1 import Description
 from test_me import Me
 
 # So many people that each member has some: the one with the fewest partitions has 2 of 8.
@@ -153,7 +154,8 @@ def test_any_member_tells_of_all_and_names_who_does_not_answer(cluster, lab):
     done = run(first, "status")
     assert done.returncode == 1 and "the member member2 does not answer in time" in done.stdout
     silent = answer(first, "queue", "list")["members"]["silent"]
-    assert silent == [{"name": "member2", "reason": "does not answer in time"}]
+    says = {"code": "member-late", "values": {"member": "member2"}}
+    assert silent == [{"name": "member2", "reason": "does not answer in time", "says": says}]
     cluster.wait_until_shared(among=[first, second])
     assert answer(first, "cluster", "members", status=1)["members"][2]["is_living"] is False
     third.process.send_signal(signal.SIGCONT)
@@ -377,6 +379,19 @@ def test_rules_are_compared_on_the_events_of_all_members(keeping, lab, tmp_path)
     diff = answer(keeping.members[0], "rules", "diff", str(rules))
     assert 0 < diff["events"] < EVERYWHERE and [silent["name"] for silent in diff["members"]["silent"]] == ["member2"]
     assert "member2 is not there: what it has is missing here" in run(keeping.members[0], "rules", "diff", str(rules)).stdout
+    # What a member refuses keeps its code on the way through another one.
+    third.configuration["trace"] = {}
+    third.start()
+    keeping.wait_until_shared()
+    asked = Description(Console(keeping.members[0]))
+    [refusing] = asked.ask("/v1/rules/diff", "POST", body={})["members"]["silent"]
+    assert refusing["name"] == "member2" and refusing["reason"].startswith("says: no events are kept")
+    assert refusing["says"] == {"code": "no-kept-events", "values": {}}
+    # The same where it is asked itself, and nobody else is there.
+    for member in keeping.members[:2]:
+        member.kill()
+    problem = Description(Console(third)).ask("/v1/rules/diff", "POST", 409, body={})
+    assert problem["says"] == refusing["says"]
 
 
 def test_a_reader_of_one_member_sees_what_all_do(keeping, lab):

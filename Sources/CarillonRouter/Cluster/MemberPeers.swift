@@ -1,4 +1,5 @@
 import Cluster
+import Console
 import NATS
 import Nostr
 import Operations
@@ -80,9 +81,9 @@ extension MemberPeers: ClusterPeers {
             return .answer(try await link.client.request(subject, question, within: span).payload)
         } catch {
             switch error {
-            case .noResponders: return .silence("is not there")
-            case .late: return .silence("does not answer in time")
-            default: return .silence("cannot be asked: \(error)")
+            case .noResponders: return .silence(.absent)
+            case .late: return .silence(.late)
+            default: return .silence(.unasked("\(error)"))
             }
         }
     }
@@ -101,18 +102,26 @@ extension MemberPeers: LivePeers {
 
 extension MemberPeers: ClusterControl {
     func drain(_ isOn: Bool) throws(OperationFailure) {
-        guard let member = box.member else { throw .unavailable("is leaving the cluster") }
+        guard let member = box.member else { throw .unavailable(Self.leaving) }
         member.drain(isOn)
     }
 
     func move(_ partition: Int, to name: String?) async throws(OperationFailure) {
-        guard let member = box.member else { throw .unavailable("this member is leaving the cluster") }
+        guard let member = box.member else { throw .unavailable(Self.leaving) }
         do throws(NATSError) {
             try await member.move(partition, to: name.flatMap { MemberName($0) })
         } catch {
-            throw .unavailable("the cluster's servers did not keep it: \(error)")
+            throw .unavailable(
+                Sentence(
+                    "cluster-unkept",
+                    ["error": "\(error)"],
+                    "the cluster's servers did not keep it: \(error)"
+                )
+            )
         }
     }
+
+    private static let leaving = Sentence("leaving", [:], "this member is leaving the cluster")
 }
 
 extension ClusterStatus.Member {

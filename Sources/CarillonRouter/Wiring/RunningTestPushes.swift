@@ -1,3 +1,4 @@
+import Console
 import Delivery
 import Notifications
 import Operations
@@ -22,7 +23,13 @@ struct RunningTestPushes: TestPushSender {
         to address: DeviceAddress
     ) async throws(OperationFailure) -> Outcome {
         guard let transport = transport(QueueName(platform: address.platform, app: address.app)) else {
-            throw .unavailable("nothing serves \(address.platform) of the app \(address.app): see the router's log")
+            throw .unavailable(
+                Sentence(
+                    "not-served",
+                    ["queue": "\(address.platform)/\(address.app)"],
+                    "nothing serves \(address.platform) of the app \(address.app): see the router's log"
+                )
+            )
         }
         let delivery = Delivery(
             id: id,

@@ -124,6 +124,11 @@ extension APIProblem {
             case .unknown: 404
             case .unavailable: 503
             }
+        self.init(status, failure)
+    }
+
+    /// The same with a status of the operation's own.
+    init(_ status: Int, _ failure: OperationFailure) {
         if let says = failure.says {
             self.init(status, Sentence(says.code, says.values, failure.description))
         } else {

@@ -115,7 +115,7 @@ struct MeAPI {
             let key = try call.key
             try rates.admit(.changes, key)
             guard let name = GroupName(app: call.path("app"), group: call.path("group")) else {
-                throw APIProblem(404, "there is no such group")
+                throw APIProblem(404, Sentence("no-group", [:], "there is no such group"))
             }
             return try await body(name, key)
         }

@@ -44,7 +44,7 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
         OperationFailure(kind: .unknown, description: sentence.words, says: sentence.says)
     }
 
-    static func unavailable(_ sentence: Sentence) -> OperationFailure {
+    package static func unavailable(_ sentence: Sentence) -> OperationFailure {
         OperationFailure(kind: .unavailable, description: sentence.words, says: sentence.says)
     }
 }

@@ -1,3 +1,4 @@
+import Console
 import Units
 
 /// What operators do to a cluster, as far as this member does it.
@@ -65,20 +66,28 @@ package struct ClusterOperations: Sendable {
     func drain(_ name: String, undo: Bool) async throws -> ClusterDrain {
         let member = try member(name)
         if !undo, try known().members.allSatisfy({ $0.name == name || !$0.isServing }) {
-            throw OperationFailure.unavailable("no other member could take the partitions of \(name)")
+            throw OperationFailure.unavailable(
+                Sentence("drain-last", ["member": name], "no other member could take the partitions of \(name)")
+            )
         }
         if name == peers.name {
             try control.drain(!undo)
         } else {
             guard member.isLiving else {
-                throw OperationFailure.unavailable("\(name) went away without a word: it owns nothing any more")
+                throw OperationFailure.unavailable(
+                    Sentence(
+                        "drain-gone",
+                        ["member": name],
+                        "\(name) went away without a word: it owns nothing any more"
+                    )
+                )
             }
             let question = MemberJSON.bytes(MemberQuestion.drain(!undo))
             switch await peers.ask(question, of: name, within: MemberSurvey.patience) {
-            case .silence(let why): throw OperationFailure.unavailable("\(name) \(why)")
+            case .silence(let why): throw why.failure(of: name)
             case .answer(let bytes):
                 guard try MemberAnswer.read(bytes, as: Bool.self) != nil else {
-                    throw OperationFailure.unavailable("\(name) answers as another version does")
+                    throw MemberSilence.otherVersion.failure(of: name)
                 }
             }
         }
@@ -95,12 +104,24 @@ package struct ClusterOperations: Sendable {
     func move(_ partition: Int, to name: String?) async throws -> ClusterMove {
         let partitions = try known().partitions.count
         guard (0..<partitions).contains(partition) else {
-            throw OperationFailure.unknown("there is no partition \(partition): they are 0 to \(partitions - 1)")
+            throw OperationFailure.unknown(
+                Sentence(
+                    "unknown-partition",
+                    ["partition": "\(partition)", "limit": "\(partitions - 1)"],
+                    "there is no partition \(partition): they are 0 to \(partitions - 1)"
+                )
+            )
         }
         if let name {
             let member = try member(name)
             guard member.isServing else {
-                throw OperationFailure.unavailable("\(name) takes no partitions: it is drained, leaving or away")
+                throw OperationFailure.unavailable(
+                    Sentence(
+                        "takes-no-partitions",
+                        ["member": name],
+                        "\(name) takes no partitions: it is drained, leaving or away"
+                    )
+                )
             }
         }
         try await control.move(partition, to: name)
@@ -112,14 +133,23 @@ package struct ClusterOperations: Sendable {
     }
 
     private func known() throws(OperationFailure) -> ClusterStatus {
-        guard let status = status() else { throw .unavailable("this member is leaving the cluster") }
+        guard let status = status() else {
+            throw .unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
+        }
         return status
     }
 
     private func member(_ name: String) throws(OperationFailure) -> ClusterStatus.Member {
         let members = try known().members
         guard let member = members.first(where: { $0.name == name }) else {
-            throw .unknown("there is no member \(name): they are \(members.map(\.name).joined(separator: ", "))")
+            let names = members.map(\.name).joined(separator: ", ")
+            throw .unknown(
+                Sentence(
+                    "unknown-member",
+                    ["member": name, "members": names],
+                    "there is no member \(name): they are \(names)"
+                )
+            )
         }
         return member
     }

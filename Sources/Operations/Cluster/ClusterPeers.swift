@@ -1,3 +1,4 @@
+import Console
 import Foundation
 import Nostr
 import Units
@@ -19,8 +20,37 @@ package protocol ClusterPeers: Sendable {
 /// What came of asking another member.
 package enum PeerReply: Sendable, Hashable {
     case answer([UInt8])
-    /// None came; why, in words that go on after the member's name.
-    case silence(String)
+    /// None came.
+    case silence(MemberSilence)
+}
+
+/// Why a member's answer is missing.
+package enum MemberSilence: Sendable, Hashable {
+    case absent
+    case late
+    /// The question could not be sent; why.
+    case unasked(String)
+    case otherVersion
+
+    /// The codes of what ``sentence(of:)`` says.
+    static let codes: Set = ["member-absent", "member-late", "member-unasked", "member-version"]
+
+    /// The words go on after the member's name.
+    func sentence(of member: String) -> Sentence {
+        switch self {
+        case .absent: Sentence("member-absent", ["member": member], "is not there")
+        case .late: Sentence("member-late", ["member": member], "does not answer in time")
+        case .unasked(let why):
+            Sentence("member-unasked", ["member": member, "detail": why], "cannot be asked: \(why)")
+        case .otherVersion: Sentence("member-version", ["member": member], "answers as another version does")
+        }
+    }
+
+    /// The same as the reason why somebody is refused.
+    func failure(of member: String) -> OperationFailure {
+        let sentence = sentence(of: member)
+        return .unavailable(Sentence(sentence.says.code, sentence.says.values, "\(member) \(sentence.words)"))
+    }
 }
 
 /// What a member asks another one, so that whoever asks one of them hears of all. JSON on its way.
@@ -60,6 +90,8 @@ enum MemberAnswer {
     private struct Refusal: Codable {
         var kind: String
         var words: String
+        /// Versions before this one know no such thing.
+        var says: Statement?
     }
 
     static func bytes(_ answer: some Encodable) -> [UInt8] {
@@ -75,7 +107,7 @@ enum MemberAnswer {
             case .unknown: "unknown"
             case .unavailable: "unavailable"
             }
-        return [1] + MemberJSON.bytes(Refusal(kind: kind, words: failure.description))
+        return [1] + MemberJSON.bytes(Refusal(kind: kind, words: failure.description, says: failure.says))
     }
 
     /// Throws the ``OperationFailure`` of a refusal. Nil: the bytes, which may be anything, are no such answer.
@@ -84,11 +116,13 @@ enum MemberAnswer {
         case 0: return MemberJSON.read(bytes.dropFirst(), as: Answer.self)
         case 1:
             guard let refusal = MemberJSON.read(bytes.dropFirst(), as: Refusal.self) else { return nil }
-            switch refusal.kind {
-            case "invalid": throw .invalid(refusal.words)
-            case "unknown": throw .unknown(refusal.words)
-            default: throw .unavailable(refusal.words)
-            }
+            let kind: OperationFailure.Kind =
+                switch refusal.kind {
+                case "invalid": .invalid
+                case "unknown": .unknown
+                default: .unavailable
+                }
+            throw OperationFailure(kind: kind, description: refusal.words, says: refusal.says)
         default: return nil
         }
     }
@@ -107,6 +141,8 @@ struct MemberSurvey: Sendable {
         /// Nil: the router serves alone.
         var asked: MembersAsked?
     }
+
+    private static let nobody = Sentence("members-silent", [:], "no member of the cluster answers")
 
     /// Nil: the router serves alone.
     let peers: (any ClusterPeers)?
@@ -128,25 +164,25 @@ struct MemberSurvey: Sendable {
             result.answers.append((peers.name, try await here()))
         } catch let failure as OperationFailure where failure.kind != .invalid {
             refusal = failure
-            silent.append(MembersAsked.Silent(name: peers.name, reason: "says: \(failure)"))
+            silent.append(MembersAsked.Silent(peers.name, failure))
         }
         for (member, reply) in await replies {
             switch reply {
-            case .silence(let why): silent.append(MembersAsked.Silent(name: member, reason: why))
+            case .silence(let why): silent.append(MembersAsked.Silent(member, why))
             case .answer(let bytes):
                 do throws(OperationFailure) {
                     if let answer = try MemberAnswer.read(bytes, as: Answer.self) {
                         result.answers.append((member, answer))
                     } else {
-                        silent.append(MembersAsked.Silent(name: member, reason: "answers as another version does"))
+                        silent.append(MembersAsked.Silent(member, .otherVersion))
                     }
                 } catch {
                     refusal = refusal ?? error
-                    silent.append(MembersAsked.Silent(name: member, reason: "says: \(error)"))
+                    silent.append(MembersAsked.Silent(member, error))
                 }
             }
         }
-        guard !result.answers.isEmpty else { throw refusal ?? .unavailable("no member of the cluster answers") }
+        guard !result.answers.isEmpty else { throw refusal ?? .unavailable(Self.nobody) }
         result.answers.sort { $0.member < $1.member }
         result.asked = MembersAsked(answered: result.answers.map(\.member), silent: silent)
         return result

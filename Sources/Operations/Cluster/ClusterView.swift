@@ -1,3 +1,4 @@
+import Console
 import EventTrace
 import Units
 
@@ -180,7 +181,11 @@ package final class ClusterView: Sendable {
     /// Answers what another member asks. The bytes may be anything.
     package func answer(_ bytes: [UInt8]) async -> [UInt8] {
         guard let question = MemberJSON.read(bytes, as: MemberQuestion.self) else {
-            return MemberAnswer.refusal(.unavailable("this member's version does not know the question"))
+            return MemberAnswer.refusal(
+                .unavailable(
+                    Sentence("unknown-question", [:], "this member's version does not know the question")
+                )
+            )
         }
         do {
             return try await answer(question)
@@ -222,7 +227,9 @@ package final class ClusterView: Sendable {
         return MemberAnswer.bytes(isOn)
     }
 
-    static let alone = OperationFailure.unknown("this router serves alone")
+    static let alone = OperationFailure.unknown(
+        Sentence("serves-alone", [:], "this router serves alone")
+    )
 }
 
 /// What tells how the router itself is doing.

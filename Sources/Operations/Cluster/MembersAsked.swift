@@ -1,9 +1,23 @@
+import Console
+
 /// Which members of a cluster an answer is of.
 package struct MembersAsked: Codable, Sendable, Equatable {
     package struct Silent: Codable, Sendable, Equatable {
         package var name: String
         /// Why its part is missing, in words.
         package var reason: String
+        /// The same for programs; of a refusal what the member said. Nil: only the words say it.
+        package var says: Statement?
+
+        package init(_ name: String, _ silence: MemberSilence) {
+            let sentence = silence.sentence(of: name)
+            (self.name, reason, says) = (name, sentence.words, sentence.says)
+        }
+
+        /// A member that refuses.
+        init(_ name: String, _ refusal: OperationFailure) {
+            (self.name, reason, says) = (name, "says: \(refusal)", refusal.says)
+        }
     }
 
     /// In the order of their names.

@@ -123,10 +123,11 @@ extension RouterStatus.Queue {
 
 extension MembersAsked.Silent {
     fileprivate var issue: RouterStatus.Issue {
-        RouterStatus.Issue(
+        let says = says.flatMap { MemberSilence.codes.contains($0.code) ? $0 : nil }
+        return RouterStatus.Issue(
             what: "member-silent",
             detail: "the member \(name) \(reason); what it has is missing here",
-            says: Statement("member-silent", ["member": name, "detail": reason]),
+            says: says ?? Statement("member-silent", ["member": name, "detail": reason]),
             remedy: "look at its log and its connection to NATS; carillon cluster members shows who owns what",
             isGrave: false,
             member: name

@@ -115,7 +115,11 @@ package final class DeviceOperations: Sendable {
         if mode == .sealed, hasOwnKey || !sender.seals(address.platform) {
             guard let sealing else {
                 throw .unavailable(
-                    "the device is registered to a key that the router no longer has: carillon keys show"
+                    Sentence(
+                        "device-key-lost",
+                        ["device": "\(device)"],
+                        "the device is registered to a key that the router no longer has: carillon keys show"
+                    )
                 )
             }
             notification = try attempt {

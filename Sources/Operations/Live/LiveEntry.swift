@@ -139,6 +139,7 @@ struct LiveEntry: Sendable {
         case .issue(let issue, let isOver):
             json.add("what", issue.what)
             json.add("words", issue.detail)
+            json.add("says", issue.says)
             json.add("remedy", issue.remedy)
             json.add("is_grave", flag: issue.isGrave)
             json.add("is_over", flag: isOver)
@@ -176,8 +177,8 @@ struct LiveEntry: Sendable {
             case .issue:
                 (
                     [
-                        ("what", text), ("remedy", text), ("is_grave", ["type": "boolean"]),
-                        ("is_over", ["type": "boolean"]),
+                        ("what", text), ("says", AnswerSchema.of(Statement.self)), ("remedy", text),
+                        ("is_grave", ["type": "boolean"]), ("is_over", ["type": "boolean"]),
                     ],
                     ["at", "what", "words", "remedy", "is_grave", "is_over"]
                 )
@@ -263,6 +264,10 @@ struct JSONLine {
 
     mutating func add(_ name: String, _ value: Int64?) {
         if let value { add(name, json: String(value)) }
+    }
+
+    mutating func add(_ name: String, _ value: Statement?) {
+        if let value { add(name, json: value.json) }
     }
 
     mutating func add(_ name: String, flag: Bool) { add(name, json: flag ? "true" : "false") }

@@ -162,8 +162,12 @@ package struct OwnOperations: Sendable {
     }
 
     static let unknownEvent = OperationFailure.unknown(
-        "nothing is known of this event and you: it never came here, it does not name you, or it is longer ago than what is "
-            + "remembered"
+        Sentence(
+            "own-event-unknown",
+            [:],
+            "nothing is known of this event and you: it never came here, it does not name you, or it is longer ago than "
+                + "what is remembered"
+        )
     )
 
     /// What became of one event, as 64 hex digits, note1… or nevent1…; nil: nothing is known of it and the account.
@@ -230,7 +234,11 @@ package struct OwnOperations: Sendable {
     func enter(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
         guard try registry.enter(name, key) else {
             throw OperationFailure.unknown(
-                "there is no such group, you have no device of that app, or you are in \(Registry.mostGroups) groups"
+                Sentence(
+                    "group-closed",
+                    ["limit": "\(Registry.mostGroups)"],
+                    "there is no such group, you have no device of that app, or you are in \(Registry.mostGroups) groups"
+                )
             )
         }
         return OwnGroups(groups: try groups(of: key))
@@ -238,7 +246,9 @@ package struct OwnOperations: Sendable {
 
     /// Takes an account out of a group, at its own wish.
     func leave(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
-        guard try registry.leave(name, key) else { throw OperationFailure.unknown("you are in no such group") }
+        guard try registry.leave(name, key) else {
+            throw OperationFailure.unknown(Sentence("no-group", [:], "you are in no such group"))
+        }
         return OwnGroups(groups: try groups(of: key))
     }
 
@@ -257,7 +267,9 @@ package struct OwnOperations: Sendable {
         return device.device
     }
 
-    private static let unknown = OperationFailure.unknown("you have no such device here")
+    private static let unknown = OperationFailure.unknown(
+        Sentence("no-own-device", [:], "you have no such device here")
+    )
 }
 
 /// Names devices for their owners: numbers would tell how many others register.

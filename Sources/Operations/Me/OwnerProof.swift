@@ -112,7 +112,12 @@ package final class OwnerAuthenticator: Sendable {
         switch verdict {
         case .new: return .owner(proof.key.hex)
         case .known: throw OwnerProof.problem("used", "this event was used before; sign each request anew")
-        case .full: throw APIProblem(503, "too many signed requests: try again in a minute", retryAfter: 60)
+        case .full:
+            throw APIProblem(
+                503,
+                Sentence("proof-full", [:], "too many signed requests: try again in a minute"),
+                retryAfter: 60
+            )
         }
     }
 }

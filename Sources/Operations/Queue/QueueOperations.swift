@@ -1,3 +1,4 @@
+import Console
 import Delivery
 import Dispatch
 import EventTrace
@@ -129,7 +130,9 @@ package final class QueueOperations: Sendable {
         try request.requireSelection()
         let all = stores()
         guard !all.contains(where: { $0.store.isFull }) else {
-            throw .unavailable("the outbox is full: see with carillon status what is behind")
+            throw .unavailable(
+                Sentence("retry-full", [:], "the outbox is full: see with carillon status what is behind")
+            )
         }
         var answer = QueueRetry(dryRun: request.isDryRun)
         var queues: Set<QueueName> = []

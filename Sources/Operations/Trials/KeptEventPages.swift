@@ -1,3 +1,4 @@
+import Console
 import EventTrace
 import Nostr
 import Units
@@ -138,6 +139,10 @@ package struct KeptEventPages: Sendable {
     }
 
     private static let nothing = OperationFailure.unavailable(
-        "no events are kept to try rules on: say trace: { keep_events_hours: 24 } in the configuration, and restart"
+        Sentence(
+            "no-kept-events",
+            [:],
+            "no events are kept to try rules on: say trace: { keep_events_hours: 24 } in the configuration, and restart"
+        )
     )
 }

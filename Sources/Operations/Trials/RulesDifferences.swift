@@ -63,7 +63,7 @@ package struct RulesDifferences: Sendable {
                 return answer
             }
         } catch let failure as OperationFailure where failure.kind == .unavailable {
-            throw APIProblem(409, failure.description)
+            throw APIProblem(409, failure)
         }
     }
 

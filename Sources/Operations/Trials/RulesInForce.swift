@@ -58,7 +58,11 @@ extension RulesInForce.File {
 
 /// Puts other rules into a file of the configuration.
 struct RulesSaving: Sendable {
-    static let expectedFile = "file: expected one of the rules files that the configuration names"
+    static let expectedFile = Sentence(
+        "rules-file",
+        [:],
+        "file: expected one of the rules files that the configuration names"
+    )
 
     private let file: String
     private let rules: String

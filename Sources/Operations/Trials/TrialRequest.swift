@@ -28,7 +28,14 @@ struct TrialRequest: Sendable {
         switch (try object.text("fixture"), object.has("event")) {
         case (let name?, false):
             guard let fixture = try Fixture.all().first(where: { $0.name == name }) else {
-                throw APIProblem(400, "fixture: there is no such fixture; carillon rules fixtures lists them")
+                throw APIProblem(
+                    400,
+                    Sentence(
+                        "unknown-fixture",
+                        ["fixture": String(name.prefix(40))],
+                        "fixture: there is no such fixture; carillon rules fixtures lists them"
+                    )
+                )
             }
             subject = TrialSubject(fixture)
         case (nil, true):

@@ -169,12 +169,16 @@ package final class UserOperations: Sendable {
         guard known.contains(where: { !$0.isConfigured }) else {
             throw .unknown(
                 known.isEmpty
-                    ? "it is not \(word); carillon users rules shows what is"
-                    : "the configuration says so (access:): change it there, and run carillon reload"
+                    ? Sentence("no-\(word)", [:], "it is not \(word); carillon users rules shows what is")
+                    : Sentence(
+                        "configured-access",
+                        [:],
+                        "the configuration says so (access:): change it there, and run carillon reload"
+                    )
             )
         }
         guard let rule = try attempt({ try registry.removeRule(about: subject) }) else {
-            throw .unknown("it is not \(word) any more")
+            throw .unknown(Sentence("no-\(word)", [:], "it is not \(word) any more"))
         }
         var answer = AccessAnswer(rule: AccessRuleReport(rule), isInForce: false, devices: 0)
         if out(of: subject) {

@@ -1,3 +1,4 @@
+import Console
 import Nostr
 import Synchronization
 import Testing
@@ -20,7 +21,7 @@ private final class ScriptedPeers: ClusterPeers {
 
     func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply {
         asked.withLock { $0.append(member) }
-        return replies[member] ?? .silence("is not there")
+        return replies[member] ?? .silence(.absent)
     }
 
     func owns(_ account: PublicKey) -> Bool { false }
@@ -46,7 +47,7 @@ private final class ScriptedPeers: ClusterPeers {
         let peers = ScriptedPeers(
             "b",
             [
-                "a": .answer(MemberAnswer.bytes([Int64(7)])), "c": .silence("does not answer in time"),
+                "a": .answer(MemberAnswer.bytes([Int64(7)])), "c": .silence(.late),
                 "d": .answer(MemberAnswer.refusal(.unavailable("the outbox is full"))), "e": .answer([0, 1, 2]),
                 "f": .answer([]),
             ]
@@ -72,9 +73,29 @@ private final class ScriptedPeers: ClusterPeers {
         // What only this member cannot do is no reason to keep the others' answers back.
         let result = try await Self.ask(peers) { throw OperationFailure.unavailable("full") }
         #expect(result.answers.map(\.member) == ["a"] && result.asked?.silent.map(\.name) == ["b"])
-        let silent = ScriptedPeers("b", ["a": .silence("is not there")])
+        let silent = ScriptedPeers("b", ["a": .silence(.absent)])
         await #expect(throws: OperationFailure.unavailable("full")) {
             try await Self.ask(silent) { throw OperationFailure.unavailable("full") }
+        }
+    }
+
+    @Test(arguments: [
+        OperationFailure.invalid(Sentence("key", ["member": "the user"], "the user: expected npub1…")),
+        .unknown(Sentence("unknown-device", ["device": "7"], "there is no device 7")),
+        .unavailable(Sentence("retry-full", [:], "the outbox is full")), .unavailable("error 5 of SQLite"),
+    ]) func refusalsArriveWithTheirCodes(_ refusal: OperationFailure) async throws {
+        let bytes = MemberAnswer.refusal(refusal)
+        #expect(throws: refusal) { try MemberAnswer.read(bytes, as: Bool.self) }
+        // Somebody has to answer, or the refusal is the answer.
+        let result = try await Self.ask(ScriptedPeers("b", ["a": .answer(bytes)]))
+        #expect(result.asked?.silent.map(\.says) == [refusal.says])
+        #expect(result.asked?.silent.map(\.reason) == ["says: \(refusal.description)"])
+    }
+
+    @Test func refusalsOfFormerVersionsHaveWordsAlone() {
+        let bytes = [1] + Array(#"{"kind":"unknown","words":"there is no delivery x"}"#.utf8)
+        #expect(throws: OperationFailure.unknown("there is no delivery x")) {
+            try MemberAnswer.read(bytes, as: Bool.self)
         }
     }
 
@@ -189,7 +210,7 @@ private final class ScriptedPeers: ClusterPeers {
     }
 
     @Test func statusAddsUpAndIsAsBadAsTheWorst() {
-        let silent = MembersAsked(answered: ["a", "b"], silent: [.init(name: "c", reason: "is not there")])
+        let silent = MembersAsked(answered: ["a", "b"], silent: [.init("c", .absent)])
         let whole = RouterStatus.together(
             [
                 ("a", Self.status(3, issue: "disk", queue: Self.queue(3, "ok"))),
@@ -201,6 +222,7 @@ private final class ScriptedPeers: ClusterPeers {
         #expect(whole.events.total == 20 && whole.uptime == 3 && whole.latency.p50Ms == 4 && whole.disk.free == 3)
         #expect(whole.queues.map(\.waiting) == [7] && whole.queues.map(\.state) == ["paused"])
         #expect(whole.issues.map(\.member) == ["a, b", "c"] && whole.issues.map(\.what) == ["x", "member-silent"])
+        #expect(whole.issues.last?.says == Statement("member-absent", ["member": "c"]))
         #expect(whole.memberStatus?.map(\.name) == ["a", "b"] && whole.exitCode == 1)
         #expect(whole.text.contains("a, b: disk") && whole.text.contains("the member c is not there"))
     }
@@ -298,26 +320,40 @@ private final class ScriptedPeers: ClusterPeers {
         let replies = ["b": PeerReply.answer(MemberAnswer.bytes(true))]
         #expect(try await Self.operations(states, control, replies).drain("b", undo: false).partitions == 0)
         #expect(control.all.isEmpty)
-        await #expect(throws: OperationFailure.unavailable("b is not there")) {
-            try await Self.operations([Self.cluster(["a", "b"])], control, ["b": .silence("is not there")])
+        let absent = Sentence("member-absent", ["member": "b"], "b is not there")
+        await #expect(throws: OperationFailure.unavailable(absent)) {
+            try await Self.operations([Self.cluster(["a", "b"])], control, ["b": .silence(.absent)])
                 .drain("b", undo: false)
+        }
+        // What it says itself keeps its code.
+        let leaving = OperationFailure.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
+        await #expect(throws: leaving) {
+            let replies = ["b": PeerReply.answer(MemberAnswer.refusal(leaving))]
+            try await Self.operations([Self.cluster(["a", "b"])], control, replies).drain("b", undo: false)
         }
     }
 
     @Test func whatCannotBeDoneIsSaid() async throws {
         let control = Control()
         let both = Self.operations([Self.cluster(["a", "b"])], control)
-        await #expect(throws: OperationFailure.unknown("there is no member c: they are a, b")) {
+        let names = ["member": "c", "members": "a, b"]
+        let unknown = Sentence("unknown-member", names, "there is no member c: they are a, b")
+        await #expect(throws: OperationFailure.unknown(unknown)) {
             try await both.drain("c", undo: false)
         }
-        await #expect(throws: OperationFailure.unknown("there is no partition 2: they are 0 to 1")) {
+        let limits = ["partition": "2", "limit": "1"]
+        let beyond = Sentence("unknown-partition", limits, "there is no partition 2: they are 0 to 1")
+        await #expect(throws: OperationFailure.unknown(beyond)) {
             try await both.move(2, to: "b")
         }
         let last = Self.operations([Self.cluster(["a", "a"], away: ["b"])], control)
-        await #expect(throws: OperationFailure.unavailable("no other member could take the partitions of a")) {
+        let alone = Sentence("drain-last", ["member": "a"], "no other member could take the partitions of a")
+        await #expect(throws: OperationFailure.unavailable(alone)) {
             try await last.drain("a", undo: false)
         }
-        await #expect(throws: OperationFailure.unavailable("b takes no partitions: it is drained, leaving or away")) {
+        let words = "b takes no partitions: it is drained, leaving or away"
+        let away = OperationFailure.unavailable(Sentence("takes-no-partitions", ["member": "b"], words))
+        await #expect(throws: away) {
             try await last.move(0, to: "b")
         }
         #expect(control.all.isEmpty)

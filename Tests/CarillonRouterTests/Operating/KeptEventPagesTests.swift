@@ -30,7 +30,7 @@ import Units
             questions.withLock { $0 += 1 }
             guard let pages = answers.withLock({ $0[member] }),
                 case .keptEvents(let question)? = MemberJSON.read(question, as: MemberQuestion.self)
-            else { return .silence("is not there") }
+            else { return .silence(.absent) }
             do {
                 return .answer(MemberAnswer.bytes(try await pages.answer(question)))
             } catch {
@@ -45,7 +45,7 @@ import Units
         let name: String
         var others: [String] { [] }
 
-        func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply { .silence("x") }
+        func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply { .silence(.late) }
 
         func owns(_ account: PublicKey) -> Bool { false }
     }

@@ -1,3 +1,4 @@
+import Console
 import Delivery
 import Foundation
 import NIOCore
@@ -75,6 +76,19 @@ struct LiveFeedTests {
         #expect(byReader[outcomes] == nil)
         feed.leave(outcomes, now: 2)
         _ = try join(&feed, LiveFilter(), after: nil, now: 0)
+    }
+
+    @Test func issuesSayWhatTheyMeanInTheirCode() {
+        let says = Statement("no-relay", ["count": "2"])
+        var issue = RouterStatus.Issue(what: "no-relay", detail: "none of 2", says: says, remedy: "look", isGrave: true)
+        let entry = LiveEntry(issue, isOver: false, at: 1_000)
+        #expect(
+            entry.json.contains(
+                #""what":"no-relay","words":"none of 2","says":{"code":"no-relay","values":{"count":"2"}}"#
+            )
+        )
+        issue.says = nil
+        #expect(!LiveEntry(issue, isOver: true, at: 1_000).json.contains("says"))
     }
 
     @Test func whoComesAgainGetsWhatWasMissed() throws {

@@ -231,6 +231,25 @@ def test_refusals(german, console, alice, axe):
     looked_at(page, axe, "session-ended")
 
 
+def test_refusals_of_operators(german, console, axe):
+    """What the screens ask only where somebody else was faster, or the configuration is in the way."""
+    page = german.sign_in().browser
+    words = page.js(
+        "const { ask } = await import('./api.js'); const { Parts } = await import('./parts.js');"
+        "const { textIn, phraseIn } = await import('./console-texts.js');"
+        "const parts = new Parts('de', (...v) => textIn('de', ...v), (...v) => phraseIn('de', ...v), () => {});"
+        "const show = error => document.querySelector('#screen').append(parts.problem(error));"
+        "await ask('relays/unblock', { method: 'POST', query: { subject: 'wss://relay.example.com' } }).catch(show);"
+        "await ask('cluster').catch(show);"
+        "await ask('rules/save', { method: 'POST', body: { file: '/etc/passwd', rules: '', digest: 'x' } }).catch(show);"
+        "await ask('rules/try', { method: 'POST', body: { fixture: 'nonsense' } }).catch(show);"
+        "return [...document.querySelectorAll('#screen [role=alert]')].map(n => n.textContent)"
+    )
+    for each, part in zip(words, ["Das ist nicht gesperrt.", "Dieser Router dient allein.", "keine der Regeldateien", "Das Beispiel nonsense gibt es nicht."], strict=True):
+        assert part in each
+    looked_at(page, axe, "refused-operator")
+
+
 def test_trouble_is_said(stopped_router, browser, axe):
     """Issues with their details and remedies, a relay that cannot be reached, a plugin that is refused."""
     stopped_router.configuration["relays"] = {"always": ["wss://127.0.0.1:1"]}
@@ -249,6 +268,31 @@ def test_trouble_is_said(stopped_router, browser, axe):
     console.router.stop()
     browser.wait_for("/antwortet nicht/.test(document.querySelector('#screen').textContent)")
     looked_at(browser, axe, "unreachable")
+
+
+def test_silent_members_of_a_cluster_are_said(german, axe):
+    """As the router says it: a test of one router has no other members."""
+    page = german.browser
+    values = {"member": "member2"}
+    silent = {
+        "member-absent": values, "member-late": values, "member-version": values,
+        "member-unasked": {**values, "detail": "no server is connected"}, "member-silent": {**values, "detail": "says: no"},
+    }
+    page.js(
+        "const real = globalThis.fetch; globalThis.fetch = async (...asked) => { const answer = await real(...asked);"
+        "if (!/v1\\/status/.test(asked[0])) return answer; const status = await answer.json();"
+        "for (const [code, values] of Object.entries(a[0])) status.issues.push({ what: 'member-silent', detail: 'the member',"
+        " says: { code, values }, remedy: 'look at it', is_grave: false, member: values.member });"
+        "return new Response(JSON.stringify(status), { headers: answer.headers }) }",
+        silent,
+    )
+    page.choose("#field-token", german.console.token)
+    page.click(".sign-in button")
+    page.wait_for("document.querySelectorAll('.issue').length === 5")
+    words = page.js("return [...document.querySelectorAll('.issue')].map(n => n.textContent)")
+    for each, part in zip(words, ["ist nicht da", "antwortet nicht rechtzeitig", "antwortet wie eine andere Version", "lässt sich nicht fragen", "antwortet nicht ("]):
+        assert f"Das Mitglied member2 {part}" in each
+    looked_at(page, axe, "silent-members")
 
 
 def test_a_device_that_is_off(german, console, alice, bob, axe):
@@ -412,7 +456,7 @@ def test_every_code_has_a_german_text(operator):
         text = file.read_text()
         if "Sentence(" in text or "Statement(" in text:
             start = prefix.get(str(file.relative_to(SOURCES)), "")
-            codes |= {start + found for found in code.findall(text)}
+            codes |= {start + found.removeprefix(start) for found in code.findall(text)}
     codes |= {"advice-no-trace", "advice-trace-fault", "perhaps-of-others", "perhaps-no-device", "former-key-unsealed", "no-blocked", "no-allowed"}
     said = {*texts["says"], *texts["issue"]}
     assert len(codes) > 60 and codes - said - {"reason", "at"} == set()

@@ -159,6 +159,14 @@ let vocabulary: [[Target]] = [
     [.target(name: "JSON")],
     module("Nostr", uses: ["ASCII", "Cipher", "JSON", "Schnorr"], resources: [.copy("Vectors")]),
     module("Notifications"),
+    // Ids of deliveries as plain texts in tests.
+    [
+        .target(
+            name: "DeliveryTestSupport",
+            dependencies: ["Notifications"],
+            path: "Tests/DeliveryTestSupport"
+        )
+    ],
     module("Caching"),
     module("RateLimits", uses: ["Caching"]),
     module("StandardWebhooks", uses: ["Cipher"]),
@@ -664,7 +672,7 @@ for target in package.targets where target.type != .system && !inC.contains(targ
     if target.type == .test || target.name.hasSuffix("TestSupport") && target.name != "TimeTestSupport" {
         target.dependencies.append("TimeTestSupport")
     }
-    if target.type == .test { target.dependencies += ["CostTestSupport", "RandomTestSupport"] }
+    if target.type == .test { target.dependencies += ["CostTestSupport", "DeliveryTestSupport", "RandomTestSupport"] }
 }
 
 if isForPackages {

@@ -83,7 +83,7 @@ struct DataPlane: Sendable {
         )
         let registry = stores.registry
         if let membership {
-            try registry.join(StreamedRegistryLog(membership.link), name: DeliveryIDs.fresh())
+            try registry.join(StreamedRegistryLog(membership.link), name: "\(DeliveryIDs.fresh())")
         }
         watchers = try Watchers(
             configuration,

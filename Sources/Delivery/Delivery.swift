@@ -3,8 +3,7 @@ import Units
 
 /// One notification for one device; the outbox keeps it until a final outcome.
 package struct Delivery: Sendable, Hashable {
-    /// A UUID in canonical lower case, the same on every attempt; `apns-id` and the like are this.
-    package var id: String
+    package var id: DeliveryID
     package var device: DeviceID
     /// The device's platform and app: they choose the queue. The address itself is looked up at each attempt, so that a
     /// renewed token is used and a removed device is left alone.
@@ -18,7 +17,7 @@ package struct Delivery: Sendable, Hashable {
     package var queue: QueueName { QueueName(platform: platform, app: app) }
 
     package init(
-        id: String,
+        id: DeliveryID,
         device: DeviceID,
         platform: String,
         app: String,

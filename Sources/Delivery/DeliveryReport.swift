@@ -47,7 +47,7 @@ package struct DeliveryReport: Sendable, Hashable {
     }
 
     /// The delivery's id.
-    package var delivery: String
+    package var delivery: DeliveryID
     package var device: DeviceID
     package var queue: QueueName
     package var kind: Kind
@@ -68,7 +68,7 @@ package struct DeliveryReport: Sendable, Hashable {
     package var mode: Mode?
 
     package init(
-        delivery: String,
+        delivery: DeliveryID,
         device: DeviceID,
         queue: QueueName,
         kind: Kind,
@@ -97,14 +97,14 @@ package struct DeliveryReport: Sendable, Hashable {
 /// The beginning of an attempt, for metrics.
 package struct AttemptStart: Sendable, Hashable {
     /// The delivery's id.
-    package var delivery: String
+    package var delivery: DeliveryID
     package var queue: QueueName
     /// Counted from 1.
     package var attempt: Int
     /// How long ago the delivery was accepted.
     package var age: Duration
 
-    package init(delivery: String, queue: QueueName, attempt: Int, age: Duration) {
+    package init(delivery: DeliveryID, queue: QueueName, attempt: Int, age: Duration) {
         self.delivery = delivery
         self.queue = queue
         self.attempt = attempt

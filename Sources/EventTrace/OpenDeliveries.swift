@@ -1,4 +1,5 @@
 import Nostr
+import Notifications
 
 /// The events of deliveries that have not ended yet, so that what is reported of them goes to their events' rows and
 /// needs no index of its own.
@@ -8,7 +9,7 @@ struct OpenDeliveries {
     /// Some 3 MB. What is more than that is forgotten, and its reports get rows of their own.
     static let most = 32_768
 
-    private var events: [DeliveryWords: EventID] = [:]
+    private var events: [DeliveryID: EventID] = [:]
 
     /// Whether an entry that was taken is the first of a push that has not ended.
     func isUnderWay(_ entry: TraceRecord) -> Bool {

@@ -1,5 +1,4 @@
 import Delivery
-import Foundation
 import Nostr
 import Notifications
 import Units
@@ -8,7 +7,8 @@ import Units
 /// delivery whose event is not at hand. A row of its own for each entry would cost several times as much.
 ///
 /// Each entry continues from the one before it: how many entries of others lie between, as LEB128, the milliseconds
-/// between, what it has (``Has``), and those fields in their order. Texts and deliveries follow their length.
+/// between, what it has (``Has``), and those fields in their order. Texts and deliveries follow their length, which is
+/// 16 for deliveries.
 struct PackedEntries {
     private struct Has: OptionSet {
         let rawValue: UInt8
@@ -46,9 +46,8 @@ struct PackedEntries {
         writer.write(fixed: fields)
     }
 
-    /// Packs the fields of an entry behind what the writer has. Returns where the delivery's id is in it, and that id
-    /// where it is a UUID. A longer reason is cut off.
-    static func pack(_ entry: TraceEntry, into writer: inout BlobWriter) -> (name: Range<Int>, DeliveryWords?) {
+    /// Packs the fields of an entry behind what the writer has. A longer reason is cut off.
+    static func pack(_ entry: TraceEntry, into writer: inout BlobWriter) {
         var has: Has = []
         if entry.event != nil { has.insert(.event) }
         if entry.account != nil { has.insert(.account) }
@@ -60,15 +59,9 @@ struct PackedEntries {
         writer.write(byte: has.rawValue)
         entry.account?.bytes.withUnsafeBytes { writer.write(fixed: $0) }
         if let device = entry.device { writer.write(zigzag: device.rawValue) }
-        var (name, words): (Range<Int>, DeliveryWords?) = (0..<0, nil)
         if let delivery = entry.delivery {
-            words = DeliveryName.withBytes(delivery) { bytes in
-                writer.write(UInt64(bytes.count))
-                let start = writer.bytes.count
-                writer.write(fixed: bytes)
-                name = start..<writer.bytes.count
-                return DeliveryWords(bytes)
-            }
+            writer.write(UInt64(DeliveryID.byteCount))
+            delivery.withBytes { writer.write(fixed: $0) }
         }
         writer.write(Self.line(entry.reason))
         switch entry.what {
@@ -81,7 +74,6 @@ struct PackedEntries {
             writer.write(zigzag: Int64(report.attempt))
             if let nextDue = report.nextDue { writer.write(zigzag: nextDue.milliseconds) }
         }
-        return (name, words)
     }
 
     /// Reads so many entries of ``bytes``, the first with the number `row`. Those with an event have `event`. Throws a
@@ -101,7 +93,7 @@ struct PackedEntries {
             let has = Has(rawValue: try reader.byte())
             let account = has.contains(.account) ? PublicKey(bytes: try reader.fixed(32)) : nil
             let device = has.contains(.device) ? DeviceID(rawValue: try reader.zigzag()) : nil
-            let delivery = has.contains(.delivery) ? DeliveryName.text(Data(try reader.blob())) : nil
+            let delivery = has.contains(.delivery) ? try delivery(&reader) : nil
             let reason = try reader.text()
             let word = try reader.text()
             var what = TraceEntry.What.step(word)
@@ -127,6 +119,14 @@ struct PackedEntries {
             )
             try body(row, entry)
         }
+    }
+
+    private static func delivery(_ reader: inout BlobReader) throws(BlobError) -> DeliveryID {
+        let start = reader.offset
+        guard let id = try reader.blob().withUnsafeBytes({ DeliveryID(bytes: $0) }) else {
+            throw .invalidValue(field: "delivery", offset: start)
+        }
+        return id
     }
 
     /// Longer reasons are cut off: strangers can make them long.

@@ -64,7 +64,7 @@ package struct TraceEntry: Sendable, Hashable {
     package var event: EventID?
     package var account: PublicKey?
     package var device: DeviceID?
-    package var delivery: String?
+    package var delivery: DeliveryID?
     package var reason: String
     /// The member of the cluster that wrote it down; nil: this router.
     package var member: String?
@@ -74,9 +74,9 @@ package struct TraceEntry: Sendable, Hashable {
     let isStray: Bool
 
     /// The delivery that `delivery` became part of; nil where it did not.
-    package var joinedDelivery: String? {
+    package var joinedDelivery: DeliveryID? {
         guard event == nil, case .step(PipelineStep.joined.rawValue) = what else { return nil }
-        return reason
+        return DeliveryID(reason)
     }
 
     /// Whether it says that a push was queued which nothing else is part of: nothing of it was held before.
@@ -113,7 +113,7 @@ package struct TraceEntry: Sendable, Hashable {
         event: EventID?,
         account: PublicKey?,
         device: DeviceID?,
-        delivery: String?,
+        delivery: DeliveryID?,
         reason: String
     ) {
         self.time = time

@@ -42,7 +42,7 @@ package struct TraceReader: Sendable {
 
     /// The events that `deliveries`, given by id, came of: of several the first. Looks at every entry. Throws a
     /// ``TraceError``.
-    package func events(of deliveries: Set<String>) throws(TraceError) -> [String: EventID] {
+    package func events(of deliveries: Set<DeliveryID>) throws(TraceError) -> [DeliveryID: EventID] {
         guard !deliveries.isEmpty else { return [:] }
         return try read { try $0.events(of: deliveries) }
     }

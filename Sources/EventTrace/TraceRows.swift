@@ -1,6 +1,4 @@
-import Cipher
 import Delivery
-import Foundation
 import GRDB
 import Nostr
 import Notifications
@@ -32,11 +30,13 @@ struct TraceRows {
                         try insert.bind(blob: event, at: 2)
                         try insert.run()
                     }
-                } else {
-                    try entries.withName(of: place.index) { delivery in
+                } else if let delivery = entries[place.index].delivery {
+                    try delivery.withBytes { delivery in
                         try insert.bind(blob: delivery, at: 3)
                         try insert.run()
                     }
+                } else {
+                    try insert.run()
                 }
                 insert.reset()
             }
@@ -125,7 +125,7 @@ struct TraceRows {
         let segments = try segments()
         var found: [(row: Int64, entry: TraceEntry)] = []
         var reports: [(row: Int64, entry: TraceEntry)] = []
-        var deliveries: Set<String> = []
+        var deliveries: Set<DeliveryID> = []
         for segment in segments {
             let sql = "SELECT \(Self.columns) FROM entries_\(segment) WHERE event = ?1 AND head = ?2 ORDER BY row"
             try read(sql, event.bytes.array, head: TraceSchema.head(of: event)) {
@@ -139,11 +139,11 @@ struct TraceRows {
         found += reports.filter { $0.entry.delivery.map(deliveries.contains) ?? false }
         var open = deliveries
         while !open.isEmpty {
-            var joined: Set<String> = []
+            var joined: Set<DeliveryID> = []
             for segment in segments {
                 let sql = "SELECT \(Self.columns) FROM entries_\(segment) WHERE delivery = ? ORDER BY row"
                 for delivery in open {
-                    try read(sql, Array(DeliveryName.data(delivery))) { row, entry in
+                    try read(sql, delivery.withBytes(Array.init)) { row, entry in
                         if let other = entry.joinedDelivery { joined.insert(other) }
                         found.append((row, entry))
                     }
@@ -156,8 +156,8 @@ struct TraceRows {
     }
 
     /// The first event of each of `deliveries`. Scans all entries.
-    func events(of deliveries: Set<String>) throws -> [String: EventID] {
-        var events: [String: (row: Int64, event: EventID)] = [:]
+    func events(of deliveries: Set<DeliveryID>) throws -> [DeliveryID: EventID] {
+        var events: [DeliveryID: (row: Int64, event: EventID)] = [:]
         for segment in try segments() {
             let sql = "SELECT \(Self.columns) FROM entries_\(segment) WHERE event IS NOT NULL ORDER BY row"
             try read(sql) { row, entry in
@@ -232,56 +232,5 @@ struct TraceRows {
     /// When the oldest entry that is kept happened.
     func beginning() throws -> Timestamp? {
         try Timestamp.fetchOne(db, sql: "SELECT min(began_at) FROM segments")
-    }
-}
-
-/// A delivery's id as the trace keeps it: 16 bytes where it is a UUID, which it is but in tests.
-enum DeliveryName {
-    static func data(_ id: String) -> Data { withBytes(id) { Data($0) } }
-
-    /// Lends the bytes. Read byte by byte and without an array: that is done for each entry of each delivery.
-    static func withBytes<Result>(_ id: String, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        var id = id
-        return try id.withUTF8 { text in
-            var words: (UInt64, UInt64) = (0, 0)
-            guard text.count == 36, read(text, into: &words) else { return try body(UnsafeRawBufferPointer(text)) }
-            words = (words.0.bigEndian, words.1.bigEndian)
-            return try withUnsafeBytes(of: words, body)
-        }
-    }
-
-    /// False where it is no UUID in lower case. Digits and letters come in no order that could be foreseen, so nothing
-    /// depends on which it is.
-    private static func read(_ text: UnsafeBufferPointer<UInt8>, into words: inout (UInt64, UInt64)) -> Bool {
-        let hyphen = UInt8(ascii: "-")
-        guard text[8] == hyphen, text[13] == hyphen, text[18] == hyphen, text[23] == hyphen else { return false }
-        var isHex = true
-        words.0 = digits(text, 0..<8, &isHex) << 32 | digits(text, 9..<13, &isHex) << 16 | digits(text, 14..<18, &isHex)
-        words.1 = digits(text, 19..<23, &isHex) << 48 | digits(text, 24..<36, &isHex)
-        return isHex
-    }
-
-    private static func digits(_ text: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ isHex: inout Bool) -> UInt64 {
-        var value: UInt64 = 0
-        var flaws: UInt8 = 0
-        for place in range {
-            let byte = text[place]
-            let (digit, letter) = (byte &- 0x30, byte &- 0x61)
-            flaws |= (digit < 10 ? 0 : 1) & (letter < 6 ? 0 : 1)
-            value = value << 4 | UInt64(digit < 10 ? digit : letter &+ 10)
-        }
-        isHex = isHex && flaws == 0
-        return value
-    }
-
-    static func text(_ data: Data) -> String {
-        guard data.count == 16 else { return String(decoding: data, as: UTF8.self) }
-        var parts: [Substring] = []
-        var rest = Hex.encode(Array(data))[...]
-        for length in [8, 4, 4, 4, 12] {
-            parts.append(rest.prefix(length))
-            rest = rest.dropFirst(length)
-        }
-        return parts.joined(separator: "-")
     }
 }

@@ -119,7 +119,8 @@ struct Composer {
     }
 
     /// The notification of a draft, as the delivery `id`.
-    func compose(_ draft: inout Draft, id: String, _ context: inout EventContext, at now: Timestamp) -> Notification {
+    func compose(_ draft: inout Draft, id: DeliveryID, _ context: inout EventContext, at now: Timestamp) -> Notification
+    {
         switch draft.content {
         case .fixed(let notification): return notification
         case .rendered(let renderer):
@@ -131,7 +132,7 @@ struct Composer {
 
     /// One notification for several events. It is the rule book's summary in the least strict mode among the members,
     /// as far as the device may show that. Where nothing may be shown it is a wake-up.
-    func summary(_ sum: HeldGroup, id: String, for target: TargetDevice, at now: Timestamp) -> Notification {
+    func summary(_ sum: HeldGroup, id: DeliveryID, for target: TargetDevice, at now: Timestamp) -> Notification {
         let notification = rules[target.route.app].renderSummary(
             count: sum.count,
             signal: sum.signal,
@@ -150,7 +151,7 @@ struct Composer {
 
     /// A notification that was held, as it may go now. The device may have been registered anew, show less or have
     /// another key.
-    func renew(_ held: HeldNotification, id: String, for target: TargetDevice) -> Notification {
+    func renew(_ held: HeldNotification, id: DeliveryID, for target: TargetDevice) -> Notification {
         var notification = held.notification
         while notification.mode > target.mode, let stricter = notification.stricter { notification = stricter }
         guard notification.mode == .sealed, !notification.sealed.isEmpty else {
@@ -161,7 +162,11 @@ struct Composer {
     }
 
     /// What cannot be sealed goes in its stricter form.
-    private func sealedIfNecessary(_ notification: Notification, id: String, for target: TargetDevice) -> Notification {
+    private func sealedIfNecessary(
+        _ notification: Notification,
+        id: DeliveryID,
+        for target: TargetDevice
+    ) -> Notification {
         guard notification.mode == .sealed, !target.isSealedByTransport else { return notification }
         return sealer?.seal(notification, id: id, for: target.device) ?? notification.stricter
             ?? .wake(notification.signal, urgency: notification.urgency, count: notification.count)

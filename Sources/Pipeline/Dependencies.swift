@@ -89,7 +89,7 @@ package protocol NotificationSealer: Sendable {
     /// The envelope around `notification`, which holds everything in the clear, for `device`: mode sealed, and no more
     /// of it readable than a push service may see. `id` is the delivery's. Nil when it cannot be sealed: the stricter
     /// form goes out then.
-    func seal(_ notification: Notification, id: String, for device: DeviceID) -> Notification?
+    func seal(_ notification: Notification, id: DeliveryID, for device: DeviceID) -> Notification?
 
     /// A mark that differs for each key that notifications to `device` were sealed to, and reveals nothing about it;
     /// nil without a key.

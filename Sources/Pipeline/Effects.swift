@@ -37,7 +37,7 @@ struct Effects {
     /// Adds a delivery of a notification to a device, made of `event`.
     mutating func deliver(
         _ notification: Notification,
-        id: String,
+        id: DeliveryID,
         for event: EventID,
         to target: TargetDevice,
         reason: @autoclosure () -> String
@@ -59,7 +59,7 @@ struct Effects {
     mutating func hold(
         _ event: EventID,
         for target: TargetDevice,
-        as id: String,
+        as id: DeliveryID,
         in group: HeldGroup,
         _ reason: HoldReason
     ) {

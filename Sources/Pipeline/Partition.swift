@@ -28,7 +28,7 @@ struct Partition {
         registry: Registry,
         feed: IndexFeed? = nil,
         dependencies: PipelineDependencies,
-        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> DeliveryID,
         trouble: FailureLog,
         now: @escaping @Sendable () -> Timestamp
     ) {

@@ -49,7 +49,7 @@ package final class Pipeline {
         accepted: [EventID] = [],
         feed: IndexFeed? = nil,
         threads: Int = Pipeline.signatureThreads,
-        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> DeliveryID,
         keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
         now: @escaping @Sendable () -> Timestamp,
         watch: WaitWatch = .system,

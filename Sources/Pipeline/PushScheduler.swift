@@ -11,12 +11,12 @@ struct PushScheduler {
     private var composer: Composer
     /// Without one, there is always capacity.
     private let capacity: (any DeliveryCapacity)?
-    private let deliveryID: @Sendable (EventID, DeviceID) -> String
+    private let deliveryID: @Sendable (EventID, DeviceID) -> DeliveryID
 
     init(
         settings: PipelineSettings,
         dependencies: PipelineDependencies,
-        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> DeliveryID
     ) {
         pacing = Pacing(policy: settings.pacing, store: dependencies.paceStore)
         composer = Composer(rules: settings.rules, sealer: dependencies.sealer)
@@ -119,7 +119,7 @@ struct PushScheduler {
 
     private func deliver(
         _ draft: inout Draft,
-        _ id: String,
+        _ id: DeliveryID,
         _ context: inout EventContext,
         _ effects: inout Effects
     ) {
@@ -128,7 +128,7 @@ struct PushScheduler {
     }
 
     /// Delivers several events as one push.
-    private func deliver(_ sum: HeldGroup, _ id: String, to target: TargetDevice, _ effects: inout Effects) {
+    private func deliver(_ sum: HeldGroup, _ id: DeliveryID, to target: TargetDevice, _ effects: inout Effects) {
         effects.deliver(
             composer.summary(sum, id: id, for: target, at: effects.time),
             id: id,
@@ -217,7 +217,7 @@ struct PushScheduler {
     private func noteReleased(
         _ groups: [HeldGroup],
         further: Int,
-        _ id: String,
+        _ id: DeliveryID,
         _ device: DeviceID,
         _ effects: inout Effects
     ) {
@@ -227,7 +227,7 @@ struct PushScheduler {
                 let size = QueuedReason.size(count, isLatest: group.mark != nil)
                 note(.released, of: group, for: device, reason: size, &effects)
             } else {
-                note(.joined, of: group, for: device, reason: id, &effects)
+                note(.joined, of: group, for: device, reason: id.description, &effects)
             }
         }
     }
@@ -249,7 +249,8 @@ struct PushScheduler {
     mutating func close(_ effects: inout Effects) {
         let (merges, forgotten, dropped) = pacing.findings()
         for merge in merges {
-            note(.joined, of: merge.group, for: merge.device, reason: deliveryID(merge.into, merge.device), &effects)
+            let whole = deliveryID(merge.into, merge.device)
+            note(.joined, of: merge.group, for: merge.device, reason: whole.description, &effects)
         }
         for (device, groups) in forgotten {
             for group in groups { note(.left, of: group, for: device, &effects) }

@@ -60,7 +60,7 @@ struct StepLog {
         _ account: PublicKey? = nil,
         _ device: DeviceID? = nil,
         _ reason: @autoclosure () -> String = "",
-        delivery: String? = nil
+        delivery: DeliveryID? = nil
     ) {
         guard let delivery else {
             counts[step, default: 0] += 1
@@ -98,7 +98,7 @@ struct StepLog {
         _ step: PipelineStep,
         _ event: EventID?,
         _ device: DeviceID?,
-        _ delivery: String?,
+        _ delivery: DeliveryID?,
         _ reason: @autoclosure () -> String
     ) {
         Self.log(step, event, device, delivery, reason(), to: logger)
@@ -109,7 +109,7 @@ struct StepLog {
         _ step: PipelineStep,
         _ event: EventID?,
         _ device: DeviceID? = nil,
-        _ delivery: String? = nil,
+        _ delivery: DeliveryID? = nil,
         _ reason: @autoclosure () -> String = "",
         to logger: Logger
     ) {
@@ -117,7 +117,7 @@ struct StepLog {
             "Event",
             metadata: [
                 "step": "\(step.rawValue)", "event": "\(event?.hex ?? "")",
-                "device": "\(device.map { "\($0.rawValue)" } ?? "")", "delivery": "\(delivery ?? "")",
+                "device": "\(device.map { "\($0.rawValue)" } ?? "")", "delivery": "\(delivery?.description ?? "")",
                 "reason": "\(reason())",
             ]
         )
@@ -134,7 +134,7 @@ package struct TraceStep: Sendable, Hashable {
     /// Nil: all of its devices that have no step of their own.
     package var device: DeviceID?
     /// The delivery that came of it, by its id.
-    package var delivery: String?
+    package var delivery: DeliveryID?
     /// Why, in a few printable words; empty where the step says it all.
     package var reason: String
 
@@ -143,7 +143,7 @@ package struct TraceStep: Sendable, Hashable {
         event: EventID?,
         account: PublicKey? = nil,
         device: DeviceID? = nil,
-        delivery: String? = nil,
+        delivery: DeliveryID? = nil,
         reason: String = ""
     ) {
         self.step = step

@@ -15,8 +15,9 @@ struct SealedContent {
 
     private var members: [String: Any]
 
-    init(_ notification: Notifications.Notification, id: String) throws {
-        var members: [String: Any] = ["t": notification.count > 1 ? "batch" : notification.signal.rawValue, "id": id]
+    init(_ notification: Notifications.Notification, id: DeliveryID) throws {
+        var members: [String: Any] = ["id": id.description]
+        members["t"] = notification.count > 1 ? "batch" : notification.signal.rawValue
         if notification.count > 1 { members["n"] = Int(notification.count) }
         let texts = [
             "title": notification.title, "subtitle": notification.subtitle, "body": notification.body,

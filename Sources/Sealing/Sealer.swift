@@ -23,7 +23,7 @@ package struct Sealer: Sendable {
     /// the ciphers' errors for an invalid key.
     package func seal(
         _ notification: Notification,
-        id: String,
+        id: DeliveryID,
         for key: SealingKey,
         from sender: SecretKey
     ) throws -> Notification {

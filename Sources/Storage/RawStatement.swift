@@ -66,6 +66,11 @@ package struct RawStatement {
         }
     }
 
+    /// Binds `bytes` as UTF-8; they must stay where they are until ``reset()``.
+    package func bind(text bytes: UnsafeRawBufferPointer, at index: Int32) throws {
+        try bind(text: bytes.assumingMemoryBound(to: UInt8.self), at: index, nil)
+    }
+
     /// `bytes` must stay where they are until ``reset()``, unless `memory` says that SQLite copies them.
     private func bind(
         text bytes: UnsafeBufferPointer<UInt8>,

@@ -29,15 +29,15 @@ struct SpanRecorder {
     private static let unclaimedLimit = 1_024
 
     private let ids: TraceIDs
-    private var deliveries: [String: OpenDelivery] = [:]
+    private var deliveries: [DeliveryID: OpenDelivery] = [:]
     /// Events that wait, for a name for example.
     private var roots: [EventID: Span] = [:]
     /// Roots that ended lately: a further step of their events makes no second one.
     private var endedRoots = Recent<EventID>(limit: Self.rootLimit)
     /// The courier may be faster than the pipeline with its report of what there is to do: until then nobody knows
     /// whether a delivery is to be traced.
-    private var unclaimed: [String: [News]] = [:]
-    private var unclaimedOrder = Recent<String>(limit: Self.unclaimedLimit)
+    private var unclaimed: [DeliveryID: [News]] = [:]
+    private var unclaimedOrder = Recent<DeliveryID>(limit: Self.unclaimedLimit)
     /// Deliveries and events that there was no room for.
     private(set) var shed = 0
 
@@ -95,7 +95,7 @@ struct SpanRecorder {
     /// A step of a delivery, which is the first one of it where an event is named; `context` is that event's.
     private mutating func add(
         _ step: TraceStep,
-        to delivery: String,
+        to delivery: DeliveryID,
         _ context: TraceContext?,
         at time: Timestamp
     ) -> [Span] {
@@ -126,7 +126,7 @@ struct SpanRecorder {
     }
 
     private func open(
-        _ delivery: String,
+        _ delivery: DeliveryID,
         _ step: TraceStep,
         _ context: TraceContext,
         at time: Timestamp
@@ -139,7 +139,7 @@ struct SpanRecorder {
             kind: .producer,
             start: time
         )
-        span.set("carillon.delivery", delivery)
+        span.set("carillon.delivery", delivery.description)
         if let device = step.device { span.set("carillon.device", device.rawValue) }
         return OpenDelivery(context: context, span: span)
     }
@@ -155,7 +155,7 @@ struct SpanRecorder {
         }
     }
 
-    private mutating func began(_ delivery: String, _ attempt: Int, at time: Timestamp) {
+    private mutating func began(_ delivery: DeliveryID, _ attempt: Int, at time: Timestamp) {
         guard let open = deliveries[delivery], attempt > open.ended else { return }
         deliveries[delivery]?.attempts[attempt] = time
     }
@@ -210,7 +210,7 @@ struct SpanRecorder {
     }
 
     private mutating func end(
-        _ delivery: String,
+        _ delivery: DeliveryID,
         _ outcome: String,
         reason: String,
         attempts: Int,
@@ -226,12 +226,12 @@ struct SpanRecorder {
         return [span]
     }
 
-    private mutating func remember(_ news: News, of delivery: String) {
+    private mutating func remember(_ news: News, of delivery: DeliveryID) {
         if unclaimed[delivery] == nil, let oldest = unclaimedOrder.insert(delivery) { unclaimed[oldest] = nil }
         unclaimed[delivery, default: []].append(news)
     }
 
-    private mutating func takeUnclaimed(_ delivery: String) -> [News] {
+    private mutating func takeUnclaimed(_ delivery: DeliveryID) -> [News] {
         unclaimed.removeValue(forKey: delivery) ?? []
     }
 }

@@ -1,5 +1,6 @@
 import Cipher
 import Nostr
+import Notifications
 
 /// Names traces and spans after events and deliveries, so that nothing needs to be remembered for it.
 ///
@@ -27,8 +28,8 @@ package struct TraceIDs: Sendable {
     @Sendable package func traceID(of event: EventID) -> String? { context(of: event)?.trace }
 
     /// The span of a delivery, or of its attempt of that number.
-    func span(of delivery: String, attempt: Int? = nil) -> String {
-        let text = attempt.map { "\(delivery)/\($0)" } ?? delivery
+    func span(of delivery: DeliveryID, attempt: Int? = nil) -> String {
+        let text = attempt.map { "\(delivery)/\($0)" } ?? delivery.description
         return Hex.encode(Array(HMACSHA256.authenticationCode(for: Array(text.utf8), key: key).prefix(8)))
     }
 }

@@ -13,7 +13,7 @@ import Testing
 
     @Test func areCanonicalLowerCaseUUIDsOfVersion8() throws {
         let ids = try DeliveryIDs(RouterKeys(KeyPair(random: SecureRandom.bytes)).seeds)
-        let id = ids.id(event, DeviceID(rawValue: 7))
+        let id = ids.id(event, DeviceID(rawValue: 7)).description
         #expect(UUID(uuidString: id)?.uuidString.lowercased() == id)
         #expect(id.dropFirst(14).first == "8")
         #expect(try #require(id.dropFirst(19).first).isHexDigit && "89ab".contains(id.dropFirst(19).first ?? "x"))

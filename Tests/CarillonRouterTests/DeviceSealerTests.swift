@@ -1,4 +1,5 @@
 import Cipher
+import DeliveryTestSupport
 import Foundation
 import Logging
 import Nostr

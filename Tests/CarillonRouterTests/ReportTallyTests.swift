@@ -1,4 +1,5 @@
 import Delivery
+import DeliveryTestSupport
 import Logging
 import Notifications
 import Synchronization

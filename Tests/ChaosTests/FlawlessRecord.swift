@@ -53,8 +53,8 @@ extension ChaosRecord {
                 target: device.target,
                 sending: journal.sendings.count - 1,
                 fate: fate,
-                messageID: known.id,
-                texts: [known.id, known.notification.title, known.notification.body]
+                messageID: known.id.description,
+                texts: [known.id.description, known.notification.title, known.notification.body]
             )
         )
     }

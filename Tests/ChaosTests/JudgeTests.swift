@@ -24,7 +24,7 @@ struct JudgeTests {
         ("left in the outbox", .endsOnce, { $0.leftInOutbox = 1 }),
         ("stuck", .endsOnce, { $0.wasStuck = true }),
         ("a miscounted attempt", .endsOnce, { $0.journal.reports[0].attempt = 2 }),
-        ("a report of nothing", .endsOnce, { $0.journal.reports[0].delivery = "nothing" }),
+        ("a report of nothing", .endsOnce, { $0.journal.reports[0].delivery = .unknown }),
         ("never accepted", .delivered, { $0.arrivals.removeFirst() }),
         ("refused", .delivered, { $0.arrivals[0].fate = .refused(status: 503) }),
         ("rejected", .nothingLost, { $0.journal.reports[0].kind = .rejected }),
@@ -36,7 +36,10 @@ struct JudgeTests {
         ("another text", .sameMessage, { $0.arrivals[0].texts?.remove($0.population.deliveries[0].notification.body) }),
         ("unreadable", .sameMessage, { $0.arrivals[2].texts = nil }),
         ("another apns-id", .sameMessage, { $0.arrivals[0].messageID = "other" }),
-        ("another id in the message", .sameMessage, { $0.arrivals[2].texts?.remove($0.population.deliveries[2].id) }),
+        (
+            "another id in the message", .sameMessage,
+            { $0.arrivals[2].texts?.remove("\($0.population.deliveries[2].id)") }
+        ),
         ("another device", .sameMessage, { $0.arrivals[0].target = "other" }),
         ("an answer of another request", .answersMatch, { $0.journal.sendings[0].end = .answered(status: 201) }),
         ("a request without end", .answersMatch, { $0.journal.sendings[0].ended = nil }),

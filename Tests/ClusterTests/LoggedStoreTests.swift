@@ -1,4 +1,5 @@
 import Delivery
+import DeliveryTestSupport
 import Notifications
 import Synchronization
 import Testing
@@ -138,7 +139,7 @@ struct LoggedStoreTests {
         let log = try InstantLog()
         let store = try log.store()
         let deliveries = (1...20_000).map { Delivery.sample($0, device: Int64($0)) }
-        var handedOver: [String] = []
+        var handedOver: [DeliveryID] = []
         let cause = [UInt8](repeating: 1, count: 32)
         try store.insert(deliveries, causes: [cause], pace: PaceChanges()) { stored in
             handedOver += stored.map(\.delivery.id)
@@ -150,7 +151,7 @@ struct LoggedStoreTests {
         changes.ends = (1...20_000).map {
             PushEnd(
                 device: DeviceID(rawValue: Int64($0)),
-                delivery: String(repeating: "x", count: 36),
+                delivery: "x",
                 counts: true,
                 moment: 5
             )
@@ -226,12 +227,12 @@ struct LoggedStoreTests {
     @Test func manyLettersTakeSeveralRecordsAndComeBackOnce() throws {
         let log = try InstantLog()
         let store = try log.store()
-        let ids = (1...250).map { "d\($0)" }
+        let ids: [DeliveryID] = (1...250).map { "d\($0)" }
         var stored: [StoredDelivery] = []
         try store.insert((1...250).map { Delivery.sample($0, device: Int64($0)) }) { stored = $0 }
         try Self.bury(stored, in: store, at: 500)
         let records = log.records
-        var again: [String] = []
+        var again: [DeliveryID] = []
         #expect(
             try store.revive(Self.letters(store).compactMap(\.letter), at: 900) { again += $0.map(\.delivery.id) }
                 == 250

@@ -1,5 +1,6 @@
 import CostTestSupport
 import Delivery
+import DeliveryTestSupport
 import Foundation
 import Notifications
 import RandomTestSupport

@@ -1,7 +1,9 @@
 import Cluster
+import DeliveryTestSupport
 import Logging
 import NATS
 import NATSTestSupport
+import Notifications
 import Synchronization
 import Testing
 import Units
@@ -92,7 +94,7 @@ struct RealServersTests {
         let crash = clock.now
         #expect(await eventually { a.member.openPartitions.count == 4 })
         let took = clock.now - crash
-        let after = Set((60..<80).map { "event \($0)" })
+        let after = Set((60..<80).map { "event \($0)" as DeliveryID })
         #expect(await eventually { after.isSubset(of: a.work.sent) })
         Self.expectEach(of: 60..<80, in: a.work.sent.filter(after.contains))
         print("\(lost.count) partitions were taken over in \(took)")
@@ -103,9 +105,9 @@ struct RealServersTests {
 
     /// Each was sent, and nothing more than twice: what is under way when a member is late with its lease, as on a busy
     /// machine, is repeated.
-    private static func expectEach(of events: Range<Int>, in sent: [String]) {
+    private static func expectEach(of events: Range<Int>, in sent: [DeliveryID]) {
         let counts = Dictionary(sent.map { ($0, 1) }, uniquingKeysWith: +)
-        #expect(Set(counts.keys) == Set(events.map { "event \($0)" }))
+        #expect(Set(counts.keys) == Set(events.map { "event \($0)" as DeliveryID }))
         #expect(counts.values.allSatisfy { $0 <= 2 }, "\(counts.filter { $0.value > 1 })")
     }
 

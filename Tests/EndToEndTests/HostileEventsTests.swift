@@ -1,5 +1,6 @@
 import CarillonRouter
 import CostTestSupport
+import DeliveryTestSupport
 import Foundation
 import HTTPLanes
 import Nostr
@@ -74,7 +75,7 @@ struct HostileEventsTests {
         return reduced
     }
 
-    private static let id = "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f"
+    private static let id: DeliveryID = "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f"
 
     private func expectSound(
         _ request: HTTPRequest,

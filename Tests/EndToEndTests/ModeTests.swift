@@ -1,5 +1,6 @@
 import CarillonRouter
 import Cipher
+import DeliveryTestSupport
 import Foundation
 import HTTPLanes
 import Nostr

@@ -1,4 +1,5 @@
 import Delivery
+import DeliveryTestSupport
 import Foundation
 import GRDB
 import Logging
@@ -34,12 +35,14 @@ import Units
 
     private func id(_ number: Int) -> EventID { EventID(Bytes32(words: (UInt64(number), 7, 7, 7))) }
 
-    private func name(_ number: Int) -> String { "0191b0a0-0000-8000-8000-" + String(format: "%012x", number) }
+    private func name(_ number: Int) -> DeliveryID {
+        "0191b0a0-0000-8000-8000-\(String(format: "%012x", number))"
+    }
 
     private func step(
         _ step: PipelineStep,
         of event: Int?,
-        _ delivery: String,
+        _ delivery: DeliveryID,
         device: Int64 = 1,
         _ account: PublicKey? = nil,
         reason: String = "mention"
@@ -54,7 +57,7 @@ import Units
         )
     }
 
-    private func report(_ kind: DeliveryReport.Kind, _ delivery: String, device: Int64 = 1) -> DeliveryReport {
+    private func report(_ kind: DeliveryReport.Kind, _ delivery: DeliveryID, device: Int64 = 1) -> DeliveryReport {
         DeliveryReport(
             delivery: delivery,
             device: DeviceID(rawValue: device),
@@ -89,7 +92,7 @@ import Units
             TraceEntry(step(.waiting, of: 1, "a", device: -7), at: Self.noon),
             TraceEntry(TraceStep(step: .own, event: id(1)), at: Self.noon - .hours(1)),
             TraceEntry(report(.retry, name(3)), at: Self.noon + .days(400)),
-            TraceEntry(report(.delivered, "no uuid"), at: Self.noon),
+            TraceEntry(report(.delivered, name(4)), at: Self.noon),
         ]
         let records = TraceRecords(entries)
         var packed = PackedEntries()
@@ -109,6 +112,16 @@ import Units
                 try packed.bytes.prefix(length).withUnsafeBytes { bytes in
                     try PackedEntries.read(bytes, count: 4, row: 40, event: id(1)) { _, _ in }
                 }
+            }
+        }
+    }
+
+    @Test func aDeliveryThatIsNoUUIDCannotBeRead() {
+        // The number, the time, that there is a delivery, and three bytes of it; a reason and a step, both empty.
+        let bytes: [UInt8] = [0, 0, 8, 3, 1, 2, 3, 0, 0]
+        #expect(throws: BlobError.invalidValue(field: "delivery", offset: 3)) {
+            try bytes.withUnsafeBytes { bytes in
+                try PackedEntries.read(bytes, count: 1, row: 1, event: nil) { _, _ in }
             }
         }
     }
@@ -240,17 +253,15 @@ import Units
     @Test func recordsKeepTheirFieldsWhenTheyMove() throws {
         let entries = [
             TraceEntry(step(.queued, of: 1, name(1)), at: Self.noon),
-            TraceEntry(report(.delivered, "no uuid"), at: Self.noon),
+            TraceEntry(TraceStep(step: .own, event: id(1)), at: Self.noon),
             TraceEntry(report(.delivered, name(3)), at: Self.noon),
         ]
         let write = RecordsOfWrite(former: TraceRecords(entries.prefix(1)), new: TraceRecords(entries.dropFirst()))
         var moved = TraceRecords()
         for index in [2, 0, 1] { write.copy(index, to: &moved) }
-        let names = (0..<3).map { moved.withName(of: $0) { DeliveryName.text(Data($0)) } }
-        #expect(names == [name(3), name(1), "no uuid"])
-        #expect((0..<3).map { moved[$0].isEnd } == [true, false, true])
+        #expect((0..<3).map { moved[$0].delivery } == [name(3), name(1), nil])
+        #expect((0..<3).map { moved[$0].isEnd } == [true, false, false])
         #expect((0..<3).map { moved[$0].isWholePush } == [false, true, false])
-        #expect((0..<3).map { moved[$0].delivery == nil } == [false, false, true])
         for (place, index) in [2, 0, 1].enumerated() {
             var read: [TraceEntry] = []
             var packed = PackedEntries()

@@ -1,5 +1,6 @@
 import Cipher
 import Delivery
+import DeliveryTestSupport
 import Foundation
 import GRDB
 import Logging
@@ -45,7 +46,7 @@ import Units
         _ step: PipelineStep,
         _ number: Int = 1,
         device: Int64? = nil,
-        delivery: String? = nil,
+        delivery: DeliveryID? = nil,
         reason: String = ""
     ) -> TraceStep {
         TraceStep(
@@ -60,7 +61,7 @@ import Units
 
     private func report(
         _ kind: DeliveryReport.Kind,
-        _ delivery: String,
+        _ delivery: DeliveryID,
         device: Int64 = 1,
         status: UInt32 = 200,
         reason: String = "",
@@ -91,7 +92,7 @@ import Units
 
     @Test func anEventsStepsAndItsDeliveriesReportsComeInTheirOrder() throws {
         let store = store()
-        let delivery = "0191b0a0-0000-8000-8000-0123456789ab"
+        let delivery: DeliveryID = "0191b0a0-0000-8000-8000-0123456789ab"
         store.trace([step(.waiting), step(.unmatched, 2)], at: Self.noon)
         store.trace(
             [step(.queued, device: 1, delivery: delivery, reason: "reply"), step(.unwanted, device: 2)],
@@ -122,23 +123,23 @@ import Units
     }
 
     @Test func whatGoesOnAsPartOfAnotherPushIsFollowedToItsEnd() throws {
-        func group(_ step: PipelineStep, _ delivery: String, reason: String = "") -> TraceStep {
+        func group(_ step: PipelineStep, _ delivery: DeliveryID, into whole: DeliveryID? = nil) -> TraceStep {
             TraceStep(
                 step: step,
                 event: nil,
                 account: account,
                 device: device(1),
                 delivery: delivery,
-                reason: reason
+                reason: whole?.description ?? ""
             )
         }
         let store = store()
-        let push = "0191b0a0-0000-8000-8000-0123456789ab"
+        let push: DeliveryID = "0191b0a0-0000-8000-8000-0123456789ab"
         store.trace([step(.held, device: 1, delivery: "c"), step(.held, 2, device: 1, delivery: push)], at: Self.noon)
-        store.trace([group(.joined, "c", reason: "b")], at: Self.noon + .milliseconds(1))
-        store.trace([group(.released, push), group(.joined, "b", reason: push)], at: Self.noon + .milliseconds(2))
+        store.trace([group(.joined, "c", into: "b")], at: Self.noon + .milliseconds(1))
+        store.trace([group(.released, push), group(.joined, "b", into: push)], at: Self.noon + .milliseconds(2))
         // Nothing good comes of a ring, and it ends.
-        store.trace([group(.joined, push, reason: "c")], at: Self.noon + .milliseconds(2))
+        store.trace([group(.joined, push, into: "c")], at: Self.noon + .milliseconds(2))
         store.deliveriesReported([report(.delivered, push), report(.delivered, "another")])
         store.flush()
         #expect(try words == ["held", "joined", "released", "joined", "joined", "delivered"])

@@ -1,5 +1,6 @@
 import Cipher
 import Delivery
+import DeliveryTestSupport
 import Dispatch
 import Nostr
 import Notifications

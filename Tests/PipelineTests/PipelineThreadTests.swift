@@ -1,4 +1,5 @@
 import Cipher
+import DeliveryTestSupport
 import Logging
 import Nostr
 import PlatformTestSupport
@@ -33,7 +34,7 @@ import Units
             registry: registry,
             intake: intake,
             dependencies: PipelineDependencies(contextFetcher: fetcher),
-            deliveryID: { id, _ in id.hex },
+            deliveryID: { id, _ in "\(id.hex.prefix(16))" },
             keep: { _, _, _ in keep() },
             now: now,
             watch: watch,

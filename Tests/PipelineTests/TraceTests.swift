@@ -1,4 +1,5 @@
 import Delivery
+import DeliveryTestSupport
 import Nostr
 import Notifications
 import PlatformTestSupport

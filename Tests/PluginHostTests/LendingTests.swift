@@ -1,3 +1,4 @@
+import DeliveryTestSupport
 import HTTPLanes
 import Notifications
 import PluginHost
@@ -69,7 +70,7 @@ struct LendingTests {
         var expected: [String] = []
         for (number, notification) in sent.enumerated() {
             let address = DeviceAddress(platform: "fixture", app: "a", token: "token-\(number)", registeredAt: 42)
-            let id = String(Bench.id.dropLast()) + "\(number)"
+            let id: DeliveryID = "\(Bench.id.description.dropLast())\(number)"
             #expect(await bench.outcome(of: notification, id: id, to: address).reason == "described")
             expected += [
                 "232 48|mode 3|urgency 2|count 3|\(id)|mention|\(notification.title)|subtitle|body|category|thread|"

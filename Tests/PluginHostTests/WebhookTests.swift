@@ -35,7 +35,7 @@ struct WebhookTests {
         #expect(request.untrustedURL)
         let json = try #require(try JSONSerialization.jsonObject(with: Data(request.body)) as? [String: Any])
         #expect(Set(json.keys) == ["count", "id", "signal", "title", "body", "url"])
-        #expect(json["id"] as? String == Bench.id)
+        #expect(json["id"] as? String == Bench.id.description)
         #expect(json["count"] as? Int == 2)
         #expect(json["signal"] as? String == "dm")
         #expect(json["title"] as? String == "Alice")

@@ -179,20 +179,24 @@ def fill_registry(database: sqlite3.Connection, version: int):
         run("INSERT INTO access_rules VALUES ('key', ?, 1, 'spam', ?, NULL)", [dave.key.hex(), START * 1000])
 
 
+def delivery(sequence: int) -> str:
+    return f"00000000-0000-8000-8000-{sequence:012}"
+
+
 def fill_outbox(database: sqlite3.Connection, version: int):
     run = database.execute
     # Version 1 of a notification: a wake-up for "dm" without any text.
     blob = bytes([1, 0, 1, 1, 0, 2]) + b"dm" + bytes(10)
     run("INSERT INTO outbox_queue VALUES (1, 'ios', 'default'), (2, 'ntfy', 'default')")
     for queue, sequence, device, attempts, due in [(1, 5, 1, 0, None), (1, 6, 3, 2, START * 1000), (2, 7, 7, 0, None)]:
-        values = [queue << 44 | sequence, queue, f"delivery-{sequence}", device, START * 1000, attempts, due, blob]
+        values = [queue << 44 | sequence, queue, delivery(sequence), device, START * 1000, attempts, due, blob]
         run("INSERT INTO outbox_delivery VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
     if version >= 2:
         run("INSERT INTO outbox_cause VALUES (40, ?), (41, ?)", [bytes([1] * 32), bytes([2] * 32)])
     if version >= 3:
         now = START * 1000
         pace = "INSERT INTO outbox_pace (device, pushed, window_start, matches, day, pushes, under_way, released)"
-        run(f"{pace} VALUES (1, ?, ?, 2, ?, 3, 'delivery-5', ?)", [now, now, START // 86_400, now])
+        run(f"{pace} VALUES (1, ?, ?, 2, ?, 3, ?, ?)", [now, now, START // 86_400, delivery(5), now])
         # One event for a device, and several for another, of which the first expires.
         columns = "number, account, event, is_message, has_overflowed, signal, mode, urgency, count, since, expires, notification"
         held = f"INSERT INTO outbox_held ({columns}) VALUES (?, ?, ?, 0, 0, 'dm', 0, 1, ?, ?, ?, ?)"

@@ -1,4 +1,5 @@
 import Cipher
+import DeliveryTestSupport
 import Foundation
 import Nostr
 import Notifications
@@ -73,7 +74,8 @@ struct SealerTests {
             open(sealer.seal(whole, id: "delivery", for: .nip44(device.publicKeyBytes), from: router))
         )
         let expected: NSDictionary = [
-            "t": "reply", "id": "delivery", "title": "bob", "body": "hello", "category": "kind_1", "thread": "t",
+            "t": "reply", "id": ("delivery" as DeliveryID).description, "title": "bob", "body": "hello",
+            "category": "kind_1", "thread": "t",
             "url": "nostr:x", "actions": [["id": "app.reply", "label": "Reply"]], "event_id": "e", "kind": 1,
         ]
         #expect(NSDictionary(dictionary: content) == expected)

@@ -24,7 +24,7 @@ struct TwoAppsTests {
     ) async throws -> (first: [DeliveryReport], second: [DeliveryReport]) {
         let first = try bench.register(.itself).device
         let second = try bench.register(.ofOtherApp).device
-        var deliveries: [String] = []
+        var deliveries: [DeliveryID] = []
         for _ in 0..<count { deliveries += try bench.accept([(first, .first), (second, .second)]) }
         let ids = deliveries
         let record = try await bench.books.record(when: "both apps have answers") { record in

@@ -1,5 +1,6 @@
 import Cipher
 import Delivery
+import DeliveryTestSupport
 import Foundation
 import Nostr
 import Notifications

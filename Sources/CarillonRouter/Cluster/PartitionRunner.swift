@@ -21,7 +21,7 @@ struct PartitionParts: Sendable {
     var observers: RouterObservers
     /// What a request asks for that another member has taken; nil: it cannot be read here.
     var order: @Sendable ([UInt8]) -> NotificationOrder?
-    var deliveryID: @Sendable (EventID, DeviceID) -> String
+    var deliveryID: @Sendable (EventID, DeviceID) -> DeliveryID
     /// Deliveries that may wait in a partition.
     var limit: Int
     /// What a partition keeps of deliveries that failed for good.

@@ -44,7 +44,7 @@ final class RegistryShortening: Sendable {
             defer { try? SharedFile.remove(file) }
             let position = try store.writeShared(to: file)
             guard position > last else { return }
-            try snapshots.keep(file, at: position, name: DeliveryIDs.fresh(), isShort: isTight)
+            try snapshots.keep(file, at: position, name: "\(DeliveryIDs.fresh())", isShort: isTight)
             logger.info(
                 "A snapshot of the registry takes the place of older changes",
                 metadata: ["change": "\(position)"]

@@ -66,7 +66,7 @@ struct DeviceSealer: NotificationSealer {
 
     func seal(
         _ notification: Notifications.Notification,
-        id: String,
+        id: DeliveryID,
         for device: DeviceID
     ) -> Notifications.Notification? {
         do {

@@ -19,7 +19,7 @@ struct RunningTestPushes: TestPushSender {
 
     func send(
         _ notification: Notifications.Notification,
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress
     ) async throws(OperationFailure) -> Outcome {
         guard let transport = transport(QueueName(platform: address.platform, app: address.app)) else {

@@ -13,6 +13,11 @@ extension BlobWriter {
         for item in items { one(&self, item) }
     }
 
+    mutating func write(_ id: DeliveryID) {
+        write(UInt64(DeliveryID.textLength))
+        id.withText { write(fixed: $0) }
+    }
+
     mutating func write(_ moment: Timestamp) { write(signed: moment.milliseconds) }
 
     mutating func write<Value>(_ value: Value?, _ one: (inout BlobWriter, Value) -> Void) {
@@ -90,6 +95,12 @@ extension BlobReader {
         try flag() ? try one(&self) : nil
     }
 
+    mutating func deliveryID() throws(BlobError) -> DeliveryID {
+        let start = offset
+        guard let id = DeliveryID(try text()) else { throw .invalidValue(field: "id", offset: start) }
+        return id
+    }
+
     mutating func moment() throws(BlobError) -> Timestamp { Timestamp(milliseconds: try signed()) }
 
     mutating func device() throws(BlobError) -> DeviceID { DeviceID(rawValue: try signed()) }
@@ -138,7 +149,7 @@ extension BlobReader {
             matches: try int32(),
             dayOfPushes: try int32(),
             pushes: try int32(),
-            underWay: try optional { reader throws(BlobError) in try reader.text() },
+            underWay: try optional { reader throws(BlobError) in try reader.deliveryID() },
             releasedAt: try moment(),
             aside: try int32(),
             silentPushes: try list { reader throws(BlobError) in try reader.moment() }

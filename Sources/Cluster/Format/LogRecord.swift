@@ -201,7 +201,7 @@ extension BlobReader {
                 return .transactions(transactions, firstDelivery: firstDelivery)
             }
             for place in transactions.indices {
-                transactions[place].letters = try list { reader throws(BlobError) in try reader.text() }
+                transactions[place].letters = try list { reader throws(BlobError) in try reader.deliveryID() }
             }
             return .transactions(transactions, firstDelivery: firstDelivery)
         case 2: return .marks(try list { reader throws(BlobError) in try reader.relayMark() })

@@ -13,7 +13,7 @@ package struct LogTransaction: Equatable, Sendable {
     /// 32 bytes each.
     package var causes: [[UInt8]] = []
     /// Dead letters that go, by the ids of their deliveries: these are among ``deliveries`` again, or dropped.
-    package var letters: [String] = []
+    package var letters: [DeliveryID] = []
     package var changes = OutboxChanges()
 
     package init() {}
@@ -30,7 +30,7 @@ struct EncodedTransaction: Sendable {
     let shared: [UInt8]?
     /// The rest, but for dead letters, which stand behind all transactions.
     let body: [UInt8]
-    let letters: [String]
+    let letters: [DeliveryID]
 
     /// `sharing`: a notification that several deliveries have is there once, which versions before 3 do not read.
     init(_ transaction: LogTransaction, sharing: Bool) {
@@ -49,7 +49,7 @@ struct EncodedTransaction: Sendable {
     }
 
     /// What it takes in a record, at most.
-    var size: Int { body.count + (shared?.count ?? 1) + letters.reduce(4) { $0 + $1.utf8.count + 2 } }
+    var size: Int { body.count + (shared?.count ?? 1) + letters.count * (DeliveryID.textLength + 2) + 4 }
 }
 
 extension OutboxKey {
@@ -155,7 +155,7 @@ extension BlobReader {
         changes.ends = try list { reader throws(BlobError) in
             PushEnd(
                 device: try reader.device(),
-                delivery: try reader.text(),
+                delivery: try reader.deliveryID(),
                 counts: try reader.flag(),
                 standsAside: try reader.flag(),
                 moment: try reader.moment()

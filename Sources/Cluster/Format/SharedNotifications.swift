@@ -83,7 +83,7 @@ extension BlobReader {
     }
 
     mutating func delivery(sharing shared: [Notification] = []) throws(BlobError) -> Delivery {
-        let (id, device, platform, app) = (try text(), try device(), try text(), try text())
+        let (id, device, platform, app) = (try deliveryID(), try device(), try text(), try text())
         let acceptedAt = try moment()
         return Delivery(
             id: id,

@@ -131,10 +131,12 @@ enum DeadLetterRows {
         var deliveries: [Delivery] = []
         for letter in letters {
             try select.bind(letter.rawValue, at: 1)
-            if try select.step(), let notification = try? Notification(blob: select.bytes(at: 4)) {
+            if try select.step(), let id = DeliveryID(text: select.bytes(at: 0)),
+                let notification = try? Notification(blob: select.bytes(at: 4))
+            {
                 deliveries.append(
                     Delivery(
-                        id: select.text(at: 0),
+                        id: id,
                         device: DeviceID(rawValue: select.integer(at: 3)),
                         platform: select.text(at: 1),
                         app: select.text(at: 2),
@@ -148,14 +150,14 @@ enum DeadLetterRows {
         return deliveries
     }
 
-    /// The ids of those of `letters` that there are.
-    static func ids(_ letters: [DeadLetterNumber], _ database: Database) throws -> [String] {
+    /// The ids of those of `letters` that there are, as far as they can be read.
+    static func ids(_ letters: [DeadLetterNumber], _ database: Database) throws -> [DeliveryID] {
         let select = try RawStatement(database, "SELECT id FROM outbox_dead_letter WHERE number = ?")
         defer { select.reset() }
-        var ids: [String] = []
+        var ids: [DeliveryID] = []
         for letter in letters {
             try select.bind(letter.rawValue, at: 1)
-            if try select.step() { ids.append(select.text(at: 0)) }
+            if try select.step(), let id = DeliveryID(text: select.bytes(at: 0)) { ids.append(id) }
             select.reset()
         }
         return ids

@@ -280,7 +280,7 @@ extension Outbox: DeadLetterStore {
     }
 
     /// The ids of those of `letters` that there are.
-    package func deadLetterIDs(_ letters: [DeadLetterNumber]) throws -> [String] {
+    package func deadLetterIDs(_ letters: [DeadLetterNumber]) throws -> [DeliveryID] {
         try readLatest { try DeadLetterRows.ids(letters, $0) }
     }
 

@@ -76,11 +76,11 @@ extension Outbox {
 
     private static func letter(_ row: Row) -> KeptLetter? {
         let blob: [UInt8] = Array(row[10] as Data)
-        guard let notification = blob.withUnsafeBytes({ try? Notification(blob: $0) }),
+        guard let id = DeliveryID(row[0]), let notification = blob.withUnsafeBytes({ try? Notification(blob: $0) }),
             let kind = DeliveryFailure.Kind(rawValue: row[7])
         else { return nil }
         let delivery = Delivery(
-            id: row[0],
+            id: id,
             device: DeviceID(rawValue: row[3]),
             platform: row[1],
             app: row[2],

@@ -46,13 +46,14 @@ package struct OutboxReader: Sendable {
     }
 
     /// Those of `deliveries`, given by id, that have no final outcome yet. Scans all deliveries.
-    package func contained(of deliveries: Set<String>) throws -> Set<String> {
+    package func contained(of deliveries: Set<DeliveryID>) throws -> Set<DeliveryID> {
         guard !deliveries.isEmpty else { return [] }
         return try read { database in
-            var found: Set<String> = []
-            let ids = try String.fetchCursor(database, sql: "SELECT id FROM outbox_delivery")
-            while let id = try ids.next() {
-                if deliveries.contains(id) { found.insert(id) }
+            let select = try RawStatement(database, "SELECT id FROM outbox_delivery")
+            defer { select.reset() }
+            var found: Set<DeliveryID> = []
+            while try select.step() {
+                if let id = DeliveryID(text: select.bytes(at: 0)), deliveries.contains(id) { found.insert(id) }
             }
             return found
         }
@@ -60,12 +61,12 @@ package struct OutboxReader: Sendable {
 
     /// For those of `deliveries` that wait behind an earlier one for the same device: when that one is tried again.
     /// Scans all deliveries.
-    package func predecessors(of deliveries: Set<String>) throws -> [String: Timestamp] {
+    package func predecessors(of deliveries: Set<DeliveryID>) throws -> [DeliveryID: Timestamp] {
         guard !deliveries.isEmpty else { return [:] }
         return try read { database in
             // A device's deliveries come in the order of acceptance.
             var firstDue: [Int64: Timestamp] = [:]
-            var found: [String: Timestamp] = [:]
+            var found: [DeliveryID: Timestamp] = [:]
             let rows = try Row.fetchCursor(
                 database,
                 sql: "SELECT id, device, due, attempts FROM outbox_delivery ORDER BY number"
@@ -73,7 +74,7 @@ package struct OutboxReader: Sendable {
             while let row = try rows.next() {
                 let device: Int64 = row[1]
                 guard let due = (row[2] as Int64?).map(Timestamp.init(milliseconds:)) else {
-                    guard let first = firstDue[device], let id = row[0] as String?, deliveries.contains(id) else {
+                    guard let first = firstDue[device], let id = DeliveryID(row[0]), deliveries.contains(id) else {
                         continue
                     }
                     found[id] = first
@@ -226,18 +227,18 @@ package struct OutboxExamination: Sendable {
         try file.reading { database in
             let isSharing = try database.tableExists("outbox_notification")
             let content = isSharing ? SharedNotificationRows.content : "notification"
-            let select = try RawStatement(database, "SELECT \(content) FROM outbox_delivery")
+            let select = try RawStatement(database, "SELECT \(content), id FROM outbox_delivery")
             defer { select.reset() }
             var unreadable = 0
             while try select.step() {
                 report.deliveries += 1
-                if (try? Notification(blob: select.bytes(at: 0))) == nil { unreadable += 1 }
+                if !Self.isReadable(select) { unreadable += 1 }
             }
             if try database.tableExists("outbox_dead_letter") {
-                let letters = try RawStatement(database, "SELECT notification FROM outbox_dead_letter")
+                let letters = try RawStatement(database, "SELECT notification, id FROM outbox_dead_letter")
                 defer { letters.reset() }
                 while try letters.step() {
-                    if (try? Notification(blob: letters.bytes(at: 0))) == nil { unreadable += 1 }
+                    if !Self.isReadable(letters) { unreadable += 1 }
                 }
             }
             if unreadable > 0 {
@@ -245,5 +246,10 @@ package struct OutboxExamination: Sendable {
             }
         }
         return report
+    }
+
+    /// Looks at the columns of a notification and an id.
+    private static func isReadable(_ row: RawStatement) -> Bool {
+        DeliveryID(text: row.bytes(at: 1)) != nil && (try? Notification(blob: row.bytes(at: 0))) != nil
     }
 }

@@ -15,11 +15,11 @@ package struct OutboxReaders: Sendable {
 
     package func oldest() throws -> Timestamp? { try all.compactMap { try $0.oldest() }.min() }
 
-    package func contained(of deliveries: Set<String>) throws -> Set<String> {
+    package func contained(of deliveries: Set<DeliveryID>) throws -> Set<DeliveryID> {
         try all.reduce(into: []) { try $0.formUnion($1.contained(of: deliveries)) }
     }
 
-    package func predecessors(of deliveries: Set<String>) throws -> [String: Timestamp] {
+    package func predecessors(of deliveries: Set<DeliveryID>) throws -> [DeliveryID: Timestamp] {
         try all.reduce(into: [:]) { try $0.merge($1.predecessors(of: deliveries), uniquingKeysWith: max) }
     }
 

@@ -169,10 +169,10 @@ enum OutboxRows {
         into page: inout OutboxPage
     ) {
         let key = OutboxKey(rawValue: row.integer(at: 0))
-        let id = row.text(at: 1)
+        let id = DeliveryID(text: row.bytes(at: 1))
         let device = row.integer(at: 2)
-        guard let notification = try? notifications.notification(of: row, at: 6, shared: 10) else {
-            page.unreadable.append(OutboxPage.Unreadable(key: key, id: id, device: device))
+        guard let id, let notification = try? notifications.notification(of: row, at: 6, shared: 10) else {
+            page.unreadable.append(OutboxPage.Unreadable(key: key, id: id ?? .unknown, device: device))
             return
         }
         let delivery = Delivery(
@@ -355,5 +355,15 @@ enum OutboxRows {
         defer { forget.reset() }
         try forget.bind(database.lastInsertedRowID - Int64(limit), at: 1)
         try forget.run()
+    }
+}
+
+extension RawStatement {
+    /// Binds the text of `id` while `body` runs, which is to run the statement.
+    func bind(_ id: DeliveryID, at index: Int32, while body: () throws -> Void) throws {
+        try id.withText { text in
+            try bind(text: text, at: index)
+            try body()
+        }
     }
 }

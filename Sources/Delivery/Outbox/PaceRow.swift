@@ -13,7 +13,7 @@ package struct PaceRow: Sendable, Hashable {
     package var dayOfPushes: Int32
     package var pushes: Int32
     /// The id of the delivery that was released last; nil once its end is known.
-    package var underWay: String?
+    package var underWay: DeliveryID?
     package var releasedAt: Timestamp
     /// How many deliveries in a row stood aside and let the next one go.
     package var aside: Int32
@@ -31,7 +31,7 @@ package struct PaceRow: Sendable, Hashable {
         matches: Int32 = 0,
         dayOfPushes: Int32 = 0,
         pushes: Int32 = 0,
-        underWay: String? = nil,
+        underWay: DeliveryID? = nil,
         releasedAt: Timestamp = .epoch,
         aside: Int32 = 0,
         silentPushes: [Timestamp] = []
@@ -54,7 +54,7 @@ package struct PaceRow: Sendable, Hashable {
 package struct PushEnd: Sendable, Hashable {
     package var device: DeviceID
     /// The delivery's id.
-    package var delivery: String
+    package var delivery: DeliveryID
     /// Whether it counts as a push: it was delivered, or the push service received and refused it.
     package var counts: Bool
     /// Whether it may still be delivered, but no longer keeps others waiting.
@@ -85,7 +85,7 @@ package struct PushEnd: Sendable, Hashable {
 
     package init(
         device: DeviceID,
-        delivery: String,
+        delivery: DeliveryID,
         counts: Bool,
         standsAside: Bool = false,
         moment: Timestamp

@@ -49,7 +49,7 @@ enum PaceStatements {
                     matches: Int32(clamping: select.integer(at: 3)),
                     dayOfPushes: Int32(clamping: select.integer(at: 4)),
                     pushes: Int32(clamping: select.integer(at: 5)),
-                    underWay: select.isNull(at: 6) ? nil : select.text(at: 6),
+                    underWay: DeliveryID(text: select.bytes(at: 6)),
                     releasedAt: select.timestamp(at: 7),
                     aside: Int32(clamping: select.integer(at: 8)),
                     silentPushes: moments(select.bytes(at: 9))

@@ -11,8 +11,8 @@ package struct QueueEntry: Sendable, Hashable {
     }
 
     package var place: Place
-    /// The delivery's id.
-    package var id: String
+    /// The delivery's id; unknown where it cannot be read.
+    package var id: DeliveryID
     package var device: DeviceID
     package var queue: QueueName
     package var acceptedAt: Timestamp
@@ -57,7 +57,7 @@ package struct QueueEntry: Sendable, Hashable {
 package struct QueueSelection: Sendable, Hashable {
     package var isWaitingWanted = true
     package var isFailedWanted = true
-    /// The deliveries' ids; empty: any.
+    /// The deliveries' ids as an operator wrote them; empty: any.
     package var ids: [String] = []
     package var platform: String?
     package var app: String?

@@ -91,7 +91,7 @@ enum QueueRows {
         return QueueEntry(
             place: failedAt.map { .failed(DeadLetterNumber(rawValue: number), at: $0) }
                 ?? .waiting(OutboxKey(rawValue: number)),
-            id: row["id"],
+            id: DeliveryID(row["id"]) ?? .unknown,
             device: DeviceID(rawValue: row["device"]),
             queue: QueueName(platform: row["platform"], app: row["app"]),
             acceptedAt: Timestamp(milliseconds: row["accepted"]),

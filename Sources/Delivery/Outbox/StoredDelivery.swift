@@ -80,10 +80,11 @@ package struct OutboxPage: Sendable {
     /// A row that cannot be read; it is reported and removed.
     package struct Unreadable: Sendable {
         package let key: OutboxKey
-        package let id: String
+        /// Unknown where that cannot be read either.
+        package let id: DeliveryID
         package let device: Int64
 
-        package init(key: OutboxKey, id: String, device: Int64) {
+        package init(key: OutboxKey, id: DeliveryID, device: Int64) {
             self.key = key
             self.id = id
             self.device = device

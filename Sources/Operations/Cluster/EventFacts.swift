@@ -33,7 +33,7 @@ struct EventFacts: Codable, Sendable, Equatable {
         var event: String?
         var account: String?
         var device: Int64?
-        var delivery: String?
+        var delivery: DeliveryID?
         var reason: String
     }
 
@@ -53,7 +53,7 @@ struct EventFacts: Codable, Sendable, Equatable {
 
 /// What is to be found out about deliveries that have no end yet in anybody's trace.
 struct DeliveryQuestion: Codable, Sendable, Equatable {
-    var deliveries: [String]
+    var deliveries: [DeliveryID]
     var devices: [Int64]
 }
 
@@ -69,13 +69,13 @@ struct DeliveryFacts: Codable, Sendable, Equatable {
     }
 
     /// Those that it has; nil: that cannot be told.
-    var contained: [String]?
+    var contained: [DeliveryID]?
     /// When the earlier push is tried again behind which a delivery waits.
-    var predecessors: [String: Int64] = [:]
+    var predecessors: [DeliveryID: Int64] = [:]
     /// Why and until when events are held, in words, by the delivery that they would be.
-    var held: [String: String] = [:]
+    var held: [DeliveryID: String] = [:]
     /// The same for programs; nil: a member of an earlier version.
-    var holds: [String: EventExplanation.Ending]?
+    var holds: [DeliveryID: EventExplanation.Ending]?
     var pauses: [Pause] = []
 }
 
@@ -150,7 +150,7 @@ extension DeliveryQuestion {
     /// What the histories of all members leave open.
     init(about events: [(member: String, answer: EventFacts)]) {
         let history = EventFacts.history(events)
-        deliveries = Explainer.unfinished(history).sorted()
+        deliveries = Explainer.unfinished(history).sorted { $0.description < $1.description }
         devices = Set(history.compactMap(\.device)).map(\.rawValue).sorted()
     }
 }

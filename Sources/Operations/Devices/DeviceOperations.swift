@@ -23,7 +23,7 @@ package final class DeviceOperations: Sendable {
     private let sender: any TestPushSender
     /// A reload may change it.
     private let configuration: @Sendable () -> Configuration
-    private let deliveryID: @Sendable (EventID, DeviceID) -> String
+    private let deliveryID: @Sendable (EventID, DeviceID) -> DeliveryID
     private let traceIDs: TraceIDs?
     private let now: @Sendable () -> Timestamp
 
@@ -33,7 +33,7 @@ package final class DeviceOperations: Sendable {
         files: OperatorFiles,
         sender: any TestPushSender,
         configuration: @escaping @Sendable () -> Configuration,
-        deliveryID: @escaping @Sendable (EventID, DeviceID) -> String,
+        deliveryID: @escaping @Sendable (EventID, DeviceID) -> DeliveryID,
         traceIDs: TraceIDs? = nil,
         now: @escaping @Sendable () -> Timestamp
     ) {
@@ -133,7 +133,7 @@ package final class DeviceOperations: Sendable {
             notification = downgraded
             outcome = try await sender.send(notification, id: id, to: address)
         }
-        return TestPushAnswer(listing.device, address, notification.mode, reductions, delivery: id, outcome)
+        return TestPushAnswer(listing.device, address, notification.mode, reductions, delivery: id.description, outcome)
     }
 
     /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody it
@@ -364,8 +364,8 @@ package final class DeviceOperations: Sendable {
     }
 
     /// Why and until when events are held for these devices, by the delivery that they would be.
-    private func held(for devices: [DeviceID]) -> [String: (words: String, ending: EventExplanation.Ending)] {
-        var held: [String: (words: String, ending: EventExplanation.Ending)] = [:]
+    private func held(for devices: [DeviceID]) -> [DeliveryID: (words: String, ending: EventExplanation.Ending)] {
+        var held: [DeliveryID: (words: String, ending: EventExplanation.Ending)] = [:]
         for (device, forecast) in forecasts(of: devices) {
             for group in forecast.groups {
                 held[deliveryID(group.event, device)] = (

@@ -48,7 +48,7 @@ package protocol TestPushSender: Sendable {
     /// The push service's answer. Throws an ``OperationFailure`` when nothing serves the platform of that app.
     func send(
         _ notification: Notifications.Notification,
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress
     ) async throws(OperationFailure) -> Outcome
 }
@@ -67,7 +67,7 @@ struct ConfiguredTestPushes: TestPushSender {
 
     func send(
         _ notification: Notifications.Notification,
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress
     ) async throws(OperationFailure) -> Outcome {
         let platform = LonePlatform(configuration: configuration, app: address.app, platform: address.platform)

@@ -18,13 +18,13 @@ struct Explainer {
         /// Those of the devices named that are registered.
         var devices: [DeviceID: DeviceListing] = [:]
         /// Why and until when events are held for those devices, in words, by the delivery that they would be.
-        var held: [String: String] = [:]
+        var held: [DeliveryID: String] = [:]
         /// The same for programs.
-        var holds: [String: EventExplanation.Ending] = [:]
+        var holds: [DeliveryID: EventExplanation.Ending] = [:]
         /// Which of the ``unfinished`` ones are in the outbox; nil: that cannot be told.
-        var outbox: Set<String>?
+        var outbox: Set<DeliveryID>?
         /// When the earlier push is tried again behind which a delivery waits.
-        var predecessors: [String: Timestamp] = [:]
+        var predecessors: [DeliveryID: Timestamp] = [:]
         /// Queues in which deliveries wait.
         var pauses: [QueueName: TracedPause] = [:]
         /// Whose part was asked for; nil: everybody's.
@@ -35,13 +35,13 @@ struct Explainer {
     private let history: [TraceEntry]
     private let surroundings: Surroundings
     /// The deliveries that carry other events of this group.
-    private let joined: [String: Set<String>]
+    private let joined: [DeliveryID: Set<DeliveryID>]
 
     init(event: EventID, history: [TraceEntry], surroundings: Surroundings) {
         self.event = event
         self.history = history
         self.surroundings = surroundings
-        var joined: [String: Set<String>] = [:]
+        var joined: [DeliveryID: Set<DeliveryID>] = [:]
         for entry in history {
             guard let delivery = entry.delivery, let other = entry.joinedDelivery else { continue }
             joined[delivery, default: []].insert(other)
@@ -50,8 +50,8 @@ struct Explainer {
     }
 
     /// The deliveries that `history` names without their end.
-    static func unfinished(_ history: [TraceEntry]) -> Set<String> {
-        var ended: Set<String> = []
+    static func unfinished(_ history: [TraceEntry]) -> Set<DeliveryID> {
+        var ended: Set<DeliveryID> = []
         for entry in history {
             guard let delivery = entry.delivery else { continue }
             if entry.isEnd { ended.insert(delivery) }
@@ -128,7 +128,7 @@ struct Explainer {
     }
 
     /// Under which numbers an event's push goes: one that is held may go on as part of another.
-    private func deliveries(from first: Set<String>) -> Set<String> {
+    private func deliveries(from first: Set<DeliveryID>) -> Set<DeliveryID> {
         var all = first
         var open = first
         while !open.isEmpty {
@@ -140,7 +140,7 @@ struct Explainer {
 
     private func outcome(
         _ entries: [TraceEntry],
-        _ deliveries: Set<String>,
+        _ deliveries: Set<DeliveryID>,
         isRegistered: Bool,
         _ queue: QueueName?
     ) -> (words: String, EventExplanation.Ending?) {
@@ -204,7 +204,7 @@ struct Explainer {
             step: "",
             words: "",
             reason: entry.reason.isEmpty ? nil : entry.reason,
-            delivery: entry.delivery,
+            delivery: entry.delivery?.description,
             member: entry.member
         )
         switch entry.what {

@@ -103,7 +103,7 @@ struct LiveEntry: Sendable {
         }
     }
 
-    var delivery: String? {
+    var delivery: DeliveryID? {
         switch what {
         case .step(let step): step.delivery
         case .outcome(let report): report.delivery
@@ -120,7 +120,7 @@ struct LiveEntry: Sendable {
         json.add("event", event?.hex)
         json.add("account", account?.hex)
         json.add("device", device.map { Int64($0.rawValue) })
-        json.add("delivery", delivery)
+        json.add("delivery", delivery?.description)
         json.add("platform", queue?.platform)
         json.add("app", queue?.app)
         switch what {

@@ -40,7 +40,7 @@ package final class LiveStream: Sendable {
 
     /// What is known of deliveries and devices. Belongs to the rounds.
     private struct Knowledge {
-        var deliveries = BoundedCache<String, (event: EventID?, account: PublicKey?)>(capacity: 20_000)
+        var deliveries = BoundedCache<DeliveryID, (event: EventID?, account: PublicKey?)>(capacity: 20_000)
         var accounts = BoundedCache<DeviceID, PublicKey>(capacity: 20_000)
         var queues = BoundedCache<DeviceID, QueueName>(capacity: 20_000)
         /// Outcomes that came before the step that names their event. They are shown in the next round.

@@ -307,7 +307,7 @@ package final class QueueOperations: Sendable {
     }
 
     /// Where each came from, as far as the trace knows.
-    private func events(of entries: [QueueEntry]) -> [String: EventID] {
+    private func events(of entries: [QueueEntry]) -> [DeliveryID: EventID] {
         (try? files.trace?.reader.events(of: Set(entries.map(\.id)))) ?? [:]
     }
 

@@ -97,7 +97,7 @@ extension QueueList {
 
 extension QueueList.Item {
     init(_ entry: QueueEntry, at place: StorePlace, event: EventID?) {
-        id = entry.id
+        id = entry.id.description
         state = entry.failedAt == nil ? "waiting" : "failed"
         platform = entry.queue.platform
         app = entry.queue.app

@@ -32,8 +32,6 @@ package struct RehearsalOrder: Sendable {
 /// Runs one plugin as a router does, in a process of its own, beside a lab or a push service that is played: it shows
 /// every request that the plugin makes and what becomes of each notification. What `carillon plugin dev` runs.
 package final class PluginRehearsal: Sendable {
-    private static let id = "0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5"
-
     private let order: RehearsalOrder
     private let log = RehearsalLog()
     private let host: PluginHost
@@ -116,7 +114,7 @@ package final class PluginRehearsal: Sendable {
             return false
         }
         var isWorking = true
-        let delivery = RehearsedDelivery(transport: transport, http: http, device: device, id: Self.id)
+        let delivery = RehearsedDelivery(transport: transport, http: http, device: device, id: DeliveryIDs.trial)
         for sample in RehearsalSample.all {
             guard let notification = sealed(sample, for: device) else { continue }
             say("\n\(sample.name): \(sample.about)")
@@ -204,7 +202,7 @@ package final class PluginRehearsal: Sendable {
             return notification
         }
         guard let identity = try? SecretKey(bytes: [UInt8](repeating: 1, count: 32)) else { return nil }
-        return try? Sealer().seal(notification, id: Self.id, for: device.sealingKey, from: identity)
+        return try? Sealer().seal(notification, id: DeliveryIDs.trial, for: device.sealingKey, from: identity)
     }
 
     // MARK: Filters
@@ -247,7 +245,7 @@ private struct RehearsedDelivery: Sendable {
     let transport: TransportInstance
     let http: RehearsalHTTP
     let device: SampleDevice
-    let id: String
+    let id: DeliveryID
 
     /// The requests that the plugin makes, and what becomes of the notification.
     func run(_ notification: Notification) async -> ([RehearsalHTTP.Exchange], Outcome) {

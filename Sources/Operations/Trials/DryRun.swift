@@ -49,8 +49,11 @@ package final class DryRun: Sendable {
     /// What becomes of `notification` on its way to `device`, with every form of it that had to be downgraded.
     ///
     /// Throws what the plugin says against its block or the device's address.
-    package func deliver(_ notification: Notification, id: String, to device: SampleDevice) async throws -> DryRunResult
-    {
+    package func deliver(
+        _ notification: Notification,
+        id: DeliveryID,
+        to device: SampleDevice
+    ) async throws -> DryRunResult {
         let stage = try stage(for: device.address)
         try stage.transport.validate(device.address)
         var reductions: [DryRunResult.Reduction] = []
@@ -75,7 +78,7 @@ package final class DryRun: Sendable {
 
     private func sealed(
         _ notification: Notification,
-        id: String,
+        id: DeliveryID,
         for device: SampleDevice,
         _ reductions: inout [DryRunResult.Reduction]
     ) -> Notification {
@@ -119,7 +122,7 @@ package final class DryRun: Sendable {
 
     private func outcome(
         of notification: Notification,
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress,
         over transport: TransportInstance
     ) async -> Outcome {

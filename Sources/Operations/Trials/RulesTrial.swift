@@ -20,8 +20,6 @@ package final class RulesTrial: Sendable {
         RuleBook.defaultYAML(platforms: platforms)
     }
 
-    private static let id = "00000000-0000-4000-8000-000000000000"
-
     /// What is wrong with plugins that were left out.
     package let refusals: [String]
     private let host: PluginHost
@@ -148,7 +146,7 @@ package final class RulesTrial: Sendable {
         }
         let secrets = secrets[platform] ?? BlockSecrets()
         do {
-            var result = try await dryRun.deliver(rendering.notification, id: Self.id, to: device)
+            var result = try await dryRun.deliver(rendering.notification, id: DeliveryIDs.trial, to: device)
             delivery.size = result.request.flatMap { PushSize($0, catalog[platform]?.limits) }
             delivery.unsealed = result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
             result.request = result.request.map(secrets.blanking)

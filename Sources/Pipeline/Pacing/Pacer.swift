@@ -125,7 +125,7 @@ package struct Pacer {
 
     /// A push sets out to a device.
     package mutating func release(
-        _ delivery: String,
+        _ delivery: DeliveryID,
         to device: DeviceID,
         _ nature: PushNature = .alert,
         _ pace: Pace = Pace(),
@@ -141,12 +141,12 @@ package struct Pacer {
     }
 
     /// The end of a delivery.
-    package mutating func end(_ delivery: String, of device: DeviceID, counts: Bool, at now: Timestamp) {
+    package mutating func end(_ delivery: DeliveryID, of device: DeviceID, counts: Bool, at now: Timestamp) {
         conclude(device) { $0.history.end(delivery, counts: counts, at: now) }
     }
 
     /// A delivery failed so often that it keeps nothing else waiting.
-    mutating func standAside(_ delivery: String, of device: DeviceID, at now: Timestamp) {
+    mutating func standAside(_ delivery: DeliveryID, of device: DeviceID, at now: Timestamp) {
         conclude(device) { $0.history.standAside(delivery, at: now) }
     }
 

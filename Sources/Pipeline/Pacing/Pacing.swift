@@ -152,7 +152,7 @@ struct Pacing {
 
     /// A push that was admitted or released sets out. If `mayLeaveMore`, others wait on for their time.
     mutating func release(
-        _ delivery: String,
+        _ delivery: DeliveryID,
         to device: DeviceID,
         _ nature: PushNature,
         _ pace: Pace,

@@ -36,10 +36,11 @@ struct PushHistory: Hashable, Sendable {
     /// The delivery that was released last, until its end is known. Without a cooldown earlier ones may be under way
     /// too. Their ends change nothing, so of those that fail only the last gives its push back. When one
     /// turn has several pushes, the end of the last one counts.
-    private(set) var underWay: String?
-    private var releasedAt = Timestamp.epoch
-    /// How many deliveries in a row stood aside and let the next one go.
+    private(set) var underWay: DeliveryID?
+    /// How many deliveries in a row stood aside and let the next one go. Here it fits into what the id leaves free, and
+    /// each device has one of these.
     private(set) var aside: Int32 = 0
+    private var releasedAt = Timestamp.epoch
     /// When the last silent pushes set out, as many as an hour has; empty where nobody counts them.
     private var silentPushes: [Timestamp] = []
 
@@ -149,7 +150,7 @@ struct PushHistory: Hashable, Sendable {
     }
 
     /// A push sets out.
-    mutating func release(_ delivery: String, _ nature: PushNature, _ pace: Pace, at now: Timestamp) {
+    mutating func release(_ delivery: DeliveryID, _ nature: PushNature, _ pace: Pace, at now: Timestamp) {
         let today = Self.number(ofDay: now)
         if dayOfPushes != today {
             dayOfPushes = today
@@ -165,7 +166,7 @@ struct PushHistory: Hashable, Sendable {
 
     /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing, but one that
     /// its push service refused does: otherwise a device whose pushes are refused would have no pace.
-    mutating func end(_ delivery: String, counts: Bool, at now: Timestamp) -> Bool {
+    mutating func end(_ delivery: DeliveryID, counts: Bool, at now: Timestamp) -> Bool {
         guard underWay == delivery else { return false }
         if counts {
             underWay = nil
@@ -179,7 +180,7 @@ struct PushHistory: Hashable, Sendable {
 
     /// A delivery failed so often that the courier lets others pass; false if it is not the one under way, or if too
     /// many did so in a row. Its later end counts for nothing.
-    mutating func standAside(_ delivery: String, at now: Timestamp) -> Bool {
+    mutating func standAside(_ delivery: DeliveryID, at now: Timestamp) -> Bool {
         guard underWay == delivery, aside < PaceRow.mostAside else { return false }
         aside += 1
         giveBack(at: now)

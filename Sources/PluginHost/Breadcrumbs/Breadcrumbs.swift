@@ -96,8 +96,10 @@ package final class Breadcrumbs: Sendable {
     // MARK: Calls
 
     /// Whether the process ended twice on this, so that the plugin must not be given it again.
-    func isGuilty(_ plugin: String, _ subject: String) -> Bool {
-        guard hasSuspects, suspects.withLock({ $0.isGuilty(plugin: plugin, subject: subject) }) else { return false }
+    func isGuilty(_ plugin: String, _ subject: @autoclosure () -> String) -> Bool {
+        guard hasSuspects else { return false }
+        let subject = subject()
+        guard suspects.withLock({ $0.isGuilty(plugin: plugin, subject: subject) }) else { return false }
         setAside.withLock { $0[plugin, default: 0] += 1 }
         log.error(
             "Something is kept from a plugin: the router ended twice while the plugin was at work on it",

@@ -1,5 +1,6 @@
 import CBreadcrumbs
 import CarillonABI
+import Notifications
 
 // The functions of a plugin in the router's own process, each of which leaves a note while it is inside.
 
@@ -26,7 +27,7 @@ extension TransportFunctions {
                 crumbs.during(.receive, plugin, carillon_str()) { receive(instance, request, done, context) }
             }
         }
-        functions.isSetAside = { id in crumbs.isGuilty(plugin.text, id) }
+        functions.isSetAside = { id in crumbs.isGuilty(plugin.text, id.description) }
         if let validate {
             functions.validate = { instance, registration, error in
                 let subject = Breadcrumbs.fingerprint(registration?.pointee.token ?? carillon_str())

@@ -4,14 +4,14 @@ import Notifications
 package struct DeliveryOrder: Sendable {
     package let notification: Notification
     /// The message id, the same on every attempt.
-    package let id: String
+    package let id: DeliveryID
     package let address: DeviceAddress
     /// Called exactly once, on any thread.
     package let completion: @Sendable (Outcome) -> Void
 
     package init(
         _ notification: Notification,
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress,
         completion: @escaping @Sendable (Outcome) -> Void
     ) {

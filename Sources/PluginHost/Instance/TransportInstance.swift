@@ -87,7 +87,7 @@ package final class TransportInstance: DrainableInstance {
     /// exactly once, on any thread, perhaps before this returns.
     package func deliver(
         _ notification: Notification,
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress,
         completion: @escaping @Sendable (Outcome) -> Void
     ) {
@@ -127,7 +127,7 @@ package final class TransportInstance: DrainableInstance {
     }
 
     /// Whether a delivery must be kept from the plugin.
-    private func isSetAside(_ id: String) -> Bool { functions.isSetAside?(id) ?? false }
+    private func isSetAside(_ id: DeliveryID) -> Bool { functions.isSetAside?(id) ?? false }
 
     private func deliver(_ order: DeliveryOrder) {
         deliver(order.notification, id: order.id, to: order.address, completion: order.completion)

@@ -1,5 +1,6 @@
 import CarillonABI
 import Foundation
+import Notifications
 import Platforms
 import PluginProtocol
 
@@ -61,7 +62,7 @@ package struct TransportFunctions: Sendable {
     package internal(set) var command: Command?
     package internal(set) var check: Check?
     /// Whether a delivery of that id must be kept from the plugin; nil: none ever.
-    var isSetAside: (@Sendable (String) -> Bool)?
+    var isSetAside: (@Sendable (DeliveryID) -> Bool)?
     /// Nil where ``manyLimit`` is 0.
     package internal(set) var deliverMany: DeliverMany?
     package internal(set) var receive: Receive?

@@ -1,4 +1,5 @@
 import CarillonABI
+import Notifications
 
 /// Hands out pieces of one block that lives as long as a call to a plugin: structs first, texts behind them.
 struct LentMemory {
@@ -29,12 +30,24 @@ struct LentMemory {
         return text.withUTF8 { copy($0) }
     }
 
+    /// The text of `id`.
+    mutating func text(_ id: DeliveryID) -> carillon_str {
+        let room = room(DeliveryID.textLength)
+        id.write(to: room)
+        return carillon_str(ptr: room.baseAddress, len: room.count)
+    }
+
     @inline(__always)
     private mutating func copy(_ bytes: UnsafeBufferPointer<UInt8>) -> carillon_str {
-        let room = UnsafeMutableRawBufferPointer(rebasing: texts[..<bytes.count])
+        let room = room(bytes.count)
         room.copyMemory(from: UnsafeRawBufferPointer(bytes))
-        texts = UnsafeMutableRawBufferPointer(rebasing: texts[bytes.count...])
         return carillon_str(ptr: room.baseAddress, len: room.count)
+    }
+
+    @inline(__always)
+    private mutating func room(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        defer { texts = UnsafeMutableRawBufferPointer(rebasing: texts[count...]) }
+        return UnsafeMutableRawBufferPointer(rebasing: texts[..<count])
     }
 }
 

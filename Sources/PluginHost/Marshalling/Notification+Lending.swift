@@ -6,7 +6,7 @@ import Units
 extension Notification {
     /// Lends the notification and where it goes for the time of `body`, in one block of memory.
     func lend<Result>(
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress,
         _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
     ) -> Result {
@@ -25,18 +25,18 @@ extension Notification {
         let (structBytes, textBytes) = (form.lentStructBytes, form.lentTextBytes)
         return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { block in
             var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)
-            return withUnsafePointer(to: form.lent(id: "", native: "", in: &memory)) { body($0) }
+            return withUnsafePointer(to: form.lent(id: nil, native: "", in: &memory)) { body($0) }
         }
     }
 
     private func lendWhole<Result>(
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress,
         _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
     ) -> Result {
         let native = native[address.platform] ?? ""
         let structBytes = address.lentStructBytes + lentStructBytes
-        let textBytes = address.lentTextBytes + lentTextBytes + id.utf8.count + native.utf8.count
+        let textBytes = address.lentTextBytes + lentTextBytes + DeliveryID.textLength + native.utf8.count
         return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { block in
             var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)
             let registration = address.registration(in: &memory)
@@ -108,13 +108,13 @@ extension Notification {
         }
     }
 
-    func lent(id: String, native: String, in memory: inout LentMemory) -> carillon_notification {
+    func lent(id: DeliveryID?, native: String, in memory: inout LentMemory) -> carillon_notification {
         var lent = carillon_notification()
         lent.struct_size = UInt32(MemoryLayout<carillon_notification>.size)
         lent.mode = carillon_mode(rawValue: mode.rawValue) ?? .CARILLON_WAKE
         lent.urgency = carillon_urgency(rawValue: urgency.rawValue) ?? .CARILLON_NORMAL
         lent.count = count
-        lent.id = memory.text(id)
+        lent.id = id.map { memory.text($0) } ?? carillon_str(ptr: nil, len: 0)
         lent.signal = memory.text(signal.rawValue)
         lent.title = memory.text(title)
         lent.subtitle = memory.text(subtitle)
@@ -163,7 +163,7 @@ extension [DeliveryOrder] {
         let structBytes = zip(self, forms).reduce(0) { $0 + $1.0.address.lentStructBytes + $1.1.lentStructBytes }
         let textBytes = zip(zip(self, forms), natives).reduce(0) { bytes, parts in
             let ((order, form), native) = parts
-            return bytes + order.address.lentTextBytes + form.lentTextBytes + order.id.utf8.count + native.utf8.count
+            return bytes + order.address.lentTextBytes + form.lentTextBytes + DeliveryID.textLength + native.utf8.count
         }
         return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { block in
             var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)

@@ -18,7 +18,7 @@ final class RepeatedLending: Sendable {
     /// Lends `notification` and where it goes for the time of `body`.
     func lend<Result>(
         _ notification: Notification,
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress,
         _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
     ) -> Result {
@@ -52,17 +52,17 @@ private final class LentNotification: @unchecked Sendable {
         let (structBytes, textBytes) = (form.lentStructBytes, form.lentTextBytes + native.utf8.count)
         block = .allocate(byteCount: structBytes + textBytes, alignment: 8)
         var memory = LentMemory(block, structBytes: structBytes, textBytes: textBytes)
-        self.notification = form.lent(id: "", native: native, in: &memory)
+        self.notification = form.lent(id: nil, native: native, in: &memory)
     }
 
     deinit { block.deallocate() }
 
     func lend<Result>(
-        id: String,
+        id: DeliveryID,
         to address: DeviceAddress,
         _ body: (UnsafePointer<carillon_registration>, UnsafePointer<carillon_notification>) -> Result
     ) -> Result {
-        let (structBytes, textBytes) = (address.lentStructBytes, address.lentTextBytes + id.utf8.count)
+        let (structBytes, textBytes) = (address.lentStructBytes, address.lentTextBytes + DeliveryID.textLength)
         return withUnsafeTemporaryAllocation(byteCount: structBytes + textBytes, alignment: 8) { room in
             var memory = LentMemory(room, structBytes: structBytes, textBytes: textBytes)
             let registration = address.registration(in: &memory)

@@ -1,4 +1,5 @@
 import Delivery
+import DeliveryTestSupport
 import EventTrace
 import Nostr
 import Notifications

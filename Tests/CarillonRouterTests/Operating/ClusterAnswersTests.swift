@@ -1,4 +1,5 @@
 import Console
+import DeliveryTestSupport
 import Nostr
 import Synchronization
 import Testing

@@ -22,7 +22,7 @@ struct CredentialProbeTests {
 
         func send(
             _ notification: Notifications.Notification,
-            id: String,
+            id: DeliveryID,
             to address: DeviceAddress
         ) async throws(OperationFailure) -> Outcome {
             addresses.withLock { $0.append(address) }

@@ -1,5 +1,6 @@
 import Cipher
 import Console
+import DeliveryTestSupport
 import EventTrace
 import Foundation
 import Logging
@@ -35,7 +36,7 @@ import YAMLReading
 
         func send(
             _ notification: Notifications.Notification,
-            id: String,
+            id: DeliveryID,
             to address: DeviceAddress
         ) async throws(OperationFailure) -> Outcome {
             sent.withLock { sent in
@@ -100,9 +101,13 @@ import YAMLReading
             files: OperatorFiles(configuration: configuration),
             sender: sender,
             configuration: { [configuration] in configuration },
-            deliveryID: { "\($0.hex)-\($1.rawValue)" },
+            deliveryID: { Self.delivery($0, $1.rawValue) },
             now: { Self.noon }
         )
+    }
+
+    private static func delivery(_ event: EventID, _ device: Int64) -> DeliveryID {
+        "\(event.hex.prefix(14))-\(device)"
     }
 
     private func trace(_ steps: [TraceStep] = [], _ reports: [DeliveryReport] = []) {
@@ -332,7 +337,7 @@ import YAMLReading
 
     /// Accepts deliveries and lets events wait, as the pipeline would.
     private func fillOutbox(
-        _ deliveries: [String],
+        _ deliveries: [DeliveryID],
         held: [(event: EventID, signal: Signal, count: UInt32)],
         of device: Int64
     ) throws {
@@ -374,7 +379,7 @@ import YAMLReading
     @Test func tellsWhatIsHeldNowFromWhatWasHeldOnceAndWhatWaitsFromWhatIsLost() throws {
         let device = try register()
         let events = (1...4).map { EventID(Bytes32(words: ($0 << 48, 2, 3, 4))) }
-        let deliveries = events.map { "\($0.hex)-\(device)" }
+        let deliveries = events.map { Self.delivery($0, device) }
         trace(
             zip(events, deliveries).enumerated().map { number, event in
                 TraceStep(
@@ -408,7 +413,7 @@ import YAMLReading
                     event: event,
                     account: alice.publicKey,
                     device: DeviceID(rawValue: device),
-                    delivery: "\(event.hex)-\(device)",
+                    delivery: Self.delivery(event, device),
                     reason: "cooldown"
                 )
             }
@@ -444,7 +449,7 @@ import YAMLReading
         let other = try register(device: "tablet")
         trace([], [report(.delivered, of: device, status: 200)])
         let events = (1...2).map { EventID(Bytes32(words: ($0 << 48, 2, 3, 4))) }
-        try fillOutbox(["\(events[1].hex)-\(other)"], held: [(events[0], .mention, 2)], of: device)
+        try fillOutbox([Self.delivery(events[1], other)], held: [(events[0], .mention, 2)], of: device)
         configuration.trace = nil
         let shown = try operations().show(device)
         #expect(shown.lastSuccess == nil && !shown.isTraced)
@@ -520,7 +525,7 @@ import YAMLReading
     @Test func whatWaitsBehindAnEarlierPushSaysWhenThatIsTried() throws {
         let device = try register()
         let event = EventID(Bytes32(words: (1, 2, 3, 4)))
-        let delivery = "\(event.hex)-\(device)"
+        let delivery = Self.delivery(event, device)
         trace([
             TraceStep(
                 step: .queued,

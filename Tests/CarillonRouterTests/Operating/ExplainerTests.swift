@@ -1,5 +1,6 @@
 import Console
 import Delivery
+import DeliveryTestSupport
 import Nostr
 import Notifications
 import Pipeline
@@ -20,7 +21,7 @@ import Units
         _ step: PipelineStep,
         of account: PublicKey? = nil,
         on device: Int64? = nil,
-        delivery: String? = nil,
+        delivery: DeliveryID? = nil,
         reason: String = ""
     ) -> TraceEntry {
         TraceEntry(
@@ -37,7 +38,7 @@ import Units
     }
 
     /// Of all that are held under one delivery.
-    private func group(_ step: PipelineStep, _ delivery: String, reason: String = "") -> TraceEntry {
+    private func group(_ step: PipelineStep, _ delivery: DeliveryID, into whole: DeliveryID? = nil) -> TraceEntry {
         TraceEntry(
             TraceStep(
                 step: step,
@@ -45,7 +46,7 @@ import Units
                 account: alice,
                 device: DeviceID(rawValue: 1),
                 delivery: delivery,
-                reason: reason
+                reason: whole?.description ?? ""
             ),
             at: Self.noon
         )
@@ -53,7 +54,7 @@ import Units
 
     private func report(
         _ kind: DeliveryReport.Kind,
-        _ delivery: String,
+        _ delivery: DeliveryID,
         on device: Int64,
         status: UInt32 = 200,
         reason: String = "",
@@ -76,8 +77,8 @@ import Units
     private func explain(
         _ history: [TraceEntry],
         for recipient: PublicKey? = nil,
-        held: [String: String] = [:],
-        outbox: Set<String>? = nil
+        held: [DeliveryID: String] = [:],
+        outbox: Set<DeliveryID>? = nil
     ) -> EventExplanation {
         var surroundings = Explainer.Surroundings()
         surroundings.held = held
@@ -93,7 +94,7 @@ import Units
             step(.queued, of: alice, on: 1, delivery: "a", reason: "dm"),
             report(.rejected, "a", on: 1, status: 400, reason: "payload-empty"),
         ]
-        func outcome(_ outbox: Set<String>) -> String {
+        func outcome(_ outbox: Set<DeliveryID>) -> String {
             let surroundings = Explainer.Surroundings(outbox: outbox)
             let explainer = Explainer(event: event, history: history, surroundings: surroundings)
             return explainer.explanation { [] }.accounts[0].devices[0].outcome
@@ -187,10 +188,10 @@ import Units
     @Test func whatWentLongAgoIsNotHeldBecauseSomethingElseIs() {
         // Held under "b", which went as part of "a"; by now something else is held for the device.
         let history = [
-            step(.batched, of: alice, on: 1, delivery: "b", reason: "cooldown"), group(.joined, "b", reason: "a"),
+            step(.batched, of: alice, on: 1, delivery: "b", reason: "cooldown"), group(.joined, "b", into: "a"),
             report(.delivered, "a", on: 1),
         ]
-        let waiting = ["c": "the device was woken a moment ago"]
+        let waiting: [DeliveryID: String] = ["c": "the device was woken a moment ago"]
         let device = explain(history, held: waiting, outbox: []).accounts[0].devices[0]
         #expect(device.steps.map(\.step) == ["batched", "joined", "delivered"])
         #expect(device.outcome == "delivered: ios/default took it (200)")
@@ -201,11 +202,11 @@ import Units
 
     @Test func whatJoinedAnotherGroupIsHeldWithIt() {
         let history = [
-            step(.batched, of: alice, on: 1, delivery: "c", reason: "window"), group(.joined, "c", reason: "b"),
-            group(.joined, "b", reason: "a"),
+            step(.batched, of: alice, on: 1, delivery: "c", reason: "window"), group(.joined, "c", into: "b"),
+            group(.joined, "b", into: "a"),
         ]
         let others = "the device was woken a moment ago"
-        let groups = ["b": "the device's quiet hours", "d": others]
+        let groups: [DeliveryID: String] = ["b": "the device's quiet hours", "d": others]
         let held = explain(Array(history.prefix(2)), held: groups, outbox: [])
         #expect(held.accounts[0].devices[0].outcome == "held: the device's quiet hours")
         #expect(Explainer.unfinished(history) == ["a", "b", "c"])

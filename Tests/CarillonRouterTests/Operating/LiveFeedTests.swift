@@ -1,5 +1,6 @@
 import Console
 import Delivery
+import DeliveryTestSupport
 import Foundation
 import NIOCore
 import Nostr
@@ -18,7 +19,7 @@ struct LiveFeedTests {
     private static func event(_ byte: UInt8) -> EventID { EventID(words(byte)) }
     private static func key(_ byte: UInt8) -> PublicKey { PublicKey(words(byte)) }
 
-    private static func step(_ byte: UInt8, device: Int64? = nil, delivery: String? = nil) -> LiveEntry {
+    private static func step(_ byte: UInt8, device: Int64? = nil, delivery: DeliveryID? = nil) -> LiveEntry {
         var step = TraceStep(step: .queued, event: event(byte), account: key(byte))
         step.device = device.map(DeviceID.init(rawValue:))
         step.delivery = delivery
@@ -26,7 +27,7 @@ struct LiveFeedTests {
         return LiveEntry(step, at: 1_000)
     }
 
-    private static func report(_ delivery: String, device: Int64, app: String = "default") -> DeliveryReport {
+    private static func report(_ delivery: DeliveryID, device: Int64, app: String = "default") -> DeliveryReport {
         DeliveryReport(
             delivery: delivery,
             device: DeviceID(rawValue: device),
@@ -182,10 +183,11 @@ struct LiveFeedTests {
         // Nothing says whose d2 is, which a round is waited for.
         stream.serve()
         let text = String(buffer: try #require(await account.next()))
+        let (first, second) = ("d1" as DeliveryID, "d2" as DeliveryID)
         #expect(text.contains("\"outcome\":\"rejected\"") && text.contains("\"event\":\"\(Self.event(1).hex)\""))
-        #expect(text.contains("\"delivery\":\"d1\"") && !text.contains("\"d2\""))
+        #expect(text.contains("\"delivery\":\"\(first)\"") && !text.contains("\"\(second)\""))
         let other = String(buffer: try #require(await app.next()))
-        #expect(other.contains("\"d2\"") && !other.contains("\"d1\""))
+        #expect(other.contains("\"\(second)\"") && !other.contains("\"\(first)\""))
         account.end()
         #expect(await account.next() == nil)
         stream.close()

@@ -1,5 +1,6 @@
 import Console
 import Delivery
+import DeliveryTestSupport
 import Notifications
 import Pipeline
 import Testing

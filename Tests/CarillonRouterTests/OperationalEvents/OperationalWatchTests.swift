@@ -1,5 +1,6 @@
 import Cipher
 import Delivery
+import DeliveryTestSupport
 import Foundation
 import Logging
 import Notifications

@@ -78,9 +78,11 @@ import YAMLReading
     }
 
     /// Device and id of what is in the outbox.
-    private func deliveries() throws -> [(device: Int64, id: String)] {
+    private func deliveries() throws -> [(device: Int64, id: DeliveryID)] {
         try DatabaseQueue(path: configuration.outboxPath).read {
-            try Row.fetchAll($0, sql: "SELECT device, id FROM outbox_delivery").map { ($0[0], $0[1]) }
+            try Row.fetchAll($0, sql: "SELECT device, id FROM outbox_delivery").map {
+                ($0[0], try #require(DeliveryID($0[1])))
+            }
         }
     }
 

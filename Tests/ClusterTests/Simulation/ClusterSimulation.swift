@@ -39,7 +39,7 @@ final class ClusterSimulation {
     private var isOut = false
     /// Events in each relay, by number.
     private(set) var relayEvents: [[UInt64]] = Array(repeating: [], count: relays)
-    private var sent: [String: Int] = [:]
+    private var sent: [DeliveryID: Int] = [:]
     /// Events that somebody was told to be kept, and those that were deleted since.
     private var accepted: Set<UInt64> = []
     private var deleted: Set<UInt64> = []

@@ -1,5 +1,6 @@
 import Cluster
 import Delivery
+import DeliveryTestSupport
 import Notifications
 import Units
 
@@ -52,7 +53,7 @@ final class SimulatedMember {
         self.name = .known(name)
     }
 
-    static func deliveryID(_ event: UInt64) -> String { "d\(event)" }
+    static func deliveryID(_ event: UInt64) -> DeliveryID { "d\(event)" }
 
     private static func cause(_ event: UInt64) -> [UInt8] {
         (0..<32).map { $0 < 8 ? UInt8(truncatingIfNeeded: event >> UInt64(8 * $0)) : 0 }

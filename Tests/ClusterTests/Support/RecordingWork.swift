@@ -1,5 +1,6 @@
 import Cluster
 import Delivery
+import DeliveryTestSupport
 import Notifications
 import Synchronization
 import Units
@@ -8,7 +9,7 @@ import Units
 final class RecordingWork: PartitionWork {
     private struct State {
         weak var member: ClusterMember?
-        var sent: [String] = []
+        var sent: [DeliveryID] = []
         var closed: [Int: PartitionLogError] = [:]
         var pending: Set<[UInt8]> = []
         var holdsBack = false
@@ -22,7 +23,7 @@ final class RecordingWork: PartitionWork {
     }
 
     /// What was sent, in order.
-    var sent: [String] { state.withLock(\.sent) }
+    var sent: [DeliveryID] { state.withLock(\.sent) }
 
     var closed: [Int: PartitionLogError] { state.withLock(\.closed) }
 
@@ -43,7 +44,7 @@ final class RecordingWork: PartitionWork {
             guard !known.isKnown(cause), state.withLock({ $0.pending.insert(cause).inserted }) else { continue }
             transaction.causes.append(cause)
             var delivery = Delivery.sample(0)
-            delivery.id = String(decoding: item, as: UTF8.self)
+            delivery.id = "\(String(decoding: item, as: UTF8.self))"
             transaction.deliveries.append(delivery)
         }
         taken(transaction.isEmpty || (try? member.commit(transaction, to: partition)) != nil)

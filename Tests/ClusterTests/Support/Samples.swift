@@ -1,5 +1,6 @@
 import Cluster
 import Delivery
+import DeliveryTestSupport
 import Notifications
 import TimeTestSupport
 import Units

@@ -266,15 +266,17 @@ struct CourierTests {
     @Test func unreadableRowsAreReportedAndRemoved() async throws {
         let database = try DatabaseQueue()
         let outbox = try Outbox(database)
-        try outbox.insert([.sample(1), .sample(2, device: 7)]) { _ in }
+        try outbox.insert([.sample(1), .sample(2, device: 7), .sample(3, device: 8)]) { _ in }
         try await database.write {
             try $0.execute(sql: "UPDATE outbox_delivery SET notification = x'09' WHERE device = 7")
+            try $0.execute(sql: "UPDATE outbox_delivery SET id = 'no UUID' WHERE device = 8")
         }
         let courier = try courier(outbox, FakeTransport { [delivered] _ in delivered })
         courier.start()
-        let record = await observer.record { $0.reports.count == 2 }
+        let record = await observer.record { $0.reports.count == 3 }
         await courier.shutdown(deadline: .distantFuture)
-        #expect(record.ended(.unreadable).map(\.device.rawValue) == [7])
+        #expect(record.ended(.unreadable).map(\.device.rawValue) == [7, 8])
+        #expect(record.ended(.unreadable).map(\.delivery) == [Delivery.sample(2).id, .unknown])
         #expect(record.ended(.delivered).map(\.device.rawValue) == [1])
         #expect(outbox.count == 0)
     }

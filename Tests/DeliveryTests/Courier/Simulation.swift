@@ -31,14 +31,14 @@ struct Simulation {
     private var writes: [Write] = []
     private var pages: [CourierEvent] = []
     private(set) var underWay: [Attempt] = []
-    private(set) var ends: [String: [DeliveryReport.Kind]] = [:]
+    private(set) var ends: [DeliveryID: [DeliveryReport.Kind]] = [:]
     private(set) var reports = 0
     private(set) var mostInFlight = 0
     private(set) var mostHeld = 0
     private(set) var collisions = 0
     private(set) var pagesRead = 0
     /// Ids whose end may have been forgotten by a crash.
-    private(set) var mayRepeat: Set<String> = []
+    private(set) var mayRepeat: Set<DeliveryID> = []
     private(set) var hastened = 0
     private(set) var droppedOnDisk = 0
     private var discards: [[QueueEntry]] = []
@@ -122,10 +122,10 @@ struct Simulation {
         handle(.wake)
     }
 
-    private func idsOnDisk() -> [OutboxKey: String] {
+    private func idsOnDisk() -> [OutboxKey: DeliveryID] {
         let rows = try? database.read {
             try Row.fetchAll($0, sql: "SELECT number, id FROM outbox_delivery").map { row in
-                (OutboxKey(rawValue: row[0]), row[1] as String)
+                (OutboxKey(rawValue: row[0]), DeliveryID(row[1]) ?? .unknown)
             }
         }
         return Dictionary(uniqueKeysWithValues: rows ?? [])

@@ -185,13 +185,13 @@ struct DeadLetterTests {
         func numbers(_ change: (inout QueueSelection) -> Void) throws -> [Int] {
             var selection = QueueSelection()
             change(&selection)
-            return try reader.entries(selection, limit: 10).compactMap { Int($0.id.suffix(12)) }
+            return try reader.entries(selection, limit: 10).compactMap { Int($0.id.description.suffix(12)) }
         }
         #expect(try numbers { $0.platform = "web" } == [3, 4, 5])
         #expect(try numbers { $0.device = DeviceID(rawValue: 1) } == [1, 3, 5])
         #expect(try numbers { $0.reason = "misconfigured" } == [5])
         #expect(try numbers { $0.reason = "BadTopic" } == [0, 1, 2, 3])
-        #expect(try numbers { $0.ids = [stored[4].delivery.id, "none"] } == [4])
+        #expect(try numbers { $0.ids = [stored[4].delivery.id.description, "none"] } == [4])
         #expect(try numbers { $0.since = now + .milliseconds(1) } == [])
         #expect(try numbers { $0.isFailedWanted = false } == [4, 5])
         #expect(try reader.entries(QueueSelection(), limit: 10) { $0.rawValue == 0 }.count == 3)

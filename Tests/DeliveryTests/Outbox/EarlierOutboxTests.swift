@@ -1,3 +1,4 @@
+import DeliveryTestSupport
 import Foundation
 import GRDB
 import Notifications
@@ -18,7 +19,7 @@ struct EarlierOutboxTests {
         let queues = try outbox.waitingQueues()
         #expect(queues.map(\.name.platform) == ["ios", "ntfy"])
         let first = try outbox.firstTries(of: 1, after: OutboxKey(rawValue: 0), limit: 10)
-        #expect(first.deliveries.map(\.delivery.id) == ["delivery-5"])
+        #expect(first.deliveries.map(\.delivery.id) == ["00000000-0000-8000-8000-000000000005"])
         #expect(first.deliveries.first?.delivery.notification.signal == Signal(rawValue: "dm"))
         let place = RetryPlace(due: .distantPast, key: OutboxKey(rawValue: 0))
         let retries = try outbox.retries(of: 1, from: place, limit: 10)
@@ -50,7 +51,7 @@ struct EarlierOutboxTests {
         } held: {
             held.append($0)
         }
-        #expect(paces.map(\.underWay) == ["delivery-5"])
+        #expect(paces.map(\.underWay) == ["00000000-0000-8000-8000-000000000005"])
         #expect(paces.map(\.pushes) == [3])
         #expect(held.map(\.count) == [1, 5])
         #expect(held.map(\.key) == [HeldKey(device: device, slot: 0), HeldKey(device: DeviceID(rawValue: 7), slot: 1)])
@@ -69,14 +70,19 @@ struct EarlierOutboxTests {
         func entries() throws -> [QueueEntry] { try OutboxReader(path: path).entries(QueueSelection(), limit: 10) }
         // As a command sees it before the router has started with the new version, and after.
         let before = try entries()
-        #expect(before.map(\.id) == ["delivery-2", "delivery-5", "delivery-6", "delivery-7"])
+        #expect(
+            before.map(\.id) == [
+                "00000000-0000-8000-8000-000000000002", "00000000-0000-8000-8000-000000000005",
+                "00000000-0000-8000-8000-000000000006", "00000000-0000-8000-8000-000000000007",
+            ]
+        )
         #expect(before.map(\.failure?.reason) == ["BadTopic", nil, "unavailable", nil])
         #expect(before.allSatisfy { $0.mode == .wake })
         let outbox = try Outbox(path: path)
         #expect(try entries() == before)
         var revived: [Delivery] = []
         _ = try outbox.revive([DeadLetterNumber(rawValue: 3)], at: time) { revived = $0.map(\.delivery) }
-        #expect(revived.map(\.id) == ["delivery-2"])
+        #expect(revived.map(\.id) == ["00000000-0000-8000-8000-000000000002"])
         #expect(revived.map(\.notification) == [.wake(.dm, urgency: .normal)])
     }
 

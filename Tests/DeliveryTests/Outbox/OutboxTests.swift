@@ -226,6 +226,50 @@ struct OutboxTests {
         #expect(page.isLast)
     }
 
+    /// No version wrote others. Operators still see such a row.
+    @Test(arguments: ["no UUID", "", "00000000-0000-4000-8000-00000000000A"])
+    func rowsWithoutAUUIDCannotBeRead(_ id: String) throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("outbox")
+        let outbox = try Outbox(path: path)
+        let stored = try inserted([.sample(1), .sample(2, device: 9)], into: outbox)
+        var paces = PaceChanges()
+        paces.rows = [PaceRow(device: DeviceID(rawValue: 9), underWay: stored[1].delivery.id)]
+        try outbox.insert([], causes: [], pace: paces) { _ in }
+        let queue = try DatabaseQueue(path: path)
+        try queue.write { database in
+            try database.execute(sql: "UPDATE outbox_delivery SET id = ? WHERE device = 9", arguments: [id])
+            try database.execute(sql: "UPDATE outbox_pace SET under_way = ?", arguments: [id])
+        }
+        try queue.close()
+        let number = try #require(try outbox.waitingQueues().first).number
+        let page = try outbox.firstTries(of: number, after: OutboxKey(rawValue: 0), limit: 10)
+        #expect(page.deliveries.map(\.key) == [stored[0].key])
+        #expect(page.unreadable.map(\.key) == [stored[1].key])
+        #expect(page.unreadable.map(\.id) == [.unknown])
+        let reader = OutboxReader(path: path)
+        #expect(try reader.entries(QueueSelection(), limit: 9).map(\.id) == [stored[0].delivery.id, .unknown])
+        #expect(try reader.contained(of: Set(stored.map(\.delivery.id))) == [stored[0].delivery.id])
+        #expect(try reader.paces(of: [DeviceID(rawValue: 9)]).values.map(\.row.underWay) == [nil])
+        #expect(try OutboxExamination(path: path).run().findings.count == 1)
+        // The same among dead letters.
+        var changes = OutboxChanges()
+        changes.removals = stored.map(\.key)
+        changes.burials = stored.map {
+            OutboxChanges.Burial(key: $0.key, failure: DeliveryFailure(.retry, reason: "x"), failedAt: 5, attempts: 1)
+        }
+        try outbox.apply(changes)
+        let letters = try reader.entries(QueueSelection(), limit: 9)
+        #expect(letters.map(\.id) == [stored[0].delivery.id, .unknown])
+        #expect(try outbox.deadLetterIDs(letters.compactMap(\.letter)) == [stored[0].delivery.id])
+        var kept: [DeliveryID] = []
+        try outbox.forEachKeptLetter { kept.append($0.delivery.id) }
+        #expect(kept == [stored[0].delivery.id])
+        var revived: [DeliveryID] = []
+        _ = try outbox.revive(letters.compactMap(\.letter), at: 9) { revived = $0.map(\.delivery.id) }
+        #expect(revived == [stored[0].delivery.id])
+    }
+
     @Test func pagesAreReadWithoutScanningOrSorting() throws {
         let database = try DatabaseQueue()
         _ = try Outbox(database)

@@ -1,3 +1,4 @@
+import DeliveryTestSupport
 import Foundation
 import GRDB
 import Notifications
@@ -11,7 +12,7 @@ struct OutboxPaceTests {
     private let now: Timestamp = 1_773_489_600_000
     private let today: Int32 = 20_526
 
-    private func row(_ device: Int64, underWay: String? = nil, pushes: Int32 = 1) -> PaceRow {
+    private func row(_ device: Int64, underWay: DeliveryID? = nil, pushes: Int32 = 1) -> PaceRow {
         PaceRow(
             device: DeviceID(rawValue: device),
             pushedAt: now - .seconds(5),

@@ -1,4 +1,5 @@
 import Delivery
+import DeliveryTestSupport
 import Foundation
 import Notifications
 import TimeTestSupport
@@ -16,7 +17,7 @@ extension Delivery {
         var notification = Notification.wake(.dm, urgency: .high)
         notification.expiresAt = expiresAt
         return Delivery(
-            id: String(format: "00000000-0000-4000-8000-%012d", number),
+            id: "\(String(format: "00000000-0000-4000-8000-%012d", number))",
             device: DeviceID(rawValue: device),
             platform: platform,
             app: app,
@@ -28,5 +29,5 @@ extension Delivery {
 
 extension Delivery {
     /// The number it was made of.
-    var number: Int { Int(id.suffix(12)) ?? -1 }
+    var number: Int { Int(id.description.suffix(12)) ?? -1 }
 }

@@ -1,4 +1,5 @@
 import Delivery
+import DeliveryTestSupport
 import Foundation
 import Notifications
 import TimeTestSupport
@@ -14,7 +15,7 @@ struct Devices: DeviceDirectory {
             let device = DeviceID(rawValue: Int64(addresses.count + 1))
             addresses[device] = DeviceAddress(platform: "unifiedpush", app: app, token: url(number), registeredAt: 1)
             return Delivery(
-                id: UUID().uuidString.lowercased(),
+                id: "\(UUID().uuidString.lowercased())",
                 device: device,
                 platform: "unifiedpush",
                 app: app,

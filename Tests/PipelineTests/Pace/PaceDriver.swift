@@ -1,3 +1,4 @@
+import DeliveryTestSupport
 import Nostr
 import Notifications
 import Registry
@@ -30,9 +31,9 @@ struct PaceDriver {
     /// How long a push service takes to answer.
     var latency: Duration = .zero
     /// Answers on their way, in their order.
-    private var answers: [(at: Timestamp, device: DeviceID, delivery: String, isDelivered: Bool)] = []
+    private var answers: [(at: Timestamp, device: DeviceID, delivery: DeliveryID, isDelivered: Bool)] = []
     private var number: UInt8 = 0
-    private(set) var underWay: [(device: DeviceID, delivery: String)] = []
+    private(set) var underWay: [(device: DeviceID, delivery: DeliveryID)] = []
 
     init(pace: Pace? = nil) {
         if let pace { self.pace = pace }
@@ -91,7 +92,7 @@ struct PaceDriver {
     }
 
     private mutating func push(_ device: DeviceID, count: UInt32) {
-        let delivery = "\(device.rawValue)-\(pushes.count)"
+        let delivery: DeliveryID = "\(device.rawValue)-\(pushes.count)"
         pushes.append(Push(at: seconds, count: count, device: device.rawValue))
         guard pace(of: device).isGathering else { return }
         pacer.release(delivery, to: device, at: now)

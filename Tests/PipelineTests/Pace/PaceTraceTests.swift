@@ -70,7 +70,7 @@ import Units
         #expect(released.map(\.step) == [.released] && released.map(\.reason) == ["batch of 3"])
         for message in messages {
             let last = try #require(try steps(of: message, bench).last)
-            #expect(last.step == .joined && last.reason == push.id && last.device == push.device)
+            #expect(last.step == .joined && last.reason == push.id.description && last.device == push.device)
             #expect(last.account == owner.publicKey)
         }
     }
@@ -89,7 +89,7 @@ import Units
         let first = try #require(bench.trace(of: events[0].id).last?.delivery)
         for event in events.suffix(2) {
             let joined = try steps(of: event, bench)
-            #expect(joined.map(\.step) == [.joined] && joined.map(\.reason) == [first])
+            #expect(joined.map(\.step) == [.joined] && joined.map(\.reason) == [first.description])
         }
         bench.pass(6 * 3600)
         let push = try #require(bench.kept.last)

@@ -1,4 +1,5 @@
 import Delivery
+import DeliveryTestSupport
 import Logging
 import Nostr
 import Notifications
@@ -114,7 +115,7 @@ import Units
             registry: registry,
             intake: intake,
             dependencies: PipelineDependencies(paceStore: outbox),
-            deliveryID: { id, _ in id.hex },
+            deliveryID: { id, _ in "\(id.hex.prefix(16))" },
             keep: { deliveries, causes, pace in
                 try outbox.insert(deliveries, causes: causes.map(\.bytes.array), pace: pace) { _ in }
                 kept(deliveries.count)

@@ -1,3 +1,4 @@
+import DeliveryTestSupport
 import Nostr
 import Notifications
 import Registry

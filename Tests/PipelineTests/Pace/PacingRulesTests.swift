@@ -1,3 +1,4 @@
+import DeliveryTestSupport
 import Notifications
 import Registry
 import Testing

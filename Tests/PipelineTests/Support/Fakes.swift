@@ -75,7 +75,7 @@ final class FakeCapacity: DeliveryCapacity {
 
 /// Seals by writing down what it was given, unless it is told to refuse.
 final class FakeSealer: NotificationSealer {
-    let given = Mutex<[(id: String, device: DeviceID, notification: Notification)]>([])
+    let given = Mutex<[(id: DeliveryID, device: DeviceID, notification: Notification)]>([])
     let refuses: Bool
     /// Which key all devices have.
     let key = Mutex<Int64>(1)
@@ -84,7 +84,7 @@ final class FakeSealer: NotificationSealer {
         self.refuses = refuses
     }
 
-    func seal(_ notification: Notification, id: String, for device: DeviceID) -> Notification? {
+    func seal(_ notification: Notification, id: DeliveryID, for device: DeviceID) -> Notification? {
         given.withLock { $0.append((id, device, notification)) }
         guard !refuses else { return nil }
         return Notification(

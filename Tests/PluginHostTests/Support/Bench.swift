@@ -1,3 +1,4 @@
+import DeliveryTestSupport
 import HTTPLanes
 import Notifications
 import PluginHost
@@ -57,7 +58,7 @@ final class Bench: Sendable {
     /// Delivers and waits for the outcome.
     func outcome(
         of notification: Notification = .greeting,
-        id: String = Bench.id,
+        id: DeliveryID = Bench.id,
         to address: DeviceAddress = .somewhere
     ) async -> Outcome {
         let outcome = await withCheckedContinuation { continuation in
@@ -81,5 +82,5 @@ final class Bench: Sendable {
         if place == .processes { try? instance.validate(.somewhere) }
     }
 
-    static let id = "0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5"
+    static let id: DeliveryID = "0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5"
 }

@@ -11,7 +11,7 @@ final class Books: DeliveryObserver {
         var resumed: [QueueName] = []
         var failures: [String] = []
 
-        func of(_ delivery: String) -> [DeliveryReport] { reports.filter { $0.delivery == delivery } }
+        func of(_ delivery: DeliveryID) -> [DeliveryReport] { reports.filter { $0.delivery == delivery } }
     }
 
     /// What was waited for did not come.

@@ -1,4 +1,5 @@
 import CarillonLab
+import DeliveryTestSupport
 import Foundation
 import HTTPLanes
 import Logging
@@ -125,10 +126,10 @@ final class StatusBench: Sendable {
 
     /// Puts an alert for each device into the outbox, in one go; returns the deliveries' ids.
     @discardableResult
-    func accept(_ devices: [(DeviceID, App)]) throws -> [String] {
+    func accept(_ devices: [(DeviceID, App)]) throws -> [DeliveryID] {
         let deliveries = devices.map { device, app in
             Delivery(
-                id: UUID().uuidString.lowercased(),
+                id: "\(UUID().uuidString.lowercased())",
                 device: device,
                 platform: service.platform,
                 app: app.rawValue,
@@ -149,7 +150,7 @@ final class StatusBench: Sendable {
 
     /// Waits for `delivery` to be reported on more than `count` times, moving the clock to the next alarm whenever
     /// nothing is under way.
-    func reports(of delivery: String, after count: Int) async throws -> [DeliveryReport] {
+    func reports(of delivery: DeliveryID, after count: Int) async throws -> [DeliveryReport] {
         while true {
             let record = books.record
             let reports = record.of(delivery)
@@ -172,7 +173,7 @@ final class StatusBench: Sendable {
     }
 
     /// Waits for the end of `delivery`, and returns all that was decided about it.
-    func untilTheEnd(of delivery: String) async throws -> [DeliveryReport] {
+    func untilTheEnd(of delivery: DeliveryID) async throws -> [DeliveryReport] {
         var reports = books.record.of(delivery)
         while reports.last?.kind.isFinal != true {
             reports = try await self.reports(of: delivery, after: reports.count)

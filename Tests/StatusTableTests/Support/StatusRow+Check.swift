@@ -55,7 +55,7 @@ extension StatusRow {
             let seen = bench.lab.received.filter { $0.service == service.service && $0.target == itself.place.target }
             #expect(seen.count == requests, "\(seen.map(\.status))", sourceLocation: sourceLocation)
             let ids = Set(seen.compactMap(service.messageID))
-            #expect(ids.isSubset(of: [delivery]), "one id for all attempts", sourceLocation: sourceLocation)
+            #expect(ids.isSubset(of: [delivery.description]), "one id for all attempts", sourceLocation: sourceLocation)
             #expect(bench.books.record.failures.isEmpty, sourceLocation: sourceLocation)
         }
     }

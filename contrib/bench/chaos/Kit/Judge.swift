@@ -20,7 +20,7 @@ package enum Judge {
     static func flaw(
         in arrival: Arrival,
         for device: ChaosDevice?,
-        _ id: String,
+        _ id: DeliveryID,
         _ notification: Notification
     ) -> String? {
         guard arrival.target == device?.target, arrival.transport == device?.transport else {
@@ -34,7 +34,7 @@ package enum Judge {
             return "its message has other texts"
         }
         // APNs has the id in a header, all others in the message.
-        let hasID = arrival.transport == .apns ? arrival.messageID == id : texts.contains(id)
+        let hasID = arrival.transport == .apns ? arrival.messageID == "\(id)" : texts.contains("\(id)")
         return hasID ? nil : "its message has another id"
     }
 

@@ -8,7 +8,7 @@ package struct Population: Sendable {
 
     package let devices: [ChaosDevice]
     package let deliveries: [Delivery]
-    private let indices: [String: Int]
+    private let indices: [DeliveryID: Int]
 
     /// `now` is the courier's.
     package init(_ plan: ChaosPlan, now: Timestamp) {
@@ -41,7 +41,7 @@ package struct Population: Sendable {
     }
 
     /// The place in `deliveries` of the one with that id.
-    package func index(of delivery: String) -> Int? { indices[delivery] }
+    package func index(of delivery: DeliveryID) -> Int? { indices[delivery] }
 
     /// Devices count from 1 in their order.
     package func device(_ id: DeviceID) -> ChaosDevice? {
@@ -59,7 +59,7 @@ package struct Population: Sendable {
             Self.words[Int.random(in: Self.words.indices, using: &random)]
         }
         return Delivery(
-            id: uuid(&random),
+            id: id(&random),
             device: device.id,
             platform: device.transport.platform,
             app: app,
@@ -75,21 +75,8 @@ package struct Population: Sendable {
         )
     }
 
-    /// RFC 9562, section 5.4.
-    private static func uuid(_ random: inout SplitMix64) -> String {
-        let high = random.next() & 0xffff_ffff_ffff_0fff | 0x4000
-        let low = random.next() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
-        let digits = [high, low].map { word in
-            let text = String(word, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }.joined()
-        var groups: [Substring] = []
-        var rest = digits[...]
-        for length in [8, 4, 4, 4, 12] {
-            groups.append(rest.prefix(length))
-            rest = rest.dropFirst(length)
-        }
-        return groups.joined(separator: "-")
+    private static func id(_ random: inout SplitMix64) -> DeliveryID {
+        withUnsafeBytes(of: (random.next().bigEndian, random.next().bigEndian)) { DeliveryID(version: 4, of: $0) }
     }
 
     /// With letters of one to four bytes, and what JSON escapes.

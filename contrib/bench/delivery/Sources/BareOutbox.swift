@@ -64,8 +64,9 @@ struct BareOutbox {
         sqlite3_bind_int64(insert, 2, 1)
         sqlite3_bind_int64(insert, 4, delivery.device.rawValue)
         sqlite3_bind_int64(insert, 5, delivery.acceptedAt.milliseconds)
-        try delivery.id.withCString { id in
-            sqlite3_bind_text(insert, 3, id, -1, nil)
+        try delivery.id.withText { id in
+            let text = id.assumingMemoryBound(to: CChar.self)
+            sqlite3_bind_text(insert, 3, text.baseAddress, Int32(text.count), nil)
             try blob.withUnsafeBytes { blob in
                 sqlite3_bind_blob(insert, 6, blob.baseAddress, Int32(blob.count), nil)
                 try finish(insert)

@@ -82,7 +82,7 @@ struct DeliveryBench {
 
     private func delivery(_ number: Int) -> Delivery {
         Delivery(
-            id: UUID().uuidString.lowercased(),
+            id: withUnsafeBytes(of: UUID().uuid) { DeliveryID(version: 4, of: $0) },
             device: DeviceID(rawValue: Int64(number % 100_000)),
             platform: "ios",
             app: "default",

@@ -14,17 +14,10 @@ extension Load {
     /// The device that the server knows.
     static var device: String { "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0" }
 
-    /// A UUID in lower case, different every time.
-    static func identifier(_ number: Int) -> String {
-        let prefix: StaticString = "9d4f1c2e-5b7a-4e21-8c3d-"
-        return String(unsafeUninitializedCapacity: 36) { room in
-            _ = room.initialize(from: UnsafeBufferPointer(start: prefix.utf8Start, count: 24))
-            for place in 0..<12 {
-                let digit = UInt8(truncatingIfNeeded: number >> (4 * (11 - place)) & 15)
-                room[24 + place] = digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
-            }
-            return 36
-        }
+    /// Different every time.
+    static func identifier(_ number: Int) -> DeliveryID {
+        let halves: (UInt64, UInt64) = (0x9d4f_1c2e_5b7a_4e21, 0x8c3d << 48 | UInt64(number))
+        return withUnsafeBytes(of: (halves.0.bigEndian, halves.1.bigEndian)) { DeliveryID(version: 4, of: $0) }
     }
 }
 
@@ -45,7 +38,7 @@ struct LaneLoad: Load {
     func push(_ number: Int, completion: @escaping @Sendable (Bool) -> Void) {
         var headers = HTTPFields(reservingFields: 6, bytes: 384)
         headers.append("authorization", token)
-        headers.append("apns-id", Self.identifier(number))
+        headers.append("apns-id", Self.identifier(number).description)
         headers.append("apns-topic", "com.example.app")
         headers.append("apns-push-type", "alert")
         headers.append("apns-priority", "10")

@@ -48,8 +48,8 @@ import Units
                 let device = DeviceID(rawValue: number)
                 let now = start + .milliseconds(number / 10)
                 _ = pacer.admit(match(number, 1), of: device, account(number), pace, at: now)
-                pacer.release("delivery", to: device, at: now)
-                pacer.end("delivery", of: device, counts: true, at: now)
+                pacer.release(.unknown, to: device, at: now)
+                pacer.end(.unknown, of: device, counts: true, at: now)
                 if number.isMultiple(of: 1000) { pacer.commit() }
             }
             pacer.commit()
@@ -69,7 +69,7 @@ import Units
         let releasing = seconds {
             while released < Int(count) {
                 let releases = pacer.takeDue(at: now, limit: 2000) { _, _ in pace }
-                for release in releases { pacer.release("delivery", to: release.device, at: now) }
+                for release in releases { pacer.release(.unknown, to: release.device, at: now) }
                 pacer.commit()
                 released += releases.count
                 if releases.isEmpty { now = max(now + .milliseconds(1), pacer.nextDue ?? now) }
@@ -138,7 +138,7 @@ import Units
                     guard let notification = try outbox.heldNotification(held.key)?.notification else { continue }
                     deliveries.append(
                         Delivery(
-                            id: UUID().uuidString,
+                            id: withUnsafeBytes(of: UUID().uuid) { DeliveryID(version: 4, of: $0) },
                             device: row.device,
                             platform: "ios",
                             app: "default",

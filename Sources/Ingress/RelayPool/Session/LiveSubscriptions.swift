@@ -1,10 +1,8 @@
 import Nostr
 import Units
 
-/// The subscriptions to new events at one relay: for our own key, and for the watched keys in chunks.
-///
-/// A relay that does not allow so many is asked by kind only, for all keys. One that refuses that as well gets as many
-/// chunks as it allows; the others are polled: their stored events are read from time to time.
+/// The subscriptions to new events at one relay: for our own key, and for the watched keys, in chunks or by kind as a
+/// ``ChunkPolicy`` decides.
 ///
 /// When a relay is asked by kind, the match index decides which of its events concern anybody here. Where there is
 /// room, a subscription is replaced by a new one before the old one is closed. New events come through these
@@ -15,34 +13,27 @@ struct LiveSubscriptions: Sendable {
     /// After so many failures the relay seems to refuse requests by kind, without saying so.
     private static let patienceByKind = 5
     private static let patienceAtUsers = 3
-    /// Chunks are not made smaller than this.
-    private static let smallestChunk = 50
 
     private let settings: SessionSettings
     /// What the subscriptions of this connection ask for.
     private(set) var plan: FilterPlan
     /// What is asked for on behalf of our own key.
     private(set) var own: OwnWatch
+    private var policy: ChunkPolicy
     private var live = LiveTable()
     /// A live subscription waits until there is room for it.
     private(set) var waitsForRoom = false
-    private(set) var isAskedByKind = false
-    /// The relay refuses requests by kind.
-    private var isByKindRefused = false
-    /// When polled chunks are read next.
-    private var pollAt: Timestamp?
-    /// The largest chunk, after the relay refused larger ones.
-    private var chunkLimit: Int
 
     init(settings: SessionSettings) {
         self.settings = settings
         plan = FilterPlan(settings, withWraps: true)
         own = OwnWatch(keys: settings.ownKeys)
-        chunkLimit = settings.keysPerFilter
+        policy = ChunkPolicy(keysPerFilter: settings.keysPerFilter, pollInterval: settings.pollInterval)
     }
 
     // MARK: State
 
+    var isAskedByKind: Bool { policy.isAskedByKind }
     /// Whether everything that is watched is live. Our own key does not count if the relay refuses that.
     var isComplete: Bool { live.isComplete }
     var isOwnOpen: Bool { live[.own]?.open != nil }
@@ -62,26 +53,20 @@ struct LiveSubscriptions: Sendable {
 
     /// Whether no subscription can be had for a chunk, so that its stored events are read from time to time.
     private func isPolled(_ chunk: Int, of size: Int, _ capacity: RelayCapacity) -> Bool {
-        guard isByKindRefused, !isAskedByKind, live[.chunk(chunk)] == nil else { return false }
+        guard policy.isByKindRefused, !isAskedByKind, live[.chunk(chunk)] == nil else { return false }
         return live.count - ownSubscriptions >= chunkCapacity(of: size, capacity)
     }
 
-    /// Subscriptions for chunks of that size that may be live. Some room is kept for catching up, fetching and
-    /// replacing.
+    /// Chunks of that size that may be live.
     private func chunkCapacity(of size: Int, _ capacity: RelayCapacity) -> Int {
-        let count = capacity.subscriptions
-        let reserve = count >= 8 ? 3 : count >= 5 ? 2 : 1
-        let bytes = capacity.bytes - capacity.spareBytes
-        return max(1, min(count - reserve - ownSubscriptions, bytes / FilterPlan.length(ofLive: size)))
+        ChunkPolicy.room(ofSize: size, beside: ownSubscriptions, in: capacity)
     }
 
     /// Subscriptions that are for our own key.
     private var ownSubscriptions: Int { own.place == .operators || live[.own] != nil ? 1 : 0 }
 
     /// Keys for which one live subscription can be had.
-    func keysPerChunk(_ requests: RelayRequests) -> Int {
-        FilterPlan.keys(inMessageOf: requests.messageLength, filters: FilterPlan.liveFilters, atMost: chunkLimit)
-    }
+    func keysPerChunk(_ requests: RelayRequests) -> Int { policy.keys(inMessageOf: requests.messageLength) }
 
     // MARK: Connections
 
@@ -91,9 +76,7 @@ struct LiveSubscriptions: Sendable {
         plan = FilterPlan(settings, withWraps: true)
         own.begin(at: own.place, now: now)
         live.removeAll()
-        isAskedByKind = false
-        isByKindRefused = false
-        pollAt = nil
+        policy.begin()
     }
 
     mutating func openAll(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
@@ -103,7 +86,7 @@ struct LiveSubscriptions: Sendable {
 
     /// Ends a connection. `isMessageTooLong` says that a message of ours was too long for the relay.
     mutating func end(isMessageTooLong: Bool, _ roster: Roster) {
-        if isMessageTooLong { chunkLimit = max(Self.smallestChunk, roster.chunkSize / 2) }
+        if isMessageTooLong { _ = policy.shrink(from: roster.chunkSize) }
         live.removeAll()
     }
 
@@ -153,21 +136,21 @@ struct LiveSubscriptions: Sendable {
 
     // MARK: By keys or by kinds
 
-    /// Decides whether keys or only kinds are asked for. Going back to keys has some margin.
+    /// Asks for keys or only for kinds, as the policy decides.
     mutating func chooseMode(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
         let size = catchUp.backlog.roster.chunkSize
-        let capacity = chunkCapacity(of: size, requests.capacity)
-        if !isAskedByKind, catchUp.backlog.roster.chunks.count > capacity, !isByKindRefused {
-            isAskedByKind = true
+        switch policy.decide(catchUp.backlog.roster, room: chunkCapacity(of: size, requests.capacity)) {
+        case .toKinds:
             for name in live.names where name != .own { live.retire(name, &requests) }
             live[.kinds] = LiveSubscription(dueAt: requests.now)
-        } else if isAskedByKind, isByKindRefused || catchUp.backlog.roster.count * 4 <= capacity * size * 3 {
-            isAskedByKind = false
+        case .toKeys:
             live.retire(.kinds, &requests)
             rearrange(chunkSize: size, &catchUp, &requests)
             openChunks(&catchUp, requests)
-        } else if !isAskedByKind, isByKindRefused {
+        case .moreChunks:
             openChunks(&catchUp, requests)
+        case nil:
+            break
         }
     }
 
@@ -185,28 +168,25 @@ struct LiveSubscriptions: Sendable {
 
     private mutating func poll(_ chunk: Int, _ now: Timestamp, _ catchUp: inout CatchUp) {
         catchUp.backlog.becameLiveUnasked(chunk: chunk)
-        pollAt = pollAt ?? now + settings.pollInterval
+        policy.poll(from: now)
     }
 
     /// Queues what came for polled chunks since the last time.
     mutating func advancePolling(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) {
-        guard let due = pollAt, isByKindRefused else { return }
-        guard requests.now >= due else { return requests.wake(at: due) }
-        let since = (due - settings.pollInterval).seconds
+        let since = policy.takePoll(now: requests.now)
+        if let next = policy.nextPoll { requests.wake(at: next) }
+        guard let since else { return }
         let size = catchUp.backlog.roster.chunkSize
         for chunk in catchUp.backlog.roster.chunks where isPolled(chunk, of: size, requests.capacity) {
             catchUp.backlog.read(chunk: chunk, since: since)
         }
-        pollAt = requests.now + settings.pollInterval
-        requests.wake(at: requests.now + settings.pollInterval)
     }
 
     /// Asks for fewer keys at a time. Reading begins again for what was not read yet. Returns false if there is no
     /// less.
     mutating func shrinkChunks(_ catchUp: inout CatchUp, _ requests: inout RelayRequests) -> Bool {
-        guard catchUp.backlog.roster.chunkSize > Self.smallestChunk else { return false }
-        chunkLimit = max(Self.smallestChunk, catchUp.backlog.roster.chunkSize / 2)
-        useChunks(of: chunkLimit, &catchUp, &requests)
+        guard let size = policy.shrink(from: catchUp.backlog.roster.chunkSize) else { return false }
+        useChunks(of: size, &catchUp, &requests)
         return true
     }
 
@@ -425,7 +405,7 @@ struct LiveSubscriptions: Sendable {
         failed(name, pause: settings.rest, &catchUp, &requests)
         live[name]?.giveUp()
         if name == .kinds {
-            isByKindRefused = true
+            policy.refusedByKind()
             chooseMode(&catchUp, &requests)
         }
         let needed = live.all.filter { $0.key != .own || own.place == .operators }

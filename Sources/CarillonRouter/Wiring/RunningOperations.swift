@@ -24,7 +24,9 @@ struct RunningOperations {
         now: @escaping @Sendable () -> Timestamp
     ) throws {
         let cluster = plane.cluster
-        devices = try Self.devices(plane, configuration, files, now)
+        let reader = try Self.deviceReader(plane, files, now)
+        devices = Self.devices(plane, reader, now)
+        let events = try Self.events(plane, configuration, files, reader, now)
         users = UserOperations(
             registry: plane.registry,
             devices: devices,
@@ -42,8 +44,9 @@ struct RunningOperations {
         view = ClusterView(
             queue: Self.queue(plane, configuration, files, now),
             devices: devices,
+            events: events,
             users: users,
-            own: try Self.own(plane, devices, files, status),
+            own: try Self.own(plane, devices, events, files, status),
             readers: RouterReaders(
                 status: status,
                 statistics: plane.watchers.statistics,
@@ -65,25 +68,53 @@ struct RunningOperations {
         )
     }
 
+    private static func deviceReader(
+        _ plane: DataPlane,
+        _ files: OperatorFiles,
+        _ now: @escaping @Sendable () -> Timestamp
+    ) throws -> DeviceReader {
+        DeviceReader(
+            registry: plane.registry,
+            files: files,
+            configuration: { [settings = plane.settings, plugins = plane.outgoing.plugins] in
+                settings.configuration.limited(by: plugins.platformCatalog)
+            },
+            deliveryID: try DeliveryIDs(plane.registry.keys.seeds).id,
+            now: now
+        )
+    }
+
     private static func devices(
+        _ plane: DataPlane,
+        _ reader: DeviceReader,
+        _ now: @escaping @Sendable () -> Timestamp
+    ) -> DeviceOperations {
+        DeviceOperations(
+            registry: plane.registry,
+            reader: reader,
+            sealer: Sealer(),
+            sender: RunningTestPushes(
+                settings: plane.settings,
+                encryptingPlatforms: { [plugins = plane.outgoing.plugins] in plugins.encryptingPlatforms },
+                transport: { [transports = plane.outgoing.transports] in transports[$0] },
+                now: now
+            ),
+            now: now
+        )
+    }
+
+    private static func events(
         _ plane: DataPlane,
         _ configuration: Configuration,
         _ files: OperatorFiles,
+        _ reader: DeviceReader,
         _ now: @escaping @Sendable () -> Timestamp
-    ) throws -> DeviceOperations {
-        let (settings, transports, plugins) = (plane.settings, plane.outgoing.transports, plane.outgoing.plugins)
+    ) throws -> EventOperations {
         let seeds = plane.registry.keys.seeds
-        return DeviceOperations(
+        return EventOperations(
             registry: plane.registry,
-            sealer: Sealer(),
+            reader: reader,
             files: files,
-            sender: RunningTestPushes(
-                settings: settings,
-                encryptingPlatforms: { plugins.encryptingPlatforms },
-                transport: { transports[$0] },
-                now: now
-            ),
-            configuration: { settings.configuration.limited(by: plugins.platformCatalog) },
             deliveryID: try DeliveryIDs(seeds).id,
             traceIDs: try configuration.traceIDs(seeds),
             now: now
@@ -112,12 +143,14 @@ struct RunningOperations {
     private static func own(
         _ plane: DataPlane,
         _ devices: DeviceOperations,
+        _ events: EventOperations,
         _ files: OperatorFiles,
         _ status: StatusReader
     ) throws -> OwnOperations {
         let (settings, courier, cluster) = (plane.settings, plane.courier, plane.cluster)
         return OwnOperations(
             devices: devices,
+            events: events,
             registry: plane.registry,
             trace: plane.stores.trace,
             files: files,

@@ -32,6 +32,15 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
         OperationFailure(kind: .unknown, description: description)
     }
 
+    /// What `body` returns. What it throws is why it cannot be done now.
+    static func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw .unavailable("\(error)")
+        }
+    }
+
     package static func unavailable(_ description: String) -> OperationFailure {
         OperationFailure(kind: .unavailable, description: description)
     }

@@ -18,6 +18,7 @@ package struct OperatorAccess {
     }
 
     package let operations: DeviceOperations
+    package let events: EventOperations
     package let users: UserOperations
     /// Keeps routers off for as long as this value lives.
     private let lock: StoreLock?
@@ -55,13 +56,26 @@ package struct OperatorAccess {
                 check: { _ in }
             )
             let files = OperatorFiles(configuration: configuration)
+            let deliveryID = try DeliveryIDs(registry.keys.seeds).id
+            let reader = DeviceReader(
+                registry: registry,
+                files: files,
+                configuration: { [configuration = configuration.limited(by: platforms)] in configuration },
+                deliveryID: deliveryID,
+                now: now
+            )
             operations = DeviceOperations(
                 registry: registry,
+                reader: reader,
                 sealer: Sealer(),
-                files: files,
                 sender: ConfiguredTestPushes(configuration: configuration),
-                configuration: { [configuration = configuration.limited(by: platforms)] in configuration },
-                deliveryID: try DeliveryIDs(registry.keys.seeds).id,
+                now: now
+            )
+            events = EventOperations(
+                registry: registry,
+                reader: reader,
+                files: files,
+                deliveryID: deliveryID,
                 traceIDs: try configuration.traceIDs(registry.keys.seeds),
                 now: now
             )

@@ -6,7 +6,7 @@ import Units
 /// asks the others and puts it together. Where the router serves alone, its own answer is the whole.
 package final class ClusterView: Sendable {
     private let queueOperations: QueueOperations
-    private let deviceOperations: DeviceOperations
+    private let eventOperations: EventOperations
     private let readers: RouterReaders
     private let trace: TraceStore?
     private let survey: MemberSurvey
@@ -20,6 +20,7 @@ package final class ClusterView: Sendable {
     package init(
         queue: QueueOperations,
         devices: DeviceOperations,
+        events: EventOperations,
         users: UserOperations,
         own: OwnOperations,
         readers: RouterReaders,
@@ -28,7 +29,7 @@ package final class ClusterView: Sendable {
         control: (any ClusterControl)? = nil,
         cluster: @escaping @Sendable () -> ClusterStatus? = { nil }
     ) {
-        (queueOperations, deviceOperations, self.readers, self.trace) = (queue, devices, readers, trace)
+        (queueOperations, eventOperations, self.readers, self.trace) = (queue, events, readers, trace)
         (survey, self.control, self.cluster) = (MemberSurvey(peers: peers), control, cluster)
         self.devices = DeviceView(devices, trace: trace, survey)
         accounts = AccountView(users: users, own: own, devices: self.devices, survey)
@@ -102,8 +103,8 @@ package final class ClusterView: Sendable {
         let open = DeliveryQuestion(about: events.answers)
         let deliveries = try await survey.ask(.deliveries(open)) { [self] in try await facts(of: open) }
         let isWhole = deliveries.asked.map(\.silent.isEmpty) ?? true
-        return try await DiskWork.run { [deviceOperations] in
-            var explanation = try deviceOperations.explanation(
+        return try await DiskWork.run { [eventOperations] in
+            var explanation = try eventOperations.explanation(
                 of: question,
                 events.answers,
                 deliveries.answers.map(\.answer),
@@ -115,14 +116,14 @@ package final class ClusterView: Sendable {
     }
 
     private func facts(of question: EventQuestion) async throws -> EventFacts {
-        try await DiskWork.run { [trace, deviceOperations] in
+        try await DiskWork.run { [trace, eventOperations] in
             trace?.flush()
-            return try deviceOperations.facts(of: question)
+            return try eventOperations.facts(of: question)
         }
     }
 
     private func facts(of question: DeliveryQuestion) async throws -> DeliveryFacts {
-        try await DiskWork.run { [deviceOperations] in deviceOperations.facts(of: question) }
+        try await DiskWork.run { [eventOperations] in eventOperations.facts(of: question) }
     }
 
     // MARK: How it is doing

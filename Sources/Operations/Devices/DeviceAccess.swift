@@ -15,7 +15,7 @@ package struct DeviceAccess {
         if let answer: EventExplanation = try await ask("/v1/events/\(Self.segment(event))/explain", parameters) {
             return answer
         }
-        return try files.explain(event, recipient: recipient)
+        return try OperatorAccess(configuration, for: .reading).events.explain(event, recipient: recipient)
     }
 
     package func list(account: String?, after previous: Int64?) async throws -> DeviceList {

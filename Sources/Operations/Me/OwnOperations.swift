@@ -15,6 +15,7 @@ package struct OwnOperations: Sendable {
     static let events = 20
 
     private let devices: DeviceOperations
+    private let events: EventOperations
     private let registry: Registry
     private let trace: TraceStore?
     private let reader: TraceReader?
@@ -27,6 +28,7 @@ package struct OwnOperations: Sendable {
 
     package init(
         devices: DeviceOperations,
+        events: EventOperations,
         registry: Registry,
         trace: TraceStore?,
         files: OperatorFiles,
@@ -36,6 +38,7 @@ package struct OwnOperations: Sendable {
         pausedUntil: @escaping @Sendable (DeviceID, DeviceAddress) -> Timestamp?
     ) {
         self.devices = devices
+        self.events = events
         self.registry = registry
         self.trace = trace
         reader = files.trace?.reader
@@ -179,7 +182,7 @@ package struct OwnOperations: Sendable {
 
     /// Nil where nothing was decided for the account: what else came of an event is nobody's business.
     private func verdicts(on event: String, for key: PublicKey) throws -> OwnReport.Event? {
-        let explanation = try devices.explain(event, recipient: key.hex)
+        let explanation = try events.explain(event, recipient: key.hex)
         guard let own = explanation.accounts.first(where: { $0.account == key.hex }) else { return nil }
         return OwnReport.Event(
             event: explanation.event,

@@ -54,7 +54,7 @@ package final class QueueOperations: Sendable {
     func page(_ parameters: [String: String]) throws(OperationFailure) -> QueuePage {
         let request = try QueueRequest(parameters, now: now())
         let devices = DeviceLookup(registry)
-        let entries = try attempt { () throws -> [(place: StorePlace, entry: QueueEntry)] in
+        let entries = try OperationFailure.attempt { () throws -> [(place: StorePlace, entry: QueueEntry)] in
             var entries: [(place: StorePlace, entry: QueueEntry)] = []
             for (place, reader) in readers where place >= request.cursor.place && entries.count <= request.limit {
                 let cursor = place == request.cursor.place ? request.cursor.cursor : .start
@@ -66,7 +66,7 @@ package final class QueueOperations: Sendable {
         }
         let shown = entries.prefix(request.limit)
         // What a device leaves behind is about to go.
-        let kept = try attempt {
+        let kept = try OperationFailure.attempt {
             try shown.filter { try $0.entry.failedAt == nil || devices.isRegistered($0.entry.device) }
         }
         let events = events(of: kept.map(\.entry))
@@ -100,7 +100,7 @@ package final class QueueOperations: Sendable {
     func details(_ id: String) throws(OperationFailure) -> QueueDetails {
         let request = try QueueRequest(["id": id], now: now())
         let devices = DeviceLookup(registry)
-        let entries = try attempt {
+        let entries = try OperationFailure.attempt {
             try readers.flatMap { place, reader in
                 try page(request, request.selection, in: reader, .start, 10, devices).map { (place, $0) }
             }
@@ -309,14 +309,6 @@ package final class QueueOperations: Sendable {
     /// Where each came from, as far as the trace knows.
     private func events(of entries: [QueueEntry]) -> [DeliveryID: EventID] {
         (try? files.trace?.reader.events(of: Set(entries.map(\.id)))) ?? [:]
-    }
-
-    private func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {
-        do {
-            return try body()
-        } catch {
-            throw .unavailable("\(error)")
-        }
     }
 }
 

@@ -67,7 +67,7 @@ package final class UserOperations: Sendable {
     package func list(_ query: Query) throws(OperationFailure) -> UserList {
         let after = try query.after.map { text throws(OperationFailure) in try OperatorWords.key(text, "after") }
         let limit = min(max(1, query.limit ?? Self.page), Self.page)
-        let found = try attempt {
+        let found = try OperationFailure.attempt {
             try registry.users(
                 UserQuery(
                     platform: query.platform,
@@ -89,7 +89,7 @@ package final class UserOperations: Sendable {
     /// `key` is 64 hex digits or npub1…. Throws an ``OperationFailure`` where nothing is known of it.
     package func show(_ key: String) throws(OperationFailure) -> UserOverview {
         let key = try OperatorWords.key(key, "the user")
-        let user = try attempt { try registry.user(key) }
+        let user = try OperationFailure.attempt { try registry.user(key) }
         let rules = registry.access.rules(about: key)
         guard !user.devices.isEmpty || !rules.isEmpty || registry.access.isBlocked(key) else {
             throw .unknown("this key has no devices here, and no rule is about it")
@@ -97,7 +97,7 @@ package final class UserOperations: Sendable {
         return UserOverview(
             user: report(user, lastPushes(to: user.devices)),
             devices: try devices.list(account: key.hex).devices,
-            relays: try attempt { try registry.relaysWatched(for: key) },
+            relays: try OperationFailure.attempt { try registry.relaysWatched(for: key) },
             rules: rules.map { AccessRuleReport($0) },
             deviceLimit: limits.devicesPerAccount,
             registrationsPerHour: limits.registrationsPerKeyPerHour
@@ -149,7 +149,7 @@ package final class UserOperations: Sendable {
             until: request.span.map { now + $0 }
         )
         let before = out(of: subject)
-        try attempt { try registry.put(rule) }
+        try OperationFailure.attempt { try registry.put(rule) }
         var answer = AccessAnswer(
             rule: AccessRuleReport(rule),
             isInForce: true,
@@ -177,7 +177,7 @@ package final class UserOperations: Sendable {
                     )
             )
         }
-        guard let rule = try attempt({ try registry.removeRule(about: subject) }) else {
+        guard let rule = try OperationFailure.attempt({ try registry.removeRule(about: subject) }) else {
             throw .unknown(Sentence("no-\(word)", [:], "it is not \(word) any more"))
         }
         var answer = AccessAnswer(rule: AccessRuleReport(rule), isInForce: false, devices: 0)
@@ -197,7 +197,7 @@ package final class UserOperations: Sendable {
 
     private func affected(by subject: AccessSubject) throws(OperationFailure) -> Int {
         guard case .key(let key) = subject else { return 0 }
-        return try attempt { try registry.user(key).devices.count }
+        return try OperationFailure.attempt { try registry.user(key).devices.count }
     }
 
     private func report(_ user: UserListing, _ pushes: [DeviceID: Timestamp]) -> UserReport {
@@ -212,14 +212,6 @@ package final class UserOperations: Sendable {
     private func lastPushes(to devices: [DeviceID]) -> [DeviceID: Timestamp] {
         guard let statuses = try? trace?.statuses(of: devices) else { return [:] }
         return statuses.compactMapValues { $0.lastSuccess?.at }
-    }
-
-    private func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {
-        do {
-            return try body()
-        } catch {
-            throw .unavailable("\(error)")
-        }
     }
 }
 

@@ -97,17 +97,39 @@ import YAMLReading
     private func operations(_ sender: any TestPushSender = FakeTestPushes()) -> DeviceOperations {
         DeviceOperations(
             registry: registry,
+            reader: reader(),
             sealer: Sealer(),
-            files: OperatorFiles(configuration: configuration),
             sender: sender,
+            now: { Self.noon }
+        )
+    }
+
+    private func eventOperations() -> EventOperations {
+        EventOperations(
+            registry: registry,
+            reader: reader(),
+            files: OperatorFiles(configuration: configuration),
+            deliveryID: Self.deliveryID,
+            now: { Self.noon }
+        )
+    }
+
+    private func reader() -> DeviceReader {
+        DeviceReader(
+            registry: registry,
+            files: OperatorFiles(configuration: configuration),
             configuration: { [configuration] in configuration },
-            deliveryID: { Self.delivery($0, $1.rawValue) },
+            deliveryID: Self.deliveryID,
             now: { Self.noon }
         )
     }
 
     private static func delivery(_ event: EventID, _ device: Int64) -> DeliveryID {
         "\(event.hex.prefix(14))-\(device)"
+    }
+
+    private static func deliveryID(_ event: EventID, _ device: DeviceID) -> DeliveryID {
+        delivery(event, device.rawValue)
     }
 
     private func trace(_ steps: [TraceStep] = [], _ reports: [DeliveryReport] = []) {
@@ -204,11 +226,11 @@ import YAMLReading
         _ = try register()
         let event = EventID(Bytes32(words: (1, 2, 3, 4)))
         trace([TraceStep(step: .expired, event: event)])
-        let explanation = try operations().explain(event.hex, recipient: alice.publicKey.hex)
+        let explanation = try eventOperations().explain(event.hex, recipient: alice.publicKey.hex)
         #expect(explanation.isKnown && explanation.steps.map(\.step) == ["expired"])
         #expect(explanation.text.contains("holds for everybody the event names"))
         #expect(!explanation.text.contains("p tag") && !explanation.text.contains("Without --recipient"))
-        let unknown = try operations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
+        let unknown = try eventOperations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
         #expect(unknown.text.contains("before the recipient's first device was registered, at 2026-03-14 00:00:00 UTC"))
     }
 
@@ -225,8 +247,8 @@ import YAMLReading
             try operations().list(account: "alice")
         }
         #expect(throws: Self.unknown(99)) { try operations().show(99) }
-        #expect(throws: OperationFailure.self) { try operations().explain("note1nonsense") }
-        #expect(throws: OperationFailure.self) { try operations().explain(alice.publicKey.hex, recipient: "x") }
+        #expect(throws: OperationFailure.self) { try eventOperations().explain("note1nonsense") }
+        #expect(throws: OperationFailure.self) { try eventOperations().explain(alice.publicKey.hex, recipient: "x") }
     }
 
     @Test func aRemovedDeviceStaysAwayAndSaysWhyItMayHaveGone() throws {
@@ -327,11 +349,11 @@ import YAMLReading
         for name in [
             event.hex, NIP19.note(event), NIP19.nevent(event, author: alice.publicKey), "nostr:" + NIP19.note(event),
         ] {
-            let explanation = try operations().explain(name, recipient: alice.publicKey.hex)
+            let explanation = try eventOperations().explain(name, recipient: alice.publicKey.hex)
             let told = try #require(explanation.accounts.first?.devices.first)
             #expect(told.name == "phone" && told.isRegistered && told.outcome == "delivered: ios/default took it (200)")
         }
-        let other = try operations().explain(alice.publicKey.hex)
+        let other = try eventOperations().explain(alice.publicKey.hex)
         #expect(!other.isKnown && other.tracedSince == "2026-03-14T00:00:00.000Z")
     }
 
@@ -394,7 +416,7 @@ import YAMLReading
         )
         try fillOutbox([deliveries[2]], held: [(events[1], .mention, 1)], of: device)
         let outcomes = try events.map { event in
-            try #require(try operations().explain(event.hex).accounts.first?.devices.first?.outcome)
+            try #require(try eventOperations().explain(event.hex).accounts.first?.devices.first?.outcome)
         }
         #expect(outcomes[0].hasPrefix("its end is not known"))
         #expect(outcomes[1].hasPrefix("held: the device was woken a moment ago; goes at "))
@@ -420,7 +442,7 @@ import YAMLReading
         )
         try fillOutbox([], held: [(events[0], .mention, 3), (events[1], .dm, 2)], of: device)
         let outcomes = try events.map { event in
-            try #require(try operations().explain(event.hex).accounts.first?.devices.first?.outcome)
+            try #require(try eventOperations().explain(event.hex).accounts.first?.devices.first?.outcome)
         }
         #expect(
             outcomes == [
@@ -456,13 +478,13 @@ import YAMLReading
         #expect(shown.text.contains("last success  not written down (trace: off)"))
         let held = "for device \(device), held: the device was woken a moment ago; goes at 2026-03-14 00:01:00 UTC"
         for recipient in [nil, alice.publicKey.hex] {
-            let explanation = try operations().explain(events[0].hex, recipient: recipient)
+            let explanation = try eventOperations().explain(events[0].hex, recipient: recipient)
             #expect(!explanation.isKnown && explanation.tracedSince == nil)
             #expect(explanation.text.contains(held + "; 2 events wait") && explanation.text.contains("trace: off"))
         }
-        let strangers = try operations().explain(events[0].hex, recipient: identity.publicKey.hex)
+        let strangers = try eventOperations().explain(events[0].hex, recipient: identity.publicKey.hex)
         #expect(!strangers.text.contains("for device"))
-        let queued = try operations().explain(events[1].hex, recipient: alice.publicKey.hex)
+        let queued = try eventOperations().explain(events[1].hex, recipient: alice.publicKey.hex)
         #expect(queued.text.contains("for device \(other), which has not been reached yet"))
     }
 
@@ -474,13 +496,13 @@ import YAMLReading
             at: Self.noon - .days(3)
         )
         store.close()
-        let explanation = try operations().explain(alice.publicKey.hex)
+        let explanation = try eventOperations().explain(alice.publicKey.hex)
         #expect(explanation.tracedSince == "2026-03-13T00:00:00.000Z")
         #expect(explanation.text.contains("goes back to 2026-03-13 00:00:00 UTC (500000 entries and 1 days at most)"))
     }
 
     @Test func beforeThereIsATraceThatIsSaid() throws {
-        let explanation = try operations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
+        let explanation = try eventOperations().explain(alice.publicKey.hex, recipient: alice.publicKey.hex)
         #expect(!explanation.isKnown && explanation.text.contains("there is no trace"))
         #expect(explanation.text.contains("the recipient has no device registered now"))
     }
@@ -538,7 +560,7 @@ import YAMLReading
         ])
         try fillOutbox(["first", delivery], held: [], of: device)
         func outcome() throws -> String? {
-            try operations().explain(event.hex).accounts.first?.devices.first?.outcome
+            try eventOperations().explain(event.hex).accounts.first?.devices.first?.outcome
         }
         #expect(try outcome() == "waits for its turn: no attempt has ended yet")
         func fail(_ attempts: Int) throws {

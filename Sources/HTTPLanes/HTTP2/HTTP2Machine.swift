@@ -21,15 +21,10 @@ struct HTTP2Machine: ~Copyable {
     private var blocks: FieldBlockReader
     private var reader = FrameReader()
     private var control = ControlFrames()
-    private var peer = PeerSettings()
-    private var sendWindow = SendWindow()
-    /// By how much `findsRoom` has opened it ahead of the frames that say so.
-    private var foundRoom = 0
+    private var settings = SettingsExchange()
+    private var sendWindow = ConnectionSendWindow()
     private var receiveWindow = ReceiveWindow(size: HTTP2Machine.connectionWindow)
     private var resetStreams = ResetStreams()
-    private var hasPeerSettings = false
-    /// This side's SETTINGS that the peer has not acknowledged yet.
-    private var isAckDue = true
     /// The highest stream whose HEADERS have gone out; above it all are idle.
     private var lastSent: Int32 = 0
     /// What the peer's GOAWAY said is the last stream it will answer.
@@ -119,11 +114,6 @@ struct HTTP2Machine: ~Copyable {
         }
     }
 
-    private mutating func settingsReceived() {
-        hasPeerSettings = true
-        budget.settingsReceived(maxConcurrentStreams: peer.maxConcurrentStreams)
-    }
-
     /// Its HEADERS go out now.
     private mutating func markSent(_ stream: StreamPointer) {
         stream.pointee.isSent = true
@@ -200,7 +190,7 @@ struct HTTP2Machine: ~Copyable {
     /// be taken elsewhere.
     private mutating func start(_ stream: StreamPointer, to buffer: inout ByteBuffer) -> Bool {
         guard budget.sent < budget.allowed else { return false }
-        guard stream.pointee.bodyCount == 0 || sendWindow.available(initially: Self.initialWindow) > 0 else {
+        guard stream.pointee.bodyCount == 0 || sendWindow.available > 0 else {
             return false
         }
         unsent.remove(stream)
@@ -212,11 +202,11 @@ struct HTTP2Machine: ~Copyable {
 
     /// Sends a piece of a request's body. False when it has to wait for the connection's window.
     private mutating func writeNext(of stream: StreamPointer, to buffer: inout ByteBuffer) -> Bool {
-        let connection = sendWindow.available(initially: Self.initialWindow)
+        let connection = sendWindow.available
         guard connection > 0 else { return false }
         let left = stream.pointee.bodyCount - stream.pointee.bodySent
-        let window = min(connection, stream.pointee.sendWindow.available(initially: peer.initialWindowSize))
-        let count = min(left, window, FrameHeader.maximumLength, sendWindow.untilUpdate(initially: Self.initialWindow))
+        let window = min(connection, stream.pointee.sendWindow.available(initially: settings.peer.initialWindowSize))
+        let count = min(left, window, FrameHeader.maximumLength, sendWindow.untilUpdate)
         if count > 0 {
             frames.writeData(of: stream, count, to: &buffer)
             sendWindow.sent(count)
@@ -226,36 +216,15 @@ struct HTTP2Machine: ~Copyable {
         return true
     }
 
-    /// The connection's own, which no setting changes (RFC 9113, section 6.9.2).
-    private static let initialWindow = 65_535
-
     // MARK: Receiving
 
     /// See ``HTTP2Session/findsRoom(in:)``. A peer that takes requests at the pace of its window sends answers and a
     /// WINDOW_UPDATE behind them, and has nothing to do until the next requests come.
     mutating func findsRoom(in bytes: UnsafeRawBufferPointer) -> Bool {
-        guard hasPeerSettings, !hasSaidGoodbye, !isAbandoned, !reader.isInsideFrame, blocks.streamInProgress == nil,
+        guard settings.hasBegun, !hasSaidGoodbye, !isAbandoned, !reader.isInsideFrame, blocks.streamInProgress == nil,
             sending.first != nil || unsent.first != nil
         else { return false }
-        let before = foundRoom
-        var rest = bytes
-        while rest.count >= FrameHeader.size, let start = rest.baseAddress {
-            let header = FrameHeader(start)
-            let end = FrameHeader.size + header.length
-            // Nothing begins after a GOAWAY.
-            guard rest.count >= end, header.type != .goAway else { break }
-            if header.type == .windowUpdate, header.streamID == 0, header.length == 4 {
-                let frame = Frame(
-                    header: header,
-                    payload: UnsafeRawBufferPointer(rebasing: rest[FrameHeader.size..<end])
-                )
-                let increment = Int(frame.number(at: 0) & 0x7fff_ffff)
-                guard increment > 0, sendWindow.grow(by: increment, initially: Self.initialWindow) else { break }
-                foundRoom += increment
-            }
-            rest = UnsafeRawBufferPointer(rebasing: rest[end...])
-        }
-        return foundRoom > before
+        return sendWindow.open(aheadOf: bytes)
     }
 
     /// Takes in what the peer sent. False when the connection is beyond repair; what to tell the peer about it goes out
@@ -288,7 +257,7 @@ struct HTTP2Machine: ~Copyable {
         let type = frame.header.type
         if let streamID = blocks.streamInProgress {
             guard type == .continuation, frame.header.streamID == streamID else { throw .connection(.protocolError) }
-        } else if !hasPeerSettings {
+        } else if !settings.hasBegun {
             guard type == .settings, !frame.header.flags.contains(.ack) else { throw .connection(.protocolError) }
         }
         switch type {
@@ -382,20 +351,13 @@ struct HTTP2Machine: ~Copyable {
     // MARK: Frames of the connection, and windows
 
     private mutating func receivedSettings(_ frame: Frame) throws(HTTP2Violation) {
-        guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
-        if frame.header.flags.contains(.ack) {
-            guard frame.payload.isEmpty else { throw .connection(.frameSizeError) }
-            guard isAckDue else { throw .connection(.protocolError) }
-            isAckDue = false
-            return
+        let oldWindow = settings.peer.initialWindowSize
+        guard try settings.received(frame) == .set else { return }
+        if let smallest = settings.takeSmallestHeaderTableSize() {
+            frames.limitTable(to: settings.peer.headerTableSize, atLeastOnceTo: smallest)
         }
-        let oldWindow = peer.initialWindowSize
-        try peer.apply(frame)
-        if let smallest = peer.takeSmallestHeaderTableSize() {
-            frames.limitTable(to: peer.headerTableSize, atLeastOnceTo: smallest)
-        }
-        if peer.initialWindowSize != oldWindow { try windowsMoved() }
-        settingsReceived()
+        if settings.peer.initialWindowSize != oldWindow { try windowsMoved() }
+        budget.settingsReceived(maxConcurrentStreams: settings.peer.maxConcurrentStreams)
         control.settingsAck()
     }
 
@@ -420,21 +382,11 @@ struct HTTP2Machine: ~Copyable {
         guard frame.payload.count == 4 else { throw .connection(.frameSizeError) }
         let id = frame.header.streamID
         let increment = Int(frame.number(at: 0) & 0x7fff_ffff)
-        if id == 0 {
-            guard increment > 0 else { throw .connection(.protocolError) }
-            guard foundRoom < increment else {
-                foundRoom -= increment
-                return
-            }
-            guard sendWindow.grow(by: increment, initially: Self.initialWindow) else {
-                throw .connection(.flowControlError)
-            }
-            return
-        }
+        guard id != 0 else { return try sendWindow.received(increment: increment) }
         guard !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
         guard increment > 0 else { throw .stream(.protocolError) }
         guard let stream = streams[id] else { return }
-        guard stream.pointee.sendWindow.grow(by: increment, initially: peer.initialWindowSize) else {
+        guard stream.pointee.sendWindow.grow(by: increment, initially: settings.peer.initialWindowSize) else {
             throw .stream(.flowControlError)
         }
         resume(stream)
@@ -443,7 +395,8 @@ struct HTTP2Machine: ~Copyable {
     /// The peer's initial window changed, and with it that of every stream (RFC 9113, section 6.9.2).
     private mutating func windowsMoved() throws(HTTP2Violation) {
         for stream in streams.open {
-            guard stream.pointee.sendWindow.available(initially: peer.initialWindowSize) <= SendWindow.maximum else {
+            guard stream.pointee.sendWindow.available(initially: settings.peer.initialWindowSize) <= SendWindow.maximum
+            else {
                 throw .connection(.flowControlError)
             }
             resume(stream)
@@ -453,7 +406,7 @@ struct HTTP2Machine: ~Copyable {
     /// Lines up again what may have waited for its stream's window.
     private mutating func resume(_ stream: StreamPointer) {
         guard stream.pointee.isSent, !stream.pointee.isRequestComplete,
-            stream.pointee.sendWindow.available(initially: peer.initialWindowSize) > 0
+            stream.pointee.sendWindow.available(initially: settings.peer.initialWindowSize) > 0
         else { return }
         sending.append(stream)
     }

@@ -1,3 +1,35 @@
+/// The SETTINGS that both sides say once at least, and acknowledge (RFC 9113, sections 3.4 and 6.5).
+struct SettingsExchange {
+    enum Received {
+        /// The peer has set something; it is to be acknowledged.
+        case set
+        /// The peer has acknowledged this side's.
+        case acknowledged
+    }
+
+    private(set) var peer = PeerSettings()
+    /// Whether the peer has said its first, with which it has to begin.
+    private(set) var hasBegun = false
+    /// This side's SETTINGS that the peer has not acknowledged yet.
+    private var isAckDue = true
+
+    mutating func received(_ frame: Frame) throws(HTTP2Violation) -> Received {
+        guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
+        guard frame.header.flags.contains(.ack) else {
+            try peer.apply(frame)
+            hasBegun = true
+            return .set
+        }
+        guard frame.payload.isEmpty else { throw .connection(.frameSizeError) }
+        guard isAckDue else { throw .connection(.protocolError) }
+        isAckDue = false
+        return .acknowledged
+    }
+
+    /// See ``PeerSettings/takeSmallestHeaderTableSize()``.
+    mutating func takeSmallestHeaderTableSize() -> UInt32? { peer.takeSmallestHeaderTableSize() }
+}
+
 /// What the peer has set so far (RFC 9113, section 6.5), beginning with the defaults.
 struct PeerSettings: Equatable {
     private(set) var headerTableSize: UInt32 = 4_096

@@ -10,9 +10,6 @@ import Units
 /// makes belongs to its caller, who brings it up to date with ``update(_:from:each:)``. All errors thrown are
 /// ``RegistryStoreError``s or the store's own.
 package final class Registry: Sendable {
-    /// For how long lists of authors are kept that no account has to do with any more.
-    private static let listMemory: Duration = .days(90)
-
     package let store: RegistryStore
     /// The keys that registrations name and are encrypted to.
     package let keys: RouterKeys
@@ -30,9 +27,7 @@ package final class Registry: Sendable {
     private let ingressDevices: IngressDevices
     private let upgrade: RegistryUpgrade
     private let editor: PreferenceEditor
-    private let indexes = IndexFeeds()
-    /// The feed of whoever names none.
-    private let feed = IndexFeed()
+    private let index: IndexSource
     private let platforms: CurrentPlatforms
 
     /// Opens the registry in `store`.
@@ -79,7 +74,7 @@ package final class Registry: Sendable {
             now: now
         )
         accessControl = access
-        indexes.add(feed)
+        let feeds = IndexFeeds()
         let admission = DeviceAdmission(vault: vault, platforms: current, policy: policy, access: access)
         let reader = RegistrationReader(
             policy: policy,
@@ -99,7 +94,7 @@ package final class Registry: Sendable {
             store: store,
             secrets: secrets,
             lists: accountLists,
-            indexes: indexes,
+            indexes: feeds,
             changed: changed,
             pushCode: pushCode
         )
@@ -112,6 +107,15 @@ package final class Registry: Sendable {
             now: now
         )
         identityLists = IdentityLists(store: store, writer: writer, reader: reader, admission: admission, now: now)
+        index = IndexSource(
+            store: store,
+            feeds: feeds,
+            secrets: secrets,
+            access: access,
+            lists: identityLists,
+            writer: writer,
+            now: now
+        )
         ingressDevices = IngressDevices(
             store: store,
             vault: vault,
@@ -321,7 +325,7 @@ package final class Registry: Sendable {
     // MARK: The index
 
     /// The changes of all accounts, for the one index that has everybody.
-    package var allChanges: IndexFeed { feed }
+    package var allChanges: IndexFeed { index.allChanges }
 
     /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known
     /// ones, `languages` those that they are written in.
@@ -333,28 +337,7 @@ package final class Registry: Sendable {
         languages: [LanguageTag] = [],
         from feed: IndexFeed? = nil
     ) throws -> MatchIndex {
-        let feed = feed ?? self.feed
-        let names = SignalNames(further: signals)
-        let languages = LanguageNames(languages)
-        var index = MatchIndex(signals: names)
-        try store.write { rows in
-            index = MatchIndex(signals: names, languages: languages, capacity: try rows.deviceCount())
-            let access = access
-            try rows.fill(&index, without: { access.isBlocked($0, for: $1) || !feed.includes($1) }) {
-                try secrets.open(preferences: Array($1), of: $0)
-            }
-            let now = now()
-            try rows.forgetLists(unneededSince: now - Self.listMemory)
-            for (account, keys) in try rows.allMessageKeys(now: now) where feed.includes(account) {
-                index.apply(.messageKeys(keys, of: account))
-            }
-        } afterwards: {
-            // Everything posted so far is in what was just read.
-            indexes.add(feed)
-            _ = feed.take()
-            feed.applied()
-        }
-        return index
+        try index.load(signals, languages, from: feed ?? allChanges)
     }
 
     /// Brings an index up to date, and removes former keys for messages whose time has run out; returns how many
@@ -367,16 +350,7 @@ package final class Registry: Sendable {
         from feed: IndexFeed? = nil,
         each: (IndexChange) -> Void = { _ in }
     ) -> Int {
-        identityLists.endGrace()
-        let feed = feed ?? self.feed
-        let changes = feed.take()
-        for change in changes {
-            index.apply(change)
-            each(change)
-        }
-        feed.applied()
-        writer.report(Set(index.expire(now: now())))
-        return changes.count
+        self.index.update(&index, from: feed ?? allChanges, each: each)
     }
 
     /// Prepares an index for other rules: `signals` are those they raise besides the well-known ones, `languages` those
@@ -388,12 +362,6 @@ package final class Registry: Sendable {
         from feed: IndexFeed? = nil,
         each: (IndexChange) -> Void = { _ in }
     ) throws {
-        let (further, locales) = try store.write { rows in
-            (try rows.furtherSignals(), languages.isEmpty ? [] : try rows.locales())
-        }
-        update(&index, from: feed, each: each)
-        index.rename(signals: SignalNames(further: signals), languages: LanguageNames(languages))
-        for (device, account, locale) in locales { index.speak(locale, to: device, of: account) }
-        for (device, account, signals) in further { index.grant(signals, to: device, of: account) }
+        try self.index.rename(signals, languages, in: &index, from: feed ?? allChanges, each: each)
     }
 }

@@ -13,7 +13,7 @@ package final class RegistryStore: Sendable {
         name: "the registry",
         costOfLoss: "forgets every device until its app registers again",
         migrator: RegistrySchema.migrator,
-        mend: RegistrySchema.mend
+        mend: RegistryRepair.mend
     )
 
     package let path: String

@@ -1,0 +1,44 @@
+import GRDB
+
+/// What a registry needs that was saved from a damaged file, where rows may be missing.
+enum RegistryRepair {
+    /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that
+    /// waits for a lost device must not go to a new one.
+    private static let idsLeftFree = 1_000_000
+
+    /// A device without its secrets cannot be pushed to, and would take its app's next registration for a repeated one.
+    static func mend(_ database: Database) throws {
+        try database.execute(
+            sql: """
+                DELETE FROM devices WHERE id NOT IN (SELECT device FROM secrets) OR route NOT IN (SELECT id FROM routes);
+                DELETE FROM secrets WHERE device NOT IN (SELECT id FROM devices);
+                """
+        )
+        for table in ["wished_relays", "partners", "chosen_targets", "disabled_devices"]
+        where try database.tableExists(table) {
+            try database.execute(sql: "DELETE FROM \(table) WHERE device NOT IN (SELECT id FROM devices)")
+        }
+        if try database.tableExists("plugin_states") {
+            try database.execute(sql: "DELETE FROM plugin_states WHERE owner NOT IN (SELECT id FROM plugin_owners)")
+        }
+        if try database.tableExists("ingress_device_count") {
+            try database.execute(
+                sql: """
+                    DELETE FROM ingress_device_count;
+                    INSERT INTO ingress_device_count SELECT count(*) FROM ingress_devices;
+                    """
+            )
+        }
+        for table in ["devices", "waiting", "ingress_devices"] where try database.tableExists(table) {
+            let id = table == "waiting" ? "number" : "id"
+            try database.execute(
+                sql: """
+                    INSERT INTO sqlite_sequence (name, seq)
+                    SELECT '\(table)', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = '\(table)');
+                    UPDATE sqlite_sequence SET seq = \(idsLeftFree) + max(seq, (SELECT coalesce(max(\(id)), 0) FROM \(table)))
+                    WHERE name = '\(table)';
+                    """
+            )
+        }
+    }
+}

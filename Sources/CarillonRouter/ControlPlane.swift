@@ -7,15 +7,15 @@ import Registry
 import RouterConfiguration
 import Units
 
-/// The half of the router that operators and users ask: it tells of the other half, and acts on it. Nothing on the way
-/// of an event knows it.
+/// The half of the router that answers operators and users: it tells of the other half, the ``DataPlane``, and acts on
+/// it.
 struct ControlPlane {
     let instruments: RouterInstruments
     /// The API, and the same for commands on this machine.
     let operators: Operators
 
-    /// From now on other members of a cluster are answered, NIP-46 sessions are, and operational events go out.
-    /// `reload` reads the configuration anew.
+    /// `reload` reads the configuration anew. From now on it answers other members of a cluster and NIP-46 sessions, and
+    /// operational events go out.
     init(
         _ plane: DataPlane,
         _ configuration: Configuration,

@@ -11,8 +11,8 @@ import Rules
 import Units
 import WebIngress
 
-/// The half of the router that makes pushes of events, and all that stands on their way. Operators ask about it by the
-/// other half, ``ControlPlane``, which nothing here knows.
+/// The half of the router that makes pushes of events: everything on their way, connected. Nothing here knows the other
+/// half, the ``ControlPlane``, through which operators ask about this one.
 struct DataPlane: Sendable {
     let settings: ActiveSettings
     let outgoing: Outgoing
@@ -43,7 +43,7 @@ struct DataPlane: Sendable {
         let counts = RouterCounts(now: now)
         let intake = Intake(answered: counts.answered)
         let screen = EventScreen(logger: logger, passed: counts.passedOver)
-        // What the registry tells, before those exist who want to know.
+        // The registry calls these. Those whom they tell are made after it.
         let changes = AccountChanges()
         let accessChanges = AccessChanges()
         let codes = TargetCodes(name: configuration.relay.name, now: now, logger: logger)

@@ -1,5 +1,3 @@
-import Cipher
-import Console
 import Delivery
 import Dispatch
 import Logging
@@ -10,7 +8,6 @@ import PluginHost
 import Registry
 import RelayPool
 import RouterConfiguration
-import Rules
 import Synchronization
 import Units
 import YAMLReading
@@ -19,18 +16,6 @@ import YAMLReading
 /// new plugins, the API's token. A broken configuration is refused as a whole, and the old one stays. Nothing in flight
 /// is lost.
 final class Reloader: Sendable {
-    /// Everything new that was read, made and found good.
-    private struct Prepared: Sendable {
-        var configuration: Configuration
-        var rules: RuleBook
-        var filters: Filters
-        var transports: Transports
-        /// Nil where no API runs.
-        var apiToken: APIToken?
-        /// New plugins that were not taken.
-        var refused: [Diagnostic]
-    }
-
     /// How long instances that serve no more may take for what they have: longer than the host waits for a delivery.
     private static let patienceWithFormer: Duration = .seconds(65)
 
@@ -119,21 +104,14 @@ final class Reloader: Sendable {
     }
 
     private func reloaded() async -> ReloadResult {
-        let former = outgoing.transports.current
         let formerFilters = settings.filters
-        let prepared: Prepared
+        let candidate: ReloadCandidate
         do {
-            // Files and plugins may take their time, which the threads that tasks share have not.
-            prepared = try await withCheckedThrowingContinuation { continuation in
-                DispatchQueue.global().async {
-                    continuation.resume(with: Result { try self.prepare(former, formerFilters) })
-                }
-            }
+            candidate = try await prepare()
             do {
-                try await adopt(prepared)
+                try await adopt(candidate)
             } catch {
-                discard(prepared.transports, keeping: former)
-                retire(prepared.filters, keeping: formerFilters)
+                candidate.discard()
                 throw error
             }
         } catch let mistakes as Diagnostics {
@@ -141,97 +119,42 @@ final class Reloader: Sendable {
         } catch {
             return .refused(Diagnostics([Diagnostic(file: configuration.storePath, message: "\(error)")]))
         }
-        await rereadRegistrations(prepared.configuration.access)
-        if let token = prepared.apiToken { apiToken.replace(by: token) }
+        await rereadRegistrations(candidate.configuration.access)
+        if let token = candidate.apiToken { apiToken.replace(by: token) }
         runningLog.levels.reset()
-        runningLog.apply(prepared.configuration.log)
-        let leaving = outgoing.transports.replace(by: prepared.transports)
-        let reloaded = configuration.reloaded(from: prepared.configuration)
-        settings.replace(by: reloaded, prepared.rules, prepared.filters)
-        plane.relays.pool.ask(for: configuration.relayWishes(of: prepared.rules, lists: prepared.filters.lists))
+        runningLog.apply(candidate.configuration.log)
+        let leaving = outgoing.transports.replace(by: candidate.transports)
+        let reloaded = configuration.reloaded(from: candidate.configuration)
+        settings.replace(by: reloaded, candidate.rules, candidate.filters)
+        plane.relays.pool.ask(for: configuration.relayWishes(of: candidate.rules, lists: candidate.filters.lists))
         plane.courier.resume()
         for instance in leaving {
             Task { [outgoing] in await Self.retire(instance, of: outgoing.plugins, outgoing.transports) }
         }
-        retire(formerFilters, keeping: prepared.filters)
+        outgoing.plugins.letGo(of: formerFilters.instances(without: candidate.filters), within: .seconds(5))
         await outgoing.transports.refreshStatuses()
         announcer.announce()
         return .done(
-            restart: configuration.keysThatTakeARestart(in: prepared.configuration),
-            warnings: FilterWarnings(reloaded, prepared.rules, prepared.filters.all).found,
-            refused: prepared.refused
+            restart: configuration.keysThatTakeARestart(in: candidate.configuration),
+            warnings: FilterWarnings(reloaded, candidate.rules, candidate.filters.all).found,
+            refused: candidate.refused
         )
     }
 
-    private func prepare(_ former: Transports, _ formerFilters: Filters) throws -> Prepared {
+    private func prepare() async throws -> ReloadCandidate {
         guard let reread else {
             throw Diagnostics([
                 Diagnostic(file: "environment", message: "the configuration came from no file; restart to change it")
             ])
         }
-        let configuration = try reread()
-        var mistakes: [Diagnostic] = []
-        var token: APIToken?
-        if apiToken.value != nil, let api = configuration.api {
-            do {
-                token = try APITokenFile(path: api.tokenFile).readOrCreate(random: SecureRandom.bytes)
-            } catch {
-                mistakes += error.all
+        // Files and plugins may take their time, which the threads that tasks share have not.
+        return try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { [outgoing, filters = settings.filters, hasAPI = apiToken.value != nil] in
+                continuation.resume(
+                    with: Result { try ReloadCandidate(try reread(), outgoing, filters, hasAPI: hasAPI) }
+                )
             }
         }
-        // Missing it is one mistake here, and would be one of every new plugin there.
-        _ = try configuration.plugins.processes()
-        outgoing.plugins.loadFurther(configuration.plugins.search)
-        var rules: RuleBook?
-        do {
-            rules = try configuration.loadRules(KnownPlatforms(outgoing.plugins))
-        } catch {
-            mistakes += error.all
-        }
-        let transports = Transports(
-            configuration: configuration,
-            plugins: outgoing.plugins,
-            settings: outgoing.settings,
-            former: former
-        )
-        mistakes += transports.failures.map { failure in
-            let place = "apps.\(failure.app).\(failure.platform)"
-            return Diagnostic(
-                file: configuration.file ?? "apps",
-                line: failure.line,
-                column: 1,
-                message: "\(place): \(failure.reason)"
-            )
-        }
-        let filters = Filters(
-            configuration: configuration,
-            plugins: outgoing.plugins,
-            settings: outgoing.settings,
-            former: formerFilters
-        )
-        mistakes += filters.failures.map { failure in
-            Diagnostic(
-                file: configuration.file ?? "filters",
-                line: failure.line,
-                column: 1,
-                message: "filters.\(failure.name): \(failure.reason)"
-            )
-        }
-        let refused = outgoing.plugins.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
-        guard mistakes.isEmpty, let rules else {
-            discard(transports, keeping: former)
-            retire(filters, keeping: formerFilters)
-            // A plugin that is missing may be the cause.
-            throw Diagnostics(mistakes + refused)
-        }
-        return Prepared(
-            configuration: configuration,
-            rules: rules,
-            filters: filters,
-            transports: transports,
-            apiToken: token,
-            refused: refused
-        )
     }
 
     /// What new plugins say about their platforms, for registrations, and who may register.
@@ -253,11 +176,11 @@ final class Reloader: Sendable {
         }
     }
 
-    private func adopt(_ prepared: Prepared) async throws {
-        let settings = configuration.reloaded(from: prepared.configuration)
+    private func adopt(_ candidate: ReloadCandidate) async throws {
+        let settings = configuration.reloaded(from: candidate.configuration)
             .pipelineSettings(
-                prepared.rules,
-                prepared.filters,
+                candidate.rules,
+                candidate.filters,
                 outgoing.plugins.platformCatalog,
                 plugins: outgoing.plugins
             )
@@ -266,20 +189,6 @@ final class Reloader: Sendable {
         }
         // What the pipeline that hands over can read, these can.
         plane.cluster?.adopt(settings)
-    }
-
-    /// Lets go of instances that never served.
-    private func discard(_ transports: Transports, keeping former: Transports) {
-        for (queue, instance) in transports.all where former.all[queue] !== instance {
-            Task { [outgoing] in _ = await outgoing.plugins.retire(instance, within: .seconds(1)) }
-        }
-    }
-
-    /// Lets go of filters that nobody asks any more.
-    private func retire(_ filters: Filters, keeping others: Filters) {
-        for instance in filters.instances(without: others) {
-            Task { [outgoing] in _ = await outgoing.plugins.retire(instance, within: .seconds(5)) }
-        }
     }
 
     /// Lets an instance end what it has, and then end itself: draining would cancel it.

@@ -330,7 +330,7 @@ private final class ScriptedPeers: ClusterPeers {
         let leaving = OperationFailure.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
         await #expect(throws: leaving) {
             let replies = ["b": PeerReply.answer(MemberAnswer.refusal(leaving))]
-            try await Self.operations([Self.cluster(["a", "b"])], control, replies).drain("b", undo: false)
+            _ = try await Self.operations([Self.cluster(["a", "b"])], control, replies).drain("b", undo: false)
         }
     }
 

@@ -18,13 +18,11 @@ package final class RemoteSigningService: Sendable {
     /// Of an answer's text. Clients read plaintexts of up to 65,535 bytes (NIP-44), and quotation marks are escaped.
     private static let longestAnswer = 48_000
     private static let blocked = MachineReadablePrefix.blocked.message("this router does not serve this key")
-    private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
 
     private let configuration: RemoteSigningConfiguration
     private let keys: RouterKeys
     private let registry: Registry
-    /// Nil: no secret is asked for.
-    private let secrets: SecretSource?
+    private let sessions: ClientSessions
     /// The answer to `switch_relays`.
     private let relays: String
     private let reply: @Sendable (Event, RequestSource) -> Void
@@ -32,7 +30,6 @@ package final class RemoteSigningService: Sendable {
     private let now: @Sendable () -> Timestamp
     private let random: RandomBytes
     private let logger: Logger
-    private let sessions: Mutex<SessionTable>
     private let refusals = Mutex(RefusalCount())
 
     /// Reads the existing sessions. `reply` publishes an answer where the client that asked listens. `own` answers what
@@ -83,11 +80,14 @@ package final class RemoteSigningService: Sendable {
         self.now = now
         self.random = random
         self.logger = logger
-        let digester = try ConnectSecrets.Digester(registry.keys.seeds)
-        secrets = configuration.secretFile.map { SecretSource(file: SecretFile(path: $0), digester: digester) }
-        if try secrets?.secrets().isEmpty == true { logger.info("No secret opens a session yet") }
-        let stored = try registry.remoteSessions(usedSince: now() - limits.unused)
-        sessions = Mutex(SessionTable(sessions: stored, limits: limits, now: now()))
+        sessions = try ClientSessions(
+            registry: registry,
+            secretFile: configuration.secretFile,
+            isShared: configuration.isShared,
+            limits: limits,
+            now: now(),
+            logger: logger
+        )
     }
 
     /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns, but for what an
@@ -98,9 +98,7 @@ package final class RemoteSigningService: Sendable {
     package func receive(_ event: Event, from source: RequestSource, register: (Event) -> RegistrationAnswer) {
         let now = now()
         guard event.kind == .remoteSigning, let identity = identity(askedIn: event, now: now) else { return }
-        let admission = sessions.withLock {
-            $0.admit(event.id, from: event.pubkey, madeAt: event.createdAt, now: now)
-        }
+        let admission = sessions.admit(event, now: now)
         guard admission == .admitted else { return passOver(admission.rawValue, now: now) }
         guard let key = try? ConversationKey(secret: identity.secret, public: event.pubkey),
             let text = try? NIP44.decryptText(event.content, key: key, limit: Self.payloadLimit)
@@ -138,8 +136,8 @@ package final class RemoteSigningService: Sendable {
         let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         if access.isAllowed(registration.pubkey) || root.map(access.isAllowed) == true { return true }
         let now = now()
-        for key in [registration.pubkey, root].compactMap({ $0 }) where hasSession(key, now: now) {
-            noteUse(by: key, now: now)
+        for key in [registration.pubkey, root].compactMap({ $0 }) where sessions.has(key, now: now) {
+            sessions.noteUse(by: key, now: now)
             return true
         }
         return false
@@ -160,17 +158,17 @@ package final class RemoteSigningService: Sendable {
         let client = event.pubkey
         guard !registry.access.isBlocked(client) else { return .error(Self.blocked) }
         if method != .connect {
-            guard hasSession(client, now: now) else { return .error("no session: connect first") }
-            noteUse(by: client, now: now)
+            guard sessions.has(client, now: now) else { return .error("no session: connect first") }
+            sessions.noteUse(by: client, now: now)
         }
         switch method {
-        case .connect: return connect(request, event, now: now)
+        case .connect: return sessions.open(by: event, secret: request.params.dropFirst().first ?? "", now: now)
         case .ping: return .result("pong")
         case .publicKey: return .result(identity.publicKey.hex)
         case .switchRelays: return .result(relays)
         case .register: return self.register(request, from: client, now: now, register: register)
         case .me: return tell(request, client, later)
-        case .logout: return logout(event)
+        case .logout: return sessions.close(by: event)
         }
     }
 
@@ -195,55 +193,6 @@ package final class RemoteSigningService: Sendable {
         return nil
     }
 
-    private func hasSession(_ client: PublicKey, now: Timestamp) -> Bool {
-        lookUp(client)
-        return sessions.withLock { $0.hasSession(client, now: now) }
-    }
-
-    /// Takes note of what became of a client's session elsewhere.
-    private func lookUp(_ client: PublicKey) {
-        guard configuration.isShared, let found = try? registry.remoteSession(of: client) else {
-            if configuration.isShared { sessions.withLock { $0.closed(client) } }
-            return
-        }
-        sessions.withLock { $0.learn(found) }
-    }
-
-    private func connect(
-        _ request: RemoteSigningRequest,
-        _ event: Event,
-        now: Timestamp
-    ) -> RemoteSigningResponse.Outcome {
-        let client = event.pubkey
-        lookUp(client)
-        let (hasSession, session, others) = sessions.withLock {
-            (
-                $0.hasSession(client, now: now), $0.session(of: client, connectedAt: event.createdAt, now: now),
-                $0.displaced(by: client)
-            )
-        }
-        // A client with a session may connect as often as it likes, but not every connect is stored.
-        guard !hasSession || sessions.withLock({ $0.mayWrite(now: now) }) else { return .result("ack") }
-        do {
-            var digest: [UInt8]?
-            // Clients connect at every start, some with the secret they once had and some without. A client with a
-            // session needs none.
-            if let secrets, !hasSession {
-                digest = try secrets.secrets().digest(matching: request.params.dropFirst().first ?? "")
-                guard let digest, !registry.access.isBlocked(invitation: Hex.encode(digest)) else {
-                    return .error(Self.wrongSecret)
-                }
-            }
-            guard try registry.open(session, secret: digest, dropping: others) else { return .error(Self.wrongSecret) }
-            sessions.withLock { $0.opened(session, dropping: others) }
-            if !hasSession { logger.debug("A client opened a session") }
-            return .result("ack")
-        } catch {
-            logger.error("A session could not be opened", metadata: ["error": "\(error)"])
-            return .error("the session could not be opened: try again later")
-        }
-    }
-
     private func register(
         _ request: RemoteSigningRequest,
         from client: PublicKey,
@@ -255,37 +204,12 @@ package final class RemoteSigningService: Sendable {
         else {
             return .error("invalid: expected one parameter, the JSON of a signed event of kind 10062 or 30062")
         }
-        guard sessions.withLock({ $0.mayRegister(client, now: now) }) else {
+        guard sessions.mayRegister(client, now: now) else {
             return .error(MachineReadablePrefix.rateLimited.message("slow down"))
         }
         switch register(event) {
         case .accepted: return .result("ack")
         case .refused(let reason): return .error(reason)
-        }
-    }
-
-    private func logout(_ event: Event) -> RemoteSigningResponse.Outcome {
-        guard sessions.withLock({ $0.mayClose(event.pubkey, by: event.createdAt) }) else {
-            return .error("this logout is older than the session")
-        }
-        do {
-            try registry.closeRemoteSession(of: event.pubkey)
-            sessions.withLock { $0.closed(event.pubkey) }
-            logger.debug("A client closed its session")
-            return .result("ack")
-        } catch {
-            logger.error("A session could not be closed", metadata: ["error": "\(error)"])
-            return .error("the session could not be closed: try again later")
-        }
-    }
-
-    /// Stores now and then that a session is in use.
-    private func noteUse(by client: PublicKey, now: Timestamp) {
-        guard let session = sessions.withLock({ $0.use(by: client, now: now) }) else { return }
-        do {
-            try registry.use(session)
-        } catch {
-            logger.error("The use of a session could not be noted", metadata: ["error": "\(error)"])
         }
     }
 

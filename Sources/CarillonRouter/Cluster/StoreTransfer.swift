@@ -31,8 +31,6 @@ package struct StoreTransfer: Sendable {
 
     /// Of an interest in a key: what relays are asked for.
     private static let bitsAsked: UInt8 = 3
-    /// Deliveries that are in memory at a time.
-    private static let atOnce = 200_000
 
     private let configuration: Configuration
     private let progress: Progress
@@ -176,9 +174,17 @@ package struct StoreTransfer: Sendable {
         )
         var partitions: [DeviceID: Int] = [:]
         try store.forEachAccount { partitions[$0] = link.partitioning.partition(of: $1) }
+        let parts = PartitionedOutbox(
+            outbox,
+            partitions,
+            of: link.partitioning.partitions,
+            limits: link.settings.log.limits
+        )
         var report = Report()
-        for group in try groups(outbox, partitions, of: link.partitioning.partitions, &report) {
-            var states = try states(of: group, link, outbox, partitions)
+        let (groups, leftOut) = try parts.groups()
+        report.leftOut = leftOut
+        for group in groups {
+            var states = try parts.states(of: group)
             let marks = try store.relayMarks()
             for (url, mark) in marks {
                 guard let relay = RelayURL(url) else { continue }
@@ -202,63 +208,6 @@ package struct StoreTransfer: Sendable {
         try outbox.dropEverything { partitions[$0] != nil }
         outbox.settle()
         return report
-    }
-
-    /// Partitions, in groups that hold no more than so many deliveries together.
-    private func groups(
-        _ outbox: Outbox,
-        _ partitions: [DeviceID: Int],
-        of count: Int,
-        _ report: inout Report
-    ) throws -> [Range<Int>] {
-        var counts = Array(repeating: 0, count: count)
-        var leftOut = 0
-        try outbox.forEachWaiting { _, device in
-            // What is not for a registered device stays here.
-            if let partition = partitions[device] { counts[partition] += 1 } else { leftOut += 1 }
-        }
-        report.leftOut = leftOut
-        var groups: [Range<Int>] = []
-        var (start, size) = (0, 0)
-        for partition in 0..<count {
-            if partition > start, size + counts[partition] > Self.atOnce {
-                groups.append(start..<partition)
-                (start, size) = (partition, 0)
-            }
-            size += counts[partition]
-        }
-        return groups + [start..<count]
-    }
-
-    private func states(
-        of group: Range<Int>,
-        _ link: ClusterLink,
-        _ outbox: Outbox,
-        _ partitions: [DeviceID: Int]
-    ) throws -> [Int: PartitionState] {
-        var states: [Int: PartitionState] = [:]
-        for partition in group { states[partition] = PartitionState(limits: link.settings.log.limits) }
-        func partition(of device: DeviceID) -> Int? { partitions[device].flatMap { group.contains($0) ? $0 : nil } }
-        // Which accounts an event concerned is not known any more: each partition remembers the newest.
-        var causes: [[UInt8]] = []
-        try outbox.forEachCause { causes.append(Array($0)) }
-        causes = causes.suffix(link.settings.log.limits.causes)
-        for partition in group { for cause in causes { states[partition]?.adopt(cause: cause) } }
-        try outbox.forEachStored { stored in
-            guard let partition = partition(of: stored.delivery.device) else { return }
-            states[partition]?.adopt(
-                stored.delivery,
-                attempts: stored.attempts,
-                due: stored.due,
-                failure: stored.failure
-            )
-        }
-        try outbox.forEachPace { row in partition(of: row.device).map { states[$0]?.adopt(row) } }
-        try outbox.forEachHeld { row in partition(of: row.key.device).map { states[$0]?.adopt(row) } }
-        try outbox.forEachKeptLetter { letter in
-            partition(of: letter.delivery.device).map { states[$0]?.adopt(letter) }
-        }
-        return states
     }
 
     // MARK: A cluster becomes a store
@@ -348,47 +297,6 @@ package struct StoreTransfer: Sendable {
     private func waiting<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
             DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
-        }
-    }
-}
-
-/// The outbox that an export fills, which takes the place of the present one when it is whole. Until the end the
-/// present one is kept, so that an export that was killed begins with it again.
-private struct ExportedOutbox {
-    let present: String
-    private var former: String { present + "-before-export" }
-    private var new: String { present + "-export" }
-    private static let ends = ["", "-wal", "-shm"]
-
-    init(_ path: String) { present = path }
-
-    /// Returns the path of the new one, which holds what the present one does.
-    func begin() throws -> String {
-        if !FileManager.default.fileExists(atPath: former) { try copy(present, former) }
-        try remove(new)
-        try FileManager.default.copyItem(atPath: former, toPath: new)
-        return new
-    }
-
-    /// The new one is whole and closed.
-    func use() throws {
-        try remove(new, ends: ["-wal", "-shm"])
-        try remove(present, ends: ["-wal", "-shm"])
-        guard rename(new, present) == 0 else { throw CocoaError(.fileWriteUnknown) }
-    }
-
-    func removeFormer() { try? remove(former) }
-
-    /// The copy gets its name when it is whole.
-    private func copy(_ source: String, _ target: String) throws {
-        try remove(target + "-new")
-        try FileManager.default.copyItem(atPath: source, toPath: target + "-new")
-        guard rename(target + "-new", target) == 0 else { throw CocoaError(.fileWriteUnknown) }
-    }
-
-    private func remove(_ path: String, ends: [String] = ExportedOutbox.ends) throws {
-        for end in ends where FileManager.default.fileExists(atPath: path + end) {
-            try FileManager.default.removeItem(atPath: path + end)
         }
     }
 }

@@ -21,22 +21,8 @@ import Units
 ///
 /// What waits for endpoints is on disk within a moment, and goes out after a restart under the same ids.
 package final class OperationalEvents: Sendable {
-    private struct Endpoint {
-        let url: String
-        let events: Set<OperationalEventKind>
-        let secrets: WebhookSecrets
-        /// What it goes by on disk.
-        let name: [UInt8]
-        var queue: WebhookQueue
-        var isInTrouble = false
-    }
-
     private struct State {
         var watch: OperationalWatch
-        var endpoints: [Endpoint]
-        var isStopped = false
-        /// When ``sendDue()`` is called next by itself.
-        var wakesAt: Deadline?
         /// What was amiss when somebody read the stream last.
         var issues: [RouterStatus.Issue] = []
     }
@@ -67,18 +53,14 @@ package final class OperationalEvents: Sendable {
         }
     }
 
-    private static let timeout: Duration = .seconds(15)
-
     private let settings: Configuration.OperationalEvents
     private let stream: LiveStream
-    private let sender: any HTTPSender
+    private let webhooks: Webhooks
     private let now: @Sendable () -> Timestamp
-    private let monotonic: @Sendable () -> Deadline
     private let logger: Logger
     private let state: Mutex<State>
+    /// Of what writes to the registry.
     private let queue = DispatchQueue(label: "carillon operational events")
-    /// On that queue alone.
-    private let file: Mutex<WebhookFile>
     /// What is told to people's devices, which is made after what watches deliveries.
     private let notify = Mutex<(@Sendable (_ body: String, _ id: String) async throws -> Void)?>(nil)
     private let sources = Mutex<Sources?>(nil)
@@ -96,29 +78,18 @@ package final class OperationalEvents: Sendable {
         let settings = settings ?? Configuration.OperationalEvents()
         self.settings = settings
         self.stream = stream
-        // An endpoint's slowness is no push service's affair.
-        self.sender = sender.share()
         self.now = now
-        self.monotonic = monotonic
         self.logger = logger
-        var endpoints: [Endpoint] = []
-        var file = WebhookFile(path: path, logger: logger)
-        for webhook in settings.webhooks {
-            let name = WebhookFile.name(of: webhook.url)
-            endpoints.append(
-                Endpoint(
-                    url: webhook.url,
-                    events: webhook.events,
-                    secrets: try WebhookSecrets(file: webhook.secretFile),
-                    name: name,
-                    queue: WebhookQueue(kept: file.messages(for: name, at: now(), monotonic()))
-                )
-            )
-        }
-        file.keepOnly(endpoints.map(\.name))
-        self.file = Mutex(file)
+        webhooks = try Webhooks(
+            settings.webhooks,
+            path: path,
+            sender: sender,
+            now: now,
+            monotonic: monotonic,
+            logger: logger
+        )
         let watch = OperationalWatch(failingDays: settings.failingDays, disableDays: settings.disableDays)
-        state = Mutex(State(watch: watch, endpoints: endpoints))
+        state = Mutex(State(watch: watch))
     }
 
     /// From here on people's devices are pushed to by `notifier`, and `sources` are looked at.
@@ -133,8 +104,7 @@ package final class OperationalEvents: Sendable {
                 }
             }
         }
-        // What waited when the router before this one ended.
-        queue.async { [self] in sendDue() }
+        webhooks.begin()
     }
 
     /// Looks at what tells nothing by itself, until `pause` throws as the task is cancelled.
@@ -146,23 +116,12 @@ package final class OperationalEvents: Sendable {
     }
 
     /// Sends nothing any more. What happens from here on is kept for the next start.
-    package func stop() { state.withLock { $0.isStopped = true } }
+    package func stop() { webhooks.stop() }
 
     /// Returns when everything that waits is on disk.
     package func close() {
-        queue.sync {
-            keepChanges()
-            file.withLock { $0.close() }
-        }
-    }
-
-    private func keepChanges() {
-        let changes = state.withLock { state in
-            state.endpoints.indices.map { index in
-                (state.endpoints[index].name, state.endpoints[index].queue.takeChanges())
-            }
-        }
-        file.withLock { $0.write(changes, at: now(), monotonic()) }
+        queue.sync {}
+        webhooks.close()
     }
 
     private func look() {
@@ -200,23 +159,7 @@ package final class OperationalEvents: Sendable {
     private func tell(_ events: [OperationalEvent]) {
         guard !events.isEmpty else { return }
         stream.add(events)
-        let moment = monotonic()
-        let hasWork = state.withLock { state in
-            var hasWork = false
-            for event in events {
-                let message = WebhookQueue.Message(
-                    id: "evt_\(Hex.encode(SecureRandom.bytes(12)))",
-                    body: Array(event.body.utf8),
-                    due: moment
-                )
-                for index in state.endpoints.indices where state.endpoints[index].events.contains(event.kind) {
-                    state.endpoints[index].queue.add(message)
-                    hasWork = true
-                }
-            }
-            return hasWork
-        }
-        if hasWork { queue.async { [self] in sendDue() } }
+        webhooks.add(events)
         push(events.filter { settings.accountEvents.contains($0.kind) })
     }
 
@@ -241,65 +184,6 @@ package final class OperationalEvents: Sendable {
         }
     }
 
-    private func sendDue() {
-        keepChanges()
-        let moment = monotonic()
-        let due = state.withLock { state -> [(index: Int, message: WebhookQueue.Message)] in
-            guard !state.isStopped else { return [] }
-            return state.endpoints.indices.compactMap { index in
-                state.endpoints[index].queue.next(at: moment).map { (index, $0) }
-            }
-        }
-        for (index, message) in due { send(message, to: index) }
-        let next = state.withLock { state -> Deadline? in
-            guard !state.isStopped, let next = state.endpoints.compactMap(\.queue.due).min(),
-                state.wakesAt.map({ next < $0 }) ?? true
-            else { return nil }
-            state.wakesAt = next
-            return next
-        }
-        guard let next else { return }
-        let pause = max(1, (next - moment).milliseconds)
-        queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause))) { [weak self] in
-            self?.state.withLock { state in
-                if state.wakesAt == next { state.wakesAt = nil }
-            }
-            self?.sendDue()
-        }
-    }
-
-    private func send(_ message: WebhookQueue.Message, to index: Int) {
-        let (url, secrets) = state.withLock { ($0.endpoints[index].url, $0.endpoints[index].secrets) }
-        let sentAt = now()
-        var headers = HTTPFields()
-        headers.append("content-type", "application/json")
-        headers.append("webhook-id", message.id)
-        headers.append("webhook-timestamp", String(sentAt.seconds))
-        headers.append("webhook-signature", secrets.signatures(id: message.id, sentAt: sentAt, body: message.body))
-        var request = HTTPRequest(method: "POST", url: url, headers: headers, body: message.body)
-        request.timeout = Self.timeout
-        sender.send(request) { [self] result in
-            let verdict: WebhookQueue.Verdict =
-                switch result {
-                case .success(let answer) where (200...299).contains(answer.status): .taken
-                case .success(let answer) where answer.status == 410: .gone
-                default: .failed
-                }
-            let isWorthALine = state.withLock { state in
-                state.endpoints[index].queue.finish(verdict, at: monotonic())
-                defer { state.endpoints[index].isInTrouble = verdict != .taken }
-                return verdict != .taken && !state.endpoints[index].isInTrouble
-            }
-            if isWorthALine {
-                // The URL may have a secret in it.
-                logger.warning(
-                    "An endpoint of operational_events does not take what happens",
-                    metadata: ["number": "\(index + 1)", "gone": "\(verdict == .gone)"]
-                )
-            }
-            queue.async { [self] in sendDue() }
-        }
-    }
 }
 
 extension OperationalEvents: DeliveryObserver {

@@ -1,6 +1,7 @@
 """Debian's Firefox and Chromium, headless, each spoken to in its own protocol (WebDriver BiDi, DevTools) over one WebSocket."""
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -181,8 +182,22 @@ class Browser:
         try:
             return wait_until(lambda: self.js(expression, *arguments), what or condition, self.process)
         except AssertionError as error:
-            text = self.js("return document.body.innerText")
-            raise AssertionError(f"{error}\nThe page says:\n{text}") from None
+            raise AssertionError(f"{error}\n{self._state}") from None
+
+    @property
+    def _state(self) -> str:
+        """What tells why something did not happen: the page, its worker, what both remember, and the push service."""
+        text, heard = self.js("return [document.body.innerText, globalThis.__shown ?? []]")
+        remembered = self.js(
+            "if (!/\\/subscribe\\//.test(location.href)) return null;"
+            "const { read } = await import('./storage.js'); const { lastShown, addressChanged, ways } = await read();"
+            "const worker = (await navigator.serviceWorker.getRegistration())?.active?.state;"
+            "return { lastShown, addressChanged, ways: Object.keys(ways ?? {}), worker }"
+        )
+        return (
+            f"The page says:\n{text}\nIts worker said: {heard}\nThey remember: {remembered}\n"
+            f"The push service has: {self.lab.browsers()}"
+        )
 
     def click(self, selector: str):
         self.wait_for("(n => n && !n.closest('[hidden]') && !document.body.ariaBusy)(document.querySelector(a[0]))", selector)
@@ -207,6 +222,14 @@ class Browser:
         """Waits until the worker has shown so many notifications since the page was opened."""
         self.wait_for(f"__shown.filter(m => m.type === 'shown').length >= {count} && __shown", what=f"{count} shown")
         return [message for message in self.js("return __shown") if message["type"] == "shown"]
+
+    def clear_screen(self):
+        """Takes away what would look like the next test's."""
+        with contextlib.suppress(BrowserError):
+            self.js(
+                "for (const r of await navigator.serviceWorker.getRegistrations())"
+                " for (const n of await r.getNotifications()) n.close()"
+            )
 
     def notifications(self) -> list[dict]:
         """What is on the screen."""
@@ -309,13 +332,27 @@ class Firefox(Browser):
         shot = self.connection.ask("browsingContext.captureScreenshot", {"context": self.context, "origin": "document"})
         path.write_bytes(base64.b64decode(shot["data"]))
 
+    def clear_screen(self):
+        super().clear_screen()
+        # Alerts of other origins stay as well, and too many of them hold further ones back.
+        for _ in range(10):
+            alerts = [context["context"] for context in self._windows() if "alert" in context["url"]]
+            for window in alerts:
+                with contextlib.suppress(BrowserError):
+                    self._evaluate(window, "window.close()")
+            if not alerts:
+                return
+
+    def _windows(self) -> list[dict]:
+        """Those of the browser itself, alerts included."""
+        return self.connection.ask("browsingContext.getTree", {"moz:scope": "chrome"})["contexts"]
+
     def click_notification(self, title: str, button: str = "") -> str:
         """Clicks on the alert's own window, as a person does. Returns what opened."""
         before = {context["context"] for context in self._pages()}
 
         def alert():
-            tree = self.connection.ask("browsingContext.getTree", {"moz:scope": "chrome"})["contexts"]
-            for context in tree:
+            for context in self._windows():
                 if "alert" in context["url"]:
                     text = self._evaluate(context["context"], "document.documentElement.innerText ?? ''")
                     titled = self._evaluate(

@@ -1,6 +1,5 @@
 """Fixtures of tests in real browsers; the router, the lab and people are those of Tests/Interop."""
 
-import contextlib
 import importlib.util
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ sys.path.insert(0, str(INTEROP))
 
 import pytest  # noqa: E402
 
-from browsers import BROWSERS, Browser, BrowserError  # noqa: E402
+from browsers import BROWSERS, Browser  # noqa: E402
 from console import Console  # noqa: E402
 from lab import Lab  # noqa: E402
 from pages import axe_script  # noqa: E402
@@ -50,12 +49,7 @@ def browser(running_browser, lab) -> Browser:
     running_browser.signer = None
     running_browser.screen(1280, 900, False)
     yield running_browser
-    # What stays on the screen would look like the next test's.
-    with contextlib.suppress(BrowserError):
-        running_browser.js(
-            "for (const r of await navigator.serviceWorker.getRegistrations())"
-            " for (const n of await r.getNotifications()) n.close()"
-        )
+    running_browser.clear_screen()
 
 
 @pytest.fixture

@@ -21,6 +21,11 @@ rules:
     actions:
       - { id: read, label: Read }
       - { id: help, label: Help, url: "https://help.example.com/asked" }
+  - name: staying
+    match: { kinds: [1], content: "stays" }
+    title: "A note that stays"
+    body: "{{event.content}}"
+    webpush: { requireInteraction: true }
   - name: reaction
     match: { kinds: [7] }
     signal: reaction

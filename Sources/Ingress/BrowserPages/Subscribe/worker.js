@@ -22,6 +22,12 @@ const countsOnScreen = async () => {
   return tag => counts[tag] ?? 0
 }
 
+/** What work leads to, or nothing where that takes longer. */
+const within = (milliseconds, work) => Promise.race([work, new Promise(resolve => setTimeout(resolve, milliseconds))])
+
+/** Shows a notification. Firefox holds one that is to stay back while too many others do, and says nothing meanwhile: nobody waits for that. */
+const show = (title, options) => within(3_000, registration.showNotification(title, options))
+
 const receive = async data => {
   let message = null
   try {
@@ -31,7 +37,7 @@ const receive = async data => {
   }
   const state = await storage.read().catch(() => ({}))
   const { title, options } = notification(message, state, await countsOnScreen())
-  await registration.showNotification(title, options)
+  await show(title, options)
   await storage.merge({ lastShown: Date.now() }).catch(() => {})
   await tell({ type: "shown", title, body: options.body, tag: options.tag ?? "" })
 }
@@ -59,14 +65,16 @@ const renew = async given => {
   try {
     const [{ app }, router] = await Promise.all([settings(), information()])
     const applicationServerKey = router.apps[app]?.web?.vapid_public_keys?.[0]
-    const subscription = given ?? (await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey }))
+    const subscription = given ?? (await within(20_000, registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey })))
     await tellRouter(state, router, subscription)
     return await tell({ type: "renewed" })
   } catch {
     // The person has to confirm, and the page renews whatever is missing.
   }
+  // A page that is open says so itself, also where notifications are held back or not allowed any more.
+  await tell({ type: "renewal" })
   const language = state.language in texts ? state.language : browserLanguage()
-  await registration.showNotification(textIn(language, "notesRenew"), {
+  await show(textIn(language, "notesRenew"), {
     body: textIn(language, "notesRenewBody"),
     icon: "icon.png",
     lang: language,
@@ -74,7 +82,6 @@ const renew = async given => {
     requireInteraction: true,
     data: { open: `${page}#renewal`, buttons: {} },
   })
-  await tell({ type: "renewal" })
 }
 
 /** The page itself comes to the front if it is open; everything else gets a window of its own. */

@@ -248,7 +248,8 @@ struct LiveFeedTests {
         stream.serve()
         stream.serve()
         let text = String(buffer: try #require(await reader.next()))
-        #expect(text.contains("after") && !text.contains("before"))
+        let (before, after) = ("before" as DeliveryID, "after" as DeliveryID)
+        #expect(text.contains(after.description) && !text.contains(before.description))
         stream.close()
     }
 }

@@ -96,7 +96,7 @@ struct SeedPayloadTests {
             let tokens = golden.hasTokens ? [:] : ["live_activity_token": "", "voip_token": ""]
             let result = try await dryRun.deliver(
                 notification,
-                id: "\(golden.notification["id"] as? String ?? "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f")",
+                id: "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f",
                 to: SampleDevice(platform: "ios", PlatformCatalog.builtIn["ios"], fields: tokens)
             )
             let body = try #require(result.request, "\(golden.source): \(result.reason)").body

@@ -19,7 +19,7 @@ struct StatusIssues: Sendable {
         (self.pool, self.registry, self.keyCensus) = (pool, registry, keyCensus)
     }
 
-    /// All of them, the gravest first: what keeps the router from its work, then what will or may.
+    /// All of them. What keeps the router from its work comes first.
     func all(
         _ shortcomings: [Shortcoming],
         _ credentials: [RouterStatus.Credential],

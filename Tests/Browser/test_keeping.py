@@ -55,8 +55,8 @@ def test_notifications_that_are_held_back_hold_nothing_up(subscriber, socket, bo
     )
     if page.name == "firefox":
         assert page.wait_for("__left > 0 && __left < 12 && __left")
-    socket.publish(bob.note("it stays as well", alice))
-    page.shown(1)
+    socket.publish(bob.note("stays", alice))
+    assert page.shown(1)[0]["title"] == "A note that stays"
     socket.publish(bob.note("hello", alice))
     assert page.shown(2)[1]["body"] == "hello"
     page.lose_subscription()

@@ -18,8 +18,8 @@ package struct DeliveryID: Hashable, Sendable {
         self.second = second
     }
 
-    // What sets and dictionaries ask where they are of these values alone. Ids are made with a secret or at random, so
-    // that nobody chooses where they fall: they need no hash that withstands it.
+    // Sets and dictionaries of ids call this alone. Ids are made with a secret or at random: nobody can choose where
+    // they fall, so a hash that is cheap is enough.
     package func _rawHashValue(seed: Int) -> Int {
         let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
         let product = (first ^ second &* factor ^ UInt64(truncatingIfNeeded: seed)).multipliedFullWidth(by: factor)

@@ -353,7 +353,7 @@ def test_both_languages_have_the_same_texts(operator):
     texts = page.js("return (await import('./console-texts.js')).texts")
     assert set(texts["en"]) == set(texts["de"])
     operations = REPOSITORY / "Sources/Operations"
-    files = ["Status/StatusReader.swift", "Cluster/RouterStatus+Members.swift", "Metrics/Readiness.swift"]
+    files = ["Status/StatusIssues.swift", "Cluster/RouterStatus+Members.swift", "Metrics/Readiness.swift"]
     kinds = {kind for file in files for kind in re.findall(r'what: "([a-z-]+)"', (operations / file).read_text())}
     assert len(kinds) >= 16 and {f"issue_{kind}" for kind in kinds} <= set(texts["en"])
     places = "text => [...JSON.stringify(text).matchAll(/\\{([a-z0-9]+)\\}/g)].map(m => m[1]).sort().join()"

@@ -14,8 +14,8 @@ struct ControlPlane {
     /// The API, and the same for commands on this machine.
     let operators: Operators
 
-    /// `reload` reads the configuration anew. From now on it answers other members of a cluster and NIP-46 sessions, and
-    /// operational events go out.
+    /// From now on other members of a cluster and NIP-46 sessions get answers, and operational events go out. `reload`
+    /// reads the configuration anew.
     init(
         _ plane: DataPlane,
         _ configuration: Configuration,

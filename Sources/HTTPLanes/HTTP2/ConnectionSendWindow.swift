@@ -1,8 +1,8 @@
 /// How much DATA the peer takes on the connection, all streams together. No setting changes where it begins (RFC 9113,
 /// section 6.9.2).
 ///
-/// It may open ahead of the frames that say so, which are read behind the answers in front of them; they are passed over
-/// when their turn comes.
+/// It may open ahead of the frames that say so, which are read behind the answers in front of them. They are passed
+/// over when their turn comes.
 struct ConnectionSendWindow {
     private static let initial = 65_535
 

@@ -41,8 +41,8 @@ struct ChunkPolicy: Sendable {
 
     // MARK: By keys or by kinds
 
-    /// Decides for these keys, of which `room` chunks may be live. Going back to keys has some margin. Nil: all stays as
-    /// it is.
+    /// Decides for these keys, of which `room` chunks may be live. Going back to keys has some margin. Nil: nothing
+    /// changes.
     mutating func decide(_ roster: Roster, room: Int) -> Change? {
         if !isAskedByKind, roster.chunks.count > room, !isByKindRefused {
             isAskedByKind = true

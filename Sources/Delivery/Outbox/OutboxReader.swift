@@ -74,7 +74,9 @@ package struct OutboxReader: Sendable {
             while let row = try rows.next() {
                 let device: Int64 = row[1]
                 guard let due = (row[2] as Int64?).map(Timestamp.init(milliseconds:)) else {
-                    guard let first = firstDue[device], let id = DeliveryID(row[0]), deliveries.contains(id) else {
+                    guard let first = firstDue[device], let id = (row[0] as String?).flatMap({ DeliveryID($0) }),
+                        deliveries.contains(id)
+                    else {
                         continue
                     }
                     found[id] = first

@@ -26,11 +26,10 @@ struct Devices: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List devices: whose, where, and how pushes to them went.",
             discussion: """
-                Times are in UTC. What is not known, or longer ago than the router remembers, is shown as -. With --json each \
-                device is one JSON object on a line of its own.
+                Times are in UTC. What is not known, or longer ago than the router remembers, is shown as -.
 
                   carillon devices list --account npub10el…
-                  carillon devices list --json | jq -r 'select(.last_error.outcome == "misconfigured") | .device'
+                  carillon devices list --json | jq -r '.devices[] | select(.last_error.outcome == "misconfigured") | .device'
                 """
         )
 
@@ -39,19 +38,20 @@ struct Devices: AsyncParsableCommand {
         @Option(help: "Whose devices: 64 hex digits or npub1….")
         var account: String?
 
-        @Flag(help: "Print one JSON object for each device.")
+        @Flag(help: "Print one JSON object.")
         var json = false
 
         func run() async throws {
             let access = DeviceAccess(configuration: try config.readAsOwner())
             var previous: Int64?
             var isFirst = true
+            var whole: DeviceList?
             repeat {
                 let list = try await Asking.run { [previous] in
                     try await access.list(account: account, after: previous)
                 }
                 if json {
-                    for device in list.devices { print(device.json) }
+                    if whole == nil { whole = list } else { whole?.devices += list.devices }
                 } else if isFirst || !list.devices.isEmpty {
                     print(list.devices.isEmpty ? list.text : list.table(withHead: isFirst))
                     if !list.devices.isEmpty { for waiting in list.waiting { print(waiting.text) } }
@@ -59,6 +59,8 @@ struct Devices: AsyncParsableCommand {
                 if !list.devices.isEmpty { for line in list.missing { Terminal.error(line) } }
                 (previous, isFirst) = (list.next, false)
             } while previous != nil
+            whole?.next = nil
+            if let whole { print(whole.json) }
         }
     }
 

@@ -14,7 +14,8 @@ struct Reload: AsyncParsableCommand {
 
               carillon reload --config /etc/carillon/carillon.yaml
 
-            Exits with status 1 when it was refused, or nobody answers; also when it is in force and a plugin was refused.
+            Exits with status 1 if the router refuses the configuration, or takes it and refuses a plugin, and with 3 if no \
+            router answers.
             """
     )
 
@@ -35,13 +36,8 @@ struct Reload: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try config.read()
-        let answer: APIClient.Answer
-        do {
-            let client = try Terminal.printingMistakes { try APIClient(configuration: configuration) }
-            answer = try await client.ask("POST", "/v1/reload")
-        } catch let failure as APIClient.Failure {
-            Terminal.error("\(failure)")
-            throw ExitCode(1)
+        let answer = try await Asking.run {
+            try await APIClient(configuration: configuration).ask("POST", "/v1/reload")
         }
         let content = try? JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8))
         guard answer.status == 200, let content else {

@@ -47,26 +47,14 @@ struct RunningRouter {
 
     init(_ configuration: Configuration) { self.configuration = configuration }
 
-    /// The answer to a GET of `target`. Where there is none, says why and exits with status 3.
+    /// Returns the answer to a GET of `target`. Prints a failure and exits with its code.
     func ask<Answer: OperatorAnswer>(_ target: String) async throws -> Answer {
-        do {
-            return try await Terminal.printingMistakes { try APIClient(configuration: configuration) }.read(target)
-        } catch let failure as APIClient.Failure {
-            Terminal.error("\(failure)")
-            throw ExitCode(3)
-        }
+        try await Asking.run { try await APIClient(configuration: configuration).read(target) }
     }
 
-    /// The same for a POST. A refusal is printed in the router's words, with status 1.
+    /// The same for a POST.
     func change<Answer: OperatorAnswer>(_ target: String) async throws -> Answer {
-        do {
-            return try await Asking.run {
-                try await Terminal.printingMistakes { try APIClient(configuration: configuration) }.change(target)
-            }
-        } catch let failure as APIClient.Failure {
-            Terminal.error("\(failure)")
-            throw ExitCode(3)
-        }
+        try await Asking.run { try await APIClient(configuration: configuration).change(target) }
     }
 
     /// Text as it may stand in a query.

@@ -64,11 +64,24 @@ enum Asking {
             for mistake in mistakes.all { Terminal.error("\(mistake)") }
         } catch let failure as OperationFailure {
             Terminal.error("\(failure)")
+            throw failure.exitCode
         }
         throw ExitCode(1)
     }
 
     static func show(_ answer: some OperatorAnswer, asJSON: Bool) {
         print(asJSON ? answer.json : answer.text)
+    }
+}
+
+extension OperationFailure {
+    /// The same in every command: 64 for arguments that cannot be understood, as ArgumentParser has it, 3 if no router
+    /// answers, otherwise 1.
+    fileprivate var exitCode: ExitCode {
+        switch kind {
+        case .invalid: .validationFailure
+        case .unreachable: ExitCode(3)
+        case .unknown, .unavailable: .failure
+        }
     }
 }

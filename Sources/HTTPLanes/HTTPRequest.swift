@@ -87,6 +87,25 @@ package struct HTTPFailure: Error, Sendable, Hashable {
         case protocolError = "protocol-error"
         case overloaded
         case shutdown
+
+        /// The cause as a phrase for people, to be shown after the word.
+        package var explanation: String {
+            switch self {
+            case .invalidURL: "the address is not a valid URL"
+            case .forbiddenAddress: "the address is private or reserved; http.allow_private permits networks"
+            case .unresolved: "the DNS knows no address for the server's name"
+            case .unreachable: "the server refuses connections or cannot be reached"
+            case .tls: "the TLS handshake failed"
+            case .tlsName: "the server's certificate is for another name"
+            case .tlsUntrusted: "no trusted authority signed the server's certificate; http.ca_file adds authorities"
+            case .tlsExpired: "the server's certificate has expired or is not valid yet"
+            case .timeout: "the server did not respond in time"
+            case .closed: "the server closed the connection without a response"
+            case .protocolError: "the server's response is not valid HTTP"
+            case .overloaded: "too many requests to the server are waiting"
+            case .shutdown: "the router was stopping"
+            }
+        }
     }
 
     package var reason: Reason

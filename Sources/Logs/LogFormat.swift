@@ -19,14 +19,13 @@ struct LogRecord: Sendable {
     let at: Timestamp
     let level: Logger.Level
     let component: String
-    let label: String
     let message: String
     let fields: [(key: String, value: String)]
 
-    /// As text: what tools know of swift-log's own handler.
+    /// As text: time, level, component, message, then fields as in logfmt.
     var text: String {
-        let pairs = fields.map { " \($0.key)=\(Self.onOneLine($0.value))" }.joined()
-        return "\(LogTime(at).local) \(level) \(label):\(pairs) [\(component)] \(Self.onOneLine(message))"
+        let pairs = fields.map { " \($0.key)=\(Self.quoted($0.value))" }.joined()
+        return "\(LogTime(at).local) \(level) [\(component)] \(Self.onOneLine(message))\(pairs)"
     }
 
     /// As one JSON object.
@@ -51,7 +50,15 @@ struct LogRecord: Sendable {
         return String(decoding: json.bytes, as: UTF8.self)
     }
 
-    /// What somebody else wrote must not look like a line of ours.
+    /// The value of a field, in quotes if it would not read as one word without them.
+    private static func quoted(_ value: String) -> String {
+        let text = onOneLine(value)
+        let needsQuotes = text.isEmpty || text.contains { $0 == "\"" || $0 == "=" || $0 == "\\" || $0.isWhitespace }
+        guard needsQuotes else { return text }
+        return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+
+    /// Keeps text from outside from looking like a log line of its own.
     private static func onOneLine(_ text: String) -> String {
         guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
         var result = String.UnicodeScalarView()

@@ -60,16 +60,15 @@ package final class LogOutput: Sendable {
     }
 
     /// The handler of a logger of that name.
-    package func handler(label: String) -> any LogHandler { RouterLogHandler(output: self, label: label) }
+    package func handler(label: String) -> any LogHandler { RouterLogHandler(output: self) }
 
-    fileprivate func write(_ event: LogEvent, _ metadata: Logger.Metadata, label: String) {
+    fileprivate func write(_ event: LogEvent, _ metadata: Logger.Metadata) {
         let component = event.source
         guard levels.isLogged(event.level, by: component) else { return }
         let record = LogRecord(
             at: now(),
             level: event.level,
             component: component,
-            label: label,
             message: "\(event.message)",
             fields: metadata.sorted { $0.key < $1.key }.map { ($0.key, "\($0.value)") }
         )
@@ -105,13 +104,9 @@ package final class LogOutput: Sendable {
 /// A logger's way to the output.
 private struct RouterLogHandler: LogHandler {
     let output: LogOutput
-    let label: String
     var metadata: Logger.Metadata = [:]
 
-    init(output: LogOutput, label: String) {
-        self.output = output
-        self.label = label
-    }
+    init(output: LogOutput) { self.output = output }
 
     /// The output decides for each component.
     var logLevel: Logger.Level {
@@ -128,6 +123,6 @@ private struct RouterLogHandler: LogHandler {
         var fields = metadata
         if let own = event.metadata { fields.merge(own) { $1 } }
         if let error = event.error { fields["error.message"] = "\(error)" }
-        output.write(event, fields, label: label)
+        output.write(event, fields)
     }
 }

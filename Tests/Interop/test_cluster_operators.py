@@ -136,8 +136,7 @@ def test_any_member_tells_of_all_and_names_who_does_not_answer(cluster, lab):
             assert device["outcome"].startswith("delivered") and story["members"]["silent"] == []
             assert {step["member"] for step in device["steps"]} < {"member0", "member1", "member2"}
     for member in cluster.members:
-        lines = run(member, "devices", "list", "--json").stdout.splitlines()
-        devices = [json.loads(line) for line in lines]
+        devices = json.loads(run(member, "devices", "list", "--json").stdout)["devices"]
         assert len(devices) == 9 and all(device["last_success"] and device["pace"] for device in devices)
         assert all(device["waiting"] == 0 for device in devices)
         number = devices[0]["device"]

@@ -14,6 +14,60 @@ from nostr import Person
 from programs import PATIENCE, built, carillon
 
 
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("status", 3),
+        ("reload", 3),
+        ("logs level", 3),
+        ("logs level RelayPool debug", 3),
+        ("relays list", 3),
+        ("cluster status", 3),
+        ("cluster drain a", 3),
+        ("queue list", 3),
+        ("queue retry --all", 3),
+        ("users list", 3),
+        ("devices list", 3),
+        ("stats", 3),
+        ("explain " + "ab" * 32, 3),
+        ("statuss", 64),
+        ("queue drop", 64),
+        ("devices show seven", 64),
+        ("users block 10.0.0.1/8", 64),
+        ("relays block https://relay.example.com", 64),
+        ("rules try --fixture nope", 64),
+        ("logs level RelayPool loud", 3),
+    ],
+)
+def test_commands_exit_alike(stopped_router, words, status):
+    done = carillon(*words.split(), "--config", stopped_router.configuration_file)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert done.stderr and not done.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "explain notanevent",
+        "stats --days 0",
+        "stats --by color",
+        "devices list --account notakey",
+        "users block notakey",
+        "logs level RelayPool loud",
+    ],
+)
+def test_wrong_arguments_exit_with_64_while_a_router_runs(router, words):
+    done = carillon(*words.split(), "--config", router.configuration_file)
+    assert done.returncode == 64, done.stdout + done.stderr
+
+
+def test_lists_are_one_json_object(router):
+    for words in ["devices list", "users list", "users rules", "queue list", "relays list", "tokens list", "stats", "logs level"]:
+        done = carillon(*words.split(), "--json", "--config", router.configuration_file)
+        assert done.returncode == 0, (words, done.stderr)
+        assert isinstance(json.loads(done.stdout), dict), words
+
+
 def test_check_names_every_mistake_with_its_line(tmp_path):
     (tmp_path / "carillon.yaml").write_text(
         textwrap.dedent(

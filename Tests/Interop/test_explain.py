@@ -196,8 +196,8 @@ def test_says_what_is_held_and_until_when(router, lab, socket, alice, bob):
     assert device["steps"][-1]["step"] == "batched"
     assert device["outcome"].startswith(f"held: quiet hours until {end} (UTC+9); goes at ")
     assert device["outcome"].endswith("; 2 events wait")
-    [listed] = carillon("devices", "list", "--json", "--config", router.configuration_file).stdout.splitlines()
-    pace = json.loads(listed)["pace"]
+    listed = json.loads(carillon("devices", "list", "--json", "--config", router.configuration_file).stdout)
+    pace = listed["devices"][0]["pace"]
     assert (pace["held"], pace["reason"]) == (2, f"quiet hours until {end} (UTC+9)")
     # Nothing limits them, so nobody counts.
     assert "pushes_today" not in pace
@@ -296,6 +296,7 @@ def test_tells_why_a_queue_stands_still(stopped_router, lab, alice, bob):
     told = outcome(router, second)
     assert told.startswith("waits for its turn: no attempt has ended yet; ios/default is paused since "), told
     assert "refuses the router's credentials" in told and "it is tried again from " in told
-    for line in carillon("devices", "list", "--json", "--config", router.configuration_file).stdout.splitlines():
-        assert "refuses the router's credentials" in json.loads(line)["queue_pause"]
+    listed = json.loads(carillon("devices", "list", "--json", "--config", router.configuration_file).stdout)
+    for device in listed["devices"]:
+        assert "refuses the router's credentials" in device["queue_pause"]
     assert "paused" in carillon("devices", "list", "--config", router.configuration_file).stdout

@@ -318,7 +318,7 @@ def test_it_has_no_files_network_and_programs(stopped_router, alice, bob, receiv
         "program: PermissionError", "fork: PermissionError", "signal: PermissionError", "module: ModuleNotFoundError",
         "thread: done", "clock: done", "random: done",
     ]:
-        assert f"line={line} " in stopped_router.log_text, line
+        assert f'line="{line}"' in stopped_router.log_text, line
 
 
 def test_without_a_sandbox_it_has_its_rights(stopped_router, alice, bob, receiver):

@@ -18,7 +18,7 @@ def registration(endpoint: str) -> dict:
 
 def devices(router) -> list[dict]:
     listing = carillon("devices", "list", "--json", "--config", router.configuration_file)
-    return [json.loads(line) for line in listing.stdout.splitlines()]
+    return json.loads(listing.stdout)["devices"]
 
 
 def test_an_endpoint_that_refuses_everything_gets_no_more_than_one_that_takes_it(stopped_router, lab, alice, bob):

@@ -151,7 +151,7 @@ def test_what_takes_a_restart_is_named(stopped_router):
     router.configuration["relay"]["listen"] = "127.0.0.1:1"
     router.configuration["hints"] = "ignore"
     hang_up(router)
-    router.wait_for_log("keys=relay, hints")
+    router.wait_for_log("keys=\"relay, hints\"")
     assert router.stop() == 0
 
 

@@ -11,12 +11,22 @@ struct LogOutputTests {
     private let now = Timestamp(milliseconds: 1_773_446_400_125)
 
     private func record(_ message: String, _ fields: [(String, String)] = []) -> LogRecord {
-        LogRecord(at: now, level: .warning, component: "RelayPool", label: "carillon", message: message, fields: fields)
+        LogRecord(at: now, level: .warning, component: "RelayPool", message: message, fields: fields)
     }
 
     @Test func textIsOneLineWhateverIsInIt() {
         let text = record("one\ntwo", [("reason", "a\u{1B}[31m"), ("x", "y")]).text
-        #expect(text.hasSuffix(" warning carillon: reason=a [31m x=y [RelayPool] one\\ntwo"))
+        #expect(text.hasSuffix(" warning [RelayPool] one\\ntwo reason=\"a [31m\" x=y"))
+    }
+
+    @Test(arguments: [
+        ("one", "one"), ("", "\"\""), ("two words", "\"two words\""), ("a=b", "\"a=b\""),
+        ("say \"hi\"", "\"say \\\"hi\\\"\""),
+        ("wss://relay.example.com/?q=1", "\"wss://relay.example.com/?q=1\""), ("x level=error", "\"x level=error\""),
+        ("a\\\" b=c", "\"a\\\\\\\" b=c\""),
+    ])
+    func textQuotesValuesThatAreNotOneWord(value: String, expected: String) {
+        #expect(record("Message", [("field", value)]).text.hasSuffix("] Message field=\(expected)"))
     }
 
     @Test func jsonIsOneObject() throws {
@@ -129,7 +139,7 @@ struct LogOutputTests {
         let output = stage.output(stream: nil)
         #expect(output.use(.auto))
         log(output, "Delivery")
-        #expect(stage.datagram.isEmpty && stage.printed.hasSuffix(" notice carillon: [Delivery] Delivery\n"))
+        #expect(stage.datagram.isEmpty && stage.printed.hasSuffix(" notice [Delivery] Delivery\n"))
         #expect(output.use(.json))
         log(output, "next")
         #expect(stage.printed.split(separator: "\n").last?.hasPrefix(#"{"time":"#) == true)

@@ -122,7 +122,7 @@ extension APIProblem {
             switch failure.kind {
             case .invalid: 400
             case .unknown: 404
-            case .unavailable: 503
+            case .unavailable, .unreachable: 503
             }
         self.init(status, failure)
     }

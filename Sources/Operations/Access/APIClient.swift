@@ -17,11 +17,6 @@ package struct APIClient {
         package var body: String
     }
 
-    /// Why there is no answer, in words for an operator.
-    package struct Failure: Error, CustomStringConvertible {
-        package let description: String
-    }
-
     /// How the router is reached.
     private enum Way {
         /// By the socket for commands.
@@ -33,7 +28,7 @@ package struct APIClient {
 
     /// The router's socket for commands is the way; where that is not there, or not for this user, the API.
     ///
-    /// Throws a `Failure` where there is neither, and `Diagnostics` where the API's token cannot be read.
+    /// Throws an unreachable ``OperationFailure`` if there is neither, and `Diagnostics` where the API's token cannot be read.
     package init(configuration: Configuration) throws {
         let socket = configuration.adminSocketPath
         if access(socket, W_OK) == 0 {
@@ -42,14 +37,14 @@ package struct APIClient {
         }
         let isForbidden = errno == EACCES
         guard let api = configuration.api else {
-            throw Failure(
-                description: isForbidden
+            throw OperationFailure.unreachable(
+                isForbidden
                     ? "this user may not ask the router: run this as root or as the user that runs Carillon"
                     : "no router runs on this configuration: there is no \(socket)"
             )
         }
         guard api.console.port > 0 else {
-            throw Failure(description: "api.listen: port 0 does not say where the router listens")
+            throw OperationFailure.unreachable("api.listen: port 0 does not say where the router listens")
         }
         way = .network(
             base: "http://\(Self.host(of: api.console.host)):\(api.console.port)",
@@ -60,7 +55,7 @@ package struct APIClient {
 
     /// The answer to a request for `target`, such as `/v1/reload`; a refusal is an answer too.
     ///
-    /// Throws a `Failure` when none comes, and errors of the system.
+    /// Throws an unreachable ``OperationFailure`` if none comes, and errors of the system.
     package func ask(_ method: String, _ target: String, body: Data? = nil) async throws -> Answer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let answer: Result<Answer, any Error>
@@ -73,34 +68,24 @@ package struct APIClient {
         return try answer.get()
     }
 
-    /// The content of the answer to a GET of `target`. Throws a `Failure` for a refusal.
+    /// The content of the answer to a GET of `target`. Throws an ``OperationFailure``.
     package func read<Content: OperatorAnswer>(_ target: String) async throws -> Content {
         let answer = try await ask("GET", target)
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         guard answer.status == 200, let content = try? decoder.decode(Content.self, from: Data(answer.body.utf8)) else {
-            throw Failure(
-                description:
-                    "the router answered with status \(answer.status) and not with what was expected: is it of "
-                    + "another version than this command?"
+            throw OperationFailure.unreachable(
+                "the router's response (status \(answer.status)) is not the expected one. If the router and this command "
+                    + "have different versions, use the same for both."
             )
         }
         return content
     }
 
-    /// The content of the answer to a POST of `target`. Throws an ``OperationFailure`` for a refusal, in the router's
-    /// words, and where no router answers.
-    package func change<Content: OperatorAnswer>(_ target: String) async throws -> Content {
-        try await change("POST", target)
-    }
-
-    /// The same by another method.
-    func change<Content: OperatorAnswer>(_ method: String, _ target: String) async throws -> Content {
-        do {
-            return try await answer(method, target)
-        } catch let failure as Failure {
-            throw OperationFailure.unavailable(failure.description)
-        }
+    /// The content of the answer to a POST of `target`, or to a request by another method. Throws an
+    /// ``OperationFailure``.
+    package func change<Content: OperatorAnswer>(_ target: String, by method: String = "POST") async throws -> Content {
+        try await answer(method, target)
     }
 
     private func ask(
@@ -117,8 +102,8 @@ package struct APIClient {
                 return try await SocketRequest(socket: path.text, method: method, target: target, body: body)
                     .answer(on: group)
             } catch {
-                throw Failure(
-                    description: "no answer from \(socket): does the router run, and with this configuration?"
+                throw OperationFailure.unreachable(
+                    "no answer from \(socket): does the router run, and with this configuration?"
                 )
             }
         case .network(let base, let token, let tokenFile):
@@ -151,17 +136,15 @@ package struct APIClient {
         await lanes.shutdown()
         switch result {
         case .success(let response) where response.status == 401:
-            throw Failure(
-                description:
-                    "the router at \(base) does not take the token in \(tokenFile): where that was changed while the router "
+            throw OperationFailure.unreachable(
+                "the router at \(base) does not take the token in \(tokenFile): where that was changed while the router "
                     + "runs, send it SIGHUP (systemctl reload), which has it read the file anew"
             )
         case .success(let response):
             return Answer(status: Int(response.status), body: String(decoding: response.body, as: UTF8.self))
         case .failure(let failure):
-            throw Failure(
-                description:
-                    "no answer from \(base) (\(failure.reason.rawValue)): does the router run, and with this configuration?"
+            throw OperationFailure.unreachable(
+                "no answer from \(base) (\(failure.reason.rawValue)): does the router run, and with this configuration?"
             )
         }
     }

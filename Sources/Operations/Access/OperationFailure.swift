@@ -10,6 +10,8 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
         case unknown
         /// It cannot be done at this moment, or by these means.
         case unavailable
+        /// The command cannot reach a running router, or the router refuses its token.
+        case unreachable
     }
 
     package let kind: Kind
@@ -43,6 +45,10 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
 
     package static func unavailable(_ description: String) -> OperationFailure {
         OperationFailure(kind: .unavailable, description: description)
+    }
+
+    static func unreachable(_ description: String) -> OperationFailure {
+        OperationFailure(kind: .unreachable, description: description)
     }
 
     static func invalid(_ sentence: Sentence) -> OperationFailure {

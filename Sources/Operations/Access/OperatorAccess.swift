@@ -32,7 +32,7 @@ package struct OperatorAccess {
     ) throws {
         let key = IdentityFile(path: configuration.keyFile)
         guard key.exists, FileManager.default.fileExists(atPath: configuration.storePath) else {
-            throw OperationFailure.unavailable(
+            throw OperationFailure.unreachable(
                 "there is no router yet: \(key.exists ? configuration.storePath : configuration.keyFile) is missing, which "
                     + "carillon serve makes when it starts"
             )

@@ -18,7 +18,7 @@ struct RouterOrFiles {
         guard let client = try? APIClient(configuration: configuration) else { return nil }
         do {
             return try await client.answer(method, Self.target(path, parameters))
-        } catch is APIClient.Failure {
+        } catch let failure as OperationFailure where failure.kind == .unreachable {
             return nil
         }
     }
@@ -34,8 +34,8 @@ struct RouterOrFiles {
         do {
             return try await APIClient(configuration: configuration)
                 .answer(method, Self.target(path, parameters), body: body)
-        } catch let failure as APIClient.Failure {
-            throw OperationFailure.unavailable("only a running router can \(what): \(failure)")
+        } catch let failure as OperationFailure where failure.kind == .unreachable {
+            throw OperationFailure.unreachable("only a running router can \(what): \(failure)")
         }
     }
 
@@ -65,8 +65,8 @@ extension APIClient {
         var mistakes: [String]?
     }
 
-    /// The content of the answer. Throws an ``OperationFailure`` with the router's words for a refusal, and a `Failure`
-    /// where there is no answer.
+    /// The content of the answer. Throws an ``OperationFailure``: the router's message for a refusal, unreachable if
+    /// there is no answer.
     func answer<Content: OperatorAnswer>(
         _ method: String,
         _ target: String,

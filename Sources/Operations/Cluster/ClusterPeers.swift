@@ -105,7 +105,7 @@ enum MemberAnswer {
             switch failure.kind {
             case .invalid: "invalid"
             case .unknown: "unknown"
-            case .unavailable: "unavailable"
+            case .unavailable, .unreachable: "unavailable"
             }
         return [1] + MemberJSON.bytes(Refusal(kind: kind, words: failure.description, says: failure.says))
     }

@@ -137,7 +137,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
 extension DeviceOverview.Push {
     /// As in `2026-11-22T07:00:00.125Z, gone (410 Unregistered)`.
     var words: String {
-        "\(at), \(ReportWords.short(kind: outcome, status: status ?? 0, reason: reason ?? ""))"
+        "\(at), \(ReportWords.long(kind: outcome, status: status ?? 0, reason: reason ?? ""))"
     }
 }
 

@@ -49,7 +49,7 @@ package struct DeviceReader: Sendable {
         guard let status = (try? files.trace?.reader.statuses(of: [id]))?[id], let failure = status.lastFailure else {
             return Sentence("unknown-device", ["device": "\(device)"], "there is no device \(device)")
         }
-        let words = ReportWords.short(kind: failure.kind, status: failure.status, reason: failure.reason)
+        let words = ReportWords.long(kind: failure.kind, status: failure.status, reason: failure.reason)
         let time = UTCTime(failure.at)
         return Sentence(
             "former-device",

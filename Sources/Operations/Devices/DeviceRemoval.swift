@@ -18,7 +18,7 @@ package struct DeviceRemoval {
                     "a router runs here, and its configuration has no API to ask it by: stop it, or add api:"
                 )
             }
-            return try await APIClient(configuration: configuration).change("DELETE", "/v1/devices/\(device)")
+            return try await APIClient(configuration: configuration).change("/v1/devices/\(device)", by: "DELETE")
         }
     }
 }

@@ -1,6 +1,7 @@
 import Console
 import Delivery
 import EventTrace
+import HTTPLanes
 import Units
 
 /// What became of a delivery, in words that a person understands.
@@ -39,8 +40,20 @@ enum ReportWords {
         }
     }
 
-    /// How pushes to a device failed, in short.
-    static func short(kind: String, status: Int, reason: String) -> String { kind + answer(status, reason, to: kind) }
+    /// The result of a push, short enough for a column of a table.
+    static func short(kind: String, status: Int, reason: String) -> String {
+        kind + inParentheses(said(status, reason, to: kind))
+    }
+
+    /// The result of a push, with an explanation of the router's own reasons.
+    static func long(kind: String, status: Int, reason: String) -> String { kind + answer(status, reason, to: kind) }
+
+    /// What ``said`` returns. If the router gave the reason because no response came, its explanation follows.
+    static func explained(_ status: Int, _ reason: String, to outcome: String) -> String {
+        let said = said(status, reason, to: outcome)
+        guard status == 0, !said.isEmpty, let cause = HTTPFailure.Reason(rawValue: reason) else { return said }
+        return said + ": " + cause.explanation
+    }
 
     /// What a push service said: its status and its reason, as far as it gave them and as they say more than `outcome`.
     static func said(_ status: Int, _ reason: String, to outcome: String) -> String {
@@ -49,9 +62,10 @@ enum ReportWords {
     }
 
     private static func answer(_ status: Int, _ reason: String, to outcome: String) -> String {
-        let said = said(status, reason, to: outcome)
-        return said.isEmpty ? "" : " (\(said))"
+        inParentheses(explained(status, reason, to: outcome))
     }
+
+    private static func inParentheses(_ text: String) -> String { text.isEmpty ? "" : " (\(text))" }
 
     private static func attempted(_ report: TraceEntry.Report) -> Bool { report.attempt > 0 }
 

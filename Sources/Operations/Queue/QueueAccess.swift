@@ -56,7 +56,7 @@ package struct QueueAccess {
 
     private func reading() throws -> QueueOperations {
         guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
-            throw OperationFailure.unavailable("there is no outbox yet: carillon serve makes it when it starts")
+            throw OperationFailure.unreachable("there is no outbox yet: carillon serve makes it when it starts")
         }
         return operations(try OperatorAccess(configuration, for: .reading), .readOnly)
     }

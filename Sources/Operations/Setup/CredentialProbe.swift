@@ -71,7 +71,7 @@ package struct CredentialProbe {
         do throws(OperationFailure) {
             let push = TestPush(mode: .wake, now: now()).notification
             let outcome = try await sender.send(push, id: DeliveryIDs.fresh(), to: address)
-            let said = ReportWords.said(Int(outcome.status), outcome.reason, to: "")
+            let said = ReportWords.explained(Int(outcome.status), outcome.reason, to: "")
             return switch outcome.kind {
             // The plugin refused it by itself, and nobody was asked.
             case .rejected where outcome.status == 0: .unknown(said)
@@ -96,7 +96,7 @@ package struct CredentialProbe {
             let push = TestPush(mode: .alert, now: now()).notification
             let outcome = try await sender.send(push, id: DeliveryIDs.fresh(), to: address)
             guard outcome.kind == .delivered else {
-                let said = ReportWords.said(Int(outcome.status), outcome.reason, to: "")
+                let said = ReportWords.explained(Int(outcome.status), outcome.reason, to: "")
                 return said.isEmpty ? "\(outcome.kind)" : said
             }
             return nil

@@ -92,7 +92,7 @@ package struct StatisticsAccess {
         if let answer: StatisticsReport = try await router.ask("GET", "/v1/stats", parameters) { return answer }
         let access = try OperatorAccess(configuration, for: .reading)
         guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
-            throw OperationFailure.unavailable("there is no outbox yet: carillon serve makes it when it starts")
+            throw OperationFailure.unreachable("there is no outbox yet: carillon serve makes it when it starts")
         }
         let operations = StatisticsOperations(
             registry: access.operations.registry,

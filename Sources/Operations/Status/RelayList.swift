@@ -88,7 +88,10 @@ package struct RelayList: OperatorAnswer, Equatable {
                 "  asked      \(relay.requests) requests, \(relay.events) events came, \(relay.refusals) refusals",
                 "  read       \(relay.readUpTo.map { "up to \(Self.minute($0))" } ?? "not to the end yet")",
             ]
-            if let failure = relay.lastFailure { lines.append("  failure    \(failure)") }
+            if let failure = relay.lastFailure {
+                let explanation = ConnectionFailure(rawValue: failure).map { ": " + $0.explanation }
+                lines.append("  failure    \(failure)\(explanation ?? "")")
+            }
             if let next = relay.nextTry { lines.append("  next try   \(Self.minute(next))") }
             for words in relay.lastWords {
                 lines.append("  said       \(Self.minute(words.at)) \(words.command): \(words.text)")

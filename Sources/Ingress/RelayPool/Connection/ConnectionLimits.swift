@@ -1,3 +1,4 @@
+import HTTPLanes
 import Units
 
 /// Limits of one connection to a relay.
@@ -59,4 +60,19 @@ package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
     case messageRefused = "message-refused"
     /// The relay does not read what is sent to it.
     case unread
+
+    /// The cause as a phrase for people, to be shown after the word.
+    package var explanation: String {
+        switch self {
+        case .forbiddenAddress, .unresolved, .unreachable, .tls, .timeout:
+            HTTPFailure.Reason(rawValue: rawValue)?.explanation ?? rawValue
+        case .notWebSocket: "the server does not speak WebSocket at this URL"
+        case .closed: "the relay closed the connection"
+        case .silent: "the relay did not respond to pings"
+        case .protocolError: "the relay violated the WebSocket protocol"
+        case .tooLarge: "the relay sent a message over the size limit"
+        case .messageRefused: "the relay refused a message of the router as too long"
+        case .unread: "the relay does not read the router's messages"
+        }
+    }
 }

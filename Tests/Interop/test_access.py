@@ -163,7 +163,7 @@ def test_networks_invitations_and_lists(stopped_router, lab, alice, bob):
     with connect("198.51.100.7") as socket:
         assert not socket.offer(Person().registration(router, ios(device_token())))[0]
     assert "the configuration says so" in run(router, "users", "unblock", "192.0.2.0/24", status=1)
-    wrong = run(router, "users", "block", "10.0.0.1/8", status=1)
+    wrong = run(router, "users", "block", "10.0.0.1/8", status=64)
     assert "expected a key" in wrong
 
     # An invitation that was used, and one that was not.
@@ -277,6 +277,6 @@ def test_a_hostile_relay_is_seen_and_blocked(stopped_router, alice):
     run(router, "relays", "unblock", hostile.url)
     wait_until(lambda: hostile.connections > connections, "the router comes back", router.process)
     # A wildcard for a host does the same; the configuration's relays are excepted by their own words.
-    assert "expected a relay's URL" in run(router, "relays", "block", "https://example.com", status=1)
+    assert "expected a relay's URL" in run(router, "relays", "block", "https://example.com", status=64)
     assert "*.example.com" in run(router, "relays", "block", "*.Example.com", "--until", "7d")
     hostile.stop()

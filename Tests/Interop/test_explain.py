@@ -135,13 +135,13 @@ def test_says_what_it_can_mean_that_nothing_is_known(router, lab, socket, alice,
 
     for wrong in ["note1wrong", "hello", sdk.PublicKey.parse(alice.hex).to_bech32()]:
         run = explain(router, wrong)
-        assert run.returncode == 1 and "expected an event's id" in run.stderr
+        assert run.returncode == 64 and "expected an event's id" in run.stderr
 
 
 def test_says_that_nothing_is_traced(stopped_router, lab, alice, bob):
     router = stopped_router
     missing = explain(router, "ab" * 32)
-    assert missing.returncode == 1 and "there is no router yet" in missing.stderr
+    assert missing.returncode == 3 and "there is no router yet" in missing.stderr
     router.configuration["trace"] = "off"
     router.start()
     with Socket(router) as socket:

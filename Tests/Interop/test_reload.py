@@ -170,7 +170,7 @@ def test_the_command_says_what_came_of_it(stopped_router):
     assert "rules.yaml:2:" in broken.stderr and "the old one stays" in broken.stderr
     router.stop()
     gone = carillon("reload", "--config", router.configuration_file)
-    assert gone.returncode == 1 and "does the router run" in gone.stderr
+    assert gone.returncode == 3 and "does the router run" in gone.stderr
 
 
 def test_a_signal_during_a_reload_is_not_lost(stopped_router, lab, alice, bob):
@@ -239,7 +239,7 @@ def test_another_token_for_the_api_is_taken_with_a_signal(stopped_router):
     # Over the API, as somebody does who cannot reach the socket.
     (router.folder / "carillon.sqlite-admin").rename(router.folder / "elsewhere")
     refused = carillon("reload", "--config", router.configuration_file)
-    assert refused.returncode == 1 and "send it SIGHUP" in refused.stderr, refused.stderr
+    assert refused.returncode == 3 and "send it SIGHUP" in refused.stderr, refused.stderr
     hang_up(router)
     assert carillon("reload", "--config", router.configuration_file).returncode == 0
     assert console.ask("/metrics", token=old)[0] == 401

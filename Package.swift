@@ -310,8 +310,8 @@ let stages: [[Target]] = [
     module(
         "Pipeline",
         uses: [
-            "CSemaphore", "Caching", "Cipher", "Nostr", "Notifications", "Registry", "Rules", "Delivery", "Storage",
-            grdb, collections, heap, logging,
+            "CSemaphore", "Caching", "Cipher", "JSON", "Nostr", "Notifications", "Registry", "Rules", "Delivery",
+            "Storage", grdb, collections, heap, logging,
         ],
         tests: ["Platforms", "PlatformTestSupport"]
     ),

@@ -49,6 +49,8 @@ import Units
         (#"{"handle":"h","username":"u","name":"n"}"#, "n"),
         (#"{"handle":"h","username":"u"}"#, "u"),
         (#"{"handle":"h"}"#, "h"),
+        (#"{"name":"\ud83d\ude00 ok \ud83d"}"#, "😀 ok \u{FFFD}"), (#"{"name":"n","followers":1e999}"#, "n"),
+        (#"{"name":"first","name":"second"}"#, "second"),
         (#"{"display_name":"","displayName":" \n","name":7,"username":null,"handle":" h "}"#, "h"),
     ])
     func namesAreSoughtInTheOrderOfSeed000(_ content: String, _ name: String) throws {

@@ -1,5 +1,6 @@
 import Cipher
 import Foundation
+import JSON
 import Nostr
 import Rules
 import Units
@@ -48,13 +49,11 @@ package enum AuthorName {
 
     /// The first name that is more than white space; nil when there is none.
     static func of(profile content: String) -> String? {
-        guard let profile = (try? JSONSerialization.jsonObject(with: Data(content.utf8))) as? [String: Any] else {
-            return nil
-        }
+        guard case .object(let profile)? = try? JSONValue(parsing: content, duplicates: .lastCounts) else { return nil }
         for field in fields {
-            let name = (profile[field] as? String)?.trimmingCharacters(in: .whitespacesAndNewlines)
-                .beginning(limit, bytes: byteLimit)
-            if let name, !name.isEmpty { return String(name) }
+            guard case .string(let text)? = profile[field] else { continue }
+            let name = text.trimmingCharacters(in: .whitespacesAndNewlines).beginning(limit, bytes: byteLimit)
+            if !name.isEmpty { return String(name) }
         }
         return nil
     }

@@ -46,6 +46,25 @@ struct JSONValueTests {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
     }
 
+    @Test func theLastOfTwoMembersCountsWhereItIsAskedFor() throws {
+        let value = try JSONValue(parsing: #"{"a":1,"b":2,"a":3}"#, duplicates: .lastCounts)
+        #expect(value == (try JSONValue(parsing: #"{"a":3,"b":2}"#)))
+    }
+
+    @Test(arguments: [
+        (#""\ud83d\ude00 ok \ud83d""#, "😀 ok \u{FFFD}"), (#""\ude00\ud83d""#, "\u{FFFD}\u{FFFD}"),
+        (#""\ud83d\ud83d\ude00""#, "\u{FFFD}😀"), (#""\\ud83d""#, #"\ud83d"#), (#""\uD83D\n""#, "\u{FFFD}\n"),
+        (#""\\\udfff""#, "\\\u{FFFD}"),
+    ])
+    func replacesSurrogatesWithoutTheirPair(_ text: String, _ expected: String) throws {
+        #expect(try JSONValue(parsing: text) == .string(expected))
+    }
+
+    @Test(arguments: [#""\ud8""#, #""\ud83"#, #""\"#, #""\u""#, #""\ud83d\u""#])
+    func refusesEscapesThatAreCutOff(_ text: String) {
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
+    }
+
     @Test func goesAsDeepAsItSays() {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)

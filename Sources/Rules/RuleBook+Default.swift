@@ -46,7 +46,7 @@ extension RuleBook {
             # blocks
 
           - name: repost
-            match: { kinds: [6, 1809] }
+            match: { kinds: [6, 16, 1809] }
             signal: repost
             title: "🔄 {{author.name}} reposted your note"
             body: "Your note was reposted"
@@ -54,10 +54,10 @@ extension RuleBook {
             # blocks
 
           - name: note
-            match: { kinds: [1] }
+            match: { kinds: [1, 1111] }
             title: "💬 {{author.name}} sent you a note"
             body: "{{#event.content}}{{excerpt(event.content)}}{{/event.content}}{{^event.content}}You have a new note{{/event.content}}"
-            category: "kind_1"
+            category: "kind_{{event.kind}}"
             # blocks
 
           - name: audio-note

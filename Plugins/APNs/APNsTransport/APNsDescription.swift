@@ -278,7 +278,7 @@ public enum APNsDescription {
                 "type": "string",
                 "minLength": 1,
                 "x-buttons": {
-                  "reserved": "com.klaviyo.category.",
+                  "reserved": "com.klaviyo.",
                   "predefined": {
                     "com.klaviyo.category.acceptDecline": [
                       "com.klaviyo.action.accept", "com.klaviyo.action.decline"
@@ -476,8 +476,8 @@ public enum APNsDescription {
                 "message": "the rule's background push shows nothing: 'push-type: alert' does"
               },
               {
-                "when": {"is": {"push-type": ["background"]}}, "allow": {"content-available": [1]},
-                "message": "a background push has 1 here"
+                "allow": {"content-available": [1]},
+                "message": "1 wakes the app in the background; leave 'content-available' out if it must not"
               },
               {
                 "when": {"kind": ["background"]}, "allow": {"priority": [5]},

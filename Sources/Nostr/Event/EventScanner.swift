@@ -9,7 +9,8 @@ import JSON
 /// Allocates nothing once its buffer of `p` values has grown. Not shared between threads: one for each worker.
 package struct EventScanner {
     /// The values of the `p` tags of the event scanned last, in their order, repetitions included. Values that are not
-    /// 64 lowercase hexadecimal digits are left out.
+    /// 64 lowercase hexadecimal digits are left out. For a reaction that has none, the author in its last `a` tag:
+    /// NIP-25 has `p` as SHOULD.
     package private(set) var pValues: [Bytes32] = []
 
     /// A buffer that one huge event enlarged is not kept.
@@ -62,7 +63,42 @@ package struct EventScanner {
             try reader.expect("}", .objectEnd)
         }
         try reader.end()
+        if fields.kind == Kind.reaction.rawValue, pValues.isEmpty, fields.seen & EventField.tags.rawValue != 0,
+            let author = try Self.authorOfAddress(in: json, fields.tags.range)
+        {
+            pValues.append(author)
+        }
         return fields
+    }
+
+    /// The author that the last `a` tag with a usable address names. `tags` were scanned before.
+    private static func authorOfAddress(
+        in json: UnsafeRawBufferPointer,
+        _ tags: Range<Int>
+    ) throws(EventError) -> Bytes32? {
+        var reader = try JSONReader<EventError>(json, at: tags.lowerBound)
+        var author: Bytes32?
+        _ = reader.take("[")
+        repeat {
+            reader.skipWhitespace()
+            guard reader.take("[") else { break }
+            var place = 0
+            var isAddress = false
+            repeat {
+                reader.skipWhitespace()
+                let string = try reader.string()
+                if place == 0 {
+                    isAddress = reader.says(string, "a")
+                } else if place == 1, isAddress, let address = EventAddress(reader.text(string)) {
+                    author = address.pubkey.bytes
+                }
+                place += 1
+                reader.skipWhitespace()
+            } while reader.take(",")
+            _ = reader.take("]")
+            reader.skipWhitespace()
+        } while reader.take(",")
+        return author
     }
 
     @inline(__always)

@@ -77,7 +77,7 @@ extension Event {
 package struct ReactionTarget: Hashable, Sendable {
     /// From the last `e` tag.
     package let event: EventReference
-    /// From the last `p` tag, else what the `e` tag says.
+    /// From the last `p` tag, else what the `e` tag says, else the one of the last `a` tag.
     package let author: PublicKey?
     package let address: EventAddress?
     /// The kind of the event reacted to.
@@ -90,10 +90,11 @@ extension Event {
         guard kind == .reaction,
             let event = tags.last(where: { $0.first == "e" }).flatMap({ EventReference(tag: $0, authorIndex: 3) })
         else { return nil }
+        let address = lastValue(of: "a").flatMap { EventAddress($0) }
         return ReactionTarget(
             event: event,
-            author: lastValue(of: "p").flatMap { PublicKey(hex: $0) } ?? event.author,
-            address: lastValue(of: "a").flatMap { EventAddress($0) },
+            author: lastValue(of: "p").flatMap { PublicKey(hex: $0) } ?? event.author ?? address?.pubkey,
+            address: address,
             kind: value(of: "k").flatMap { UInt16($0) }.map { Kind($0) }
         )
     }

@@ -111,8 +111,8 @@ package enum ZapReceiptError: Error, Hashable, Sendable, CustomStringConvertible
 
 /// What a Lightning invoice (BOLT-11) asks for, which stands in its human-readable part.
 package enum InvoiceAmount {
-    /// Mainnet, testnet, signet and regtest; a longer one before those that it begins with.
-    private static let prefixes = ["lnbcrt", "lnbc", "lntbs", "lntb"]
+    /// Bitcoin's main network. The coins of test networks (`lnbcrt`, `lntb`, `lntbs`) are worth no satoshi.
+    private static let prefix = "lnbc"
     /// More bitcoin than there will ever be.
     private static let limit: UInt64 = 21_000_000 * 100_000_000_000
 
@@ -122,7 +122,7 @@ package enum InvoiceAmount {
         let lowercase = invoice.lowercased()
         guard invoice == lowercase || invoice == invoice.uppercased(),
             let separator = lowercase.lastIndex(of: "1"),
-            let prefix = prefixes.first(where: lowercase.hasPrefix),
+            lowercase.hasPrefix(prefix),
             separator >= lowercase.index(lowercase.startIndex, offsetBy: prefix.count)
         else { return nil }
         return millisats(ofAmount: lowercase[..<separator].dropFirst(prefix.count))

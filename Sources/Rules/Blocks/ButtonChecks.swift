@@ -33,6 +33,13 @@ struct ButtonCategories: Sendable {
         self.init(known, listed)
     }
 
+    /// Checks that a rule's own category, which goes to every platform, uses no name that a platform reserves.
+    func check(_ category: YAMLValue?) {
+        guard let category, let name = category.literal else { return }
+        guard let names = platforms.first(where: { $0.reserves(name) }) else { return }
+        _ = category.choice(names.names)
+    }
+
     /// These and what another file lists.
     func adding(_ others: ButtonCategories) -> ButtonCategories {
         ButtonCategories(platforms, Set(listed + others.listed))

@@ -29,6 +29,7 @@ struct RulePayload: Sendable {
     /// Reads these keys, and checks buttons and URLs. `isAboutEvent`: `rule` is a rule, not a summary.
     init(reading rule: YAMLMapping, _ context: RuleContext, isAboutEvent: Bool = true) {
         ButtonChecks.check(rule)
+        context.categories.check(rule["category"])
         blocks = BlockReader(context: context, rule: rule, isSummary: !isAboutEvent).blocks()
         customKeys = CustomKeys(reading: rule, context.platforms, isAboutEvent: isAboutEvent)
         lifetime = Lifetime(reading: rule)

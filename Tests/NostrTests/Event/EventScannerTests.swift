@@ -63,6 +63,16 @@ import Testing
         #expect(try scan(EventSample.json(tags: tags)).pValues == [a, b, a, a, b])
     }
 
+    @Test func aReactionWithoutPConcernsTheAuthorOfItsLastAddress() throws {
+        let (a, b) = (EventSample.id, EventSample.pubkey)
+        let tags = #"[["e","\#(a)"],["a","30023:\#(a):x"],[ "\u0061" , "30023:\#(b):"], ["a","nonsense"],["a"]]"#
+        #expect(try scan(EventSample.json(kind: "7", tags: tags)).pValues == [b])
+        #expect(try scan(EventSample.json(kind: "1", tags: tags)).pValues == [])
+        #expect(try scan(EventSample.json(kind: "7", tags: #"[["p","\#(a)"],["a","30023:\#(b):"]]"#)).pValues == [a])
+        #expect(try scan(EventSample.json(kind: "7", tags: "[]")).pValues == [])
+        #expect(try scan(EventSample.json(kind: "7", tags: #"[["t","a"],["a","7:x:y"]]"#)).pValues == [])
+    }
+
     @Test func forgetsThePValuesOfTheEventBefore() throws {
         var scanner = EventScanner()
         let first = EventSample.json(tags: #"[["p","\#(EventSample.id)"]]"#)

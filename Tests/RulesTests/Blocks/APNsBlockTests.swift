@@ -21,7 +21,17 @@ import Testing
         ),
         (
             "apns: { push-type: background, content-available: 0 }",
-            ["rules[0].apns.content-available: a background push has 1 here"]
+            [
+                "rules[0].apns.content-available: 1 wakes the app in the background; leave 'content-available' out if "
+                    + "it must not"
+            ]
+        ),
+        (
+            "title: t, apns: { content-available: 0 }",
+            [
+                "rules[0].apns.content-available: 1 wakes the app in the background; leave 'content-available' out if "
+                    + "it must not"
+            ]
         ),
         (
             "apns: { content-available: 1, priority: 10 }",

@@ -93,11 +93,21 @@ import Testing
         #expect(BlockFixture.mistakes(alone, top: "categories: [org.example.note]") == [])
     }
 
+    @Test(arguments: ["com.klaviyo.category.mine", "com.klaviyo.x"])
+    func aRulesOwnCategoryIsAPredefinedOneOfKlaviyos(_ category: String) {
+        #expect(
+            BlockFixture.mistakes("title: t, category: \(category)").map { $0.prefix(60) }
+                == ["rules[0].category: '\(category)' is none of \(Self.predefined)".prefix(60)]
+        )
+        #expect(BlockFixture.mistakes("title: t, category: com.klaviyo.category.yesNo") == [])
+        #expect(BlockFixture.mistakes("title: t, category: org.example.note") == [])
+    }
+
     @Test(
         arguments: [
             (
                 "[com.klaviyo.category.mine]",
-                "categories[0]: com.klaviyo.category.… are the predefined ones: \(predefined)"
+                "categories[0]: com.klaviyo.… are the predefined ones: \(predefined)"
             ),
             ("[a, a]", "categories[1]: 'a' is listed twice"),
             ("[\"\"]", "categories[0]: expected a text that is not empty"),

@@ -83,7 +83,7 @@ struct DataPlane: Sendable {
         )
         let registry = stores.registry
         if let membership {
-            try registry.join(StreamedRegistryLog(membership.link), name: "\(DeliveryIDs.fresh())")
+            try registry.join(StreamedRegistryLog(membership.link, membership.line), name: "\(DeliveryIDs.fresh())")
         }
         watchers = try Watchers(
             configuration,
@@ -205,7 +205,7 @@ struct DataPlane: Sendable {
     ) throws -> RegistryStore {
         let store = try RegistryStore(path: configuration.storePath, damaged: log.damaged)
         if let membership {
-            try store.takeSnapshot(of: StreamedRegistryLog(membership.link))
+            try store.takeSnapshot(of: StreamedRegistryLog(membership.link, membership.line))
         } else if try store.isPartOfCluster() {
             throw RouterError.partOfCluster
         }

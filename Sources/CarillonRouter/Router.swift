@@ -56,7 +56,7 @@ package final class Router: Service {
             configuration,
             claim,
             platforms: platforms,
-            membership: link.map(ClusterMembership.init),
+            membership: link.map { ClusterMembership($0, identity: claim.identity, logger: logger, now: now) },
             stop: stop,
             log: RouterLog(logger: logger, now: now),
             now: now

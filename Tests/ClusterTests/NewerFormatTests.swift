@@ -100,7 +100,7 @@ struct NewerFormatTests {
             func strange(_ bytes: [UInt8]) -> [UInt8] { (bytes.first ?? 0) > 2 ? [99] + bytes.dropFirst() : bytes }
             switch answer {
             case .records(let records, let isLast):
-                let found = records.map { LogAnswer.Record(sequence: $0.sequence, bytes: strange($0.bytes)) }
+                let found = records.map { LogAnswer.Record(sequence: $0.sequence, bytes: $0.bytes.map(strange)) }
                 return .records(found, isLast: isLast)
             case .part(let part): return .part(part.map(strange))
             default: return answer

@@ -12,6 +12,7 @@ import Units
 @Suite(.timeLimit(.minutes(2)))
 struct RealServersTests {
     private static let partitions = 4
+    private static let seal = MemberSeal(secret: [1])
 
     private struct Joined {
         let member: ClusterMember
@@ -32,7 +33,7 @@ struct RealServersTests {
         let member = ClusterMember(
             settings,
             try await ClusterMember.prepare(settings, client: client, random: &random),
-            client: client,
+            line: MemberLine(client, seal),
             work: work,
             random: &random,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -119,7 +120,7 @@ struct RealServersTests {
         // Somebody else begins an epoch, as a member does that took the lease while this one slept.
         let stream = JetStream(try await server.client())
         let last = try #require(try await stream.last(of: "test.log.0", in: "test_LOG"))
-        let before = try LogRecord(last.payload).identity
+        let before = try LogRecord(try #require(Self.seal.open(last.payload, of: "test.log.0"))).identity
         let other = LogRecord(
             LogRecord.Identity(epoch: before.epoch + 1, author: 1, index: 0),
             .beginning(
@@ -132,17 +133,51 @@ struct RealServersTests {
             )
         )
         let condition = JetStream.Expectation(lastOfSubject: last.sequence)
-        let sequence = try await stream.append("test.log.0", other.bytes, expecting: condition).seq
+        let sequence = try await stream.append(
+            "test.log.0",
+            Self.seal.seal(other.bytes, for: "test.log.0"),
+            expecting: condition
+        ).seq
         try a.member.commit(.sample(1), to: 0)
         #expect(await eventually { a.work.closed[0] == .fenced })
         let end = try #require(try await stream.last(of: "test.log.0", in: "test_LOG"))
-        let epoch = try LogRecord(end.payload).identity.epoch
+        let epoch = try LogRecord(try #require(Self.seal.open(end.payload, of: "test.log.0"))).identity.epoch
         #expect(end.sequence == sequence || epoch > before.epoch + 1)
         #expect(!a.work.sent.contains("d1"))
         // The lease is still its own, so it begins the next epoch.
         #expect(await eventually { a.member.openPartitions.count == 4 })
         a.member.stop()
         a.client.close()
+    }
+
+    /// Whoever may write to the servers has no say in the cluster without the router's key.
+    @Test func whatNoMemberSaysIsNotHeard() async throws {
+        let server = try RealServer()
+        let a = try await Self.join("a", server.client(), replicas: 1)
+        #expect(await eventually { a.member.openPartitions.count == 4 })
+        await Self.handOver(0..<4, through: a.member)
+        let outside = try await server.client()
+        let passed = Self.seal.passedOver
+        for partition in 0..<4 {
+            for _ in 0..<3 { _ = try await JetStream(outside).append("test.log.\(partition)", Array("rubbish".utf8)) }
+        }
+        let batch = HandOverBatch(.init(sender: 1, number: 1), [Array("event 99".utf8)])
+        await #expect(throws: NATSError.late) {
+            _ = try await outside.request("test.in.0", batch.bytes, within: .milliseconds(200))
+        }
+        await Self.handOver(4..<8, through: a.member)
+        #expect(await eventually { a.work.sent.count == 8 })
+        Self.expectEach(of: 0..<8, in: a.work.sent)
+        #expect(Self.seal.passedOver >= passed + 13)
+        await a.member.leave()
+        // The next one begins with the same log.
+        for partition in 0..<4 { _ = try await JetStream(outside).append("test.log.\(partition)", []) }
+        let b = try await Self.join("b", server.client(), replicas: 1)
+        #expect(await eventually { b.member.openPartitions.count == 4 })
+        await Self.handOver(8..<12, through: b.member)
+        Self.expectEach(of: 8..<12, in: b.work.sent)
+        b.member.stop()
+        outside.close()
     }
 
     @Test func snapshotsShortenTheLog() async throws {

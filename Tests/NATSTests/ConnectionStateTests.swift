@@ -26,7 +26,8 @@ struct ConnectionStateTests {
             case .hangUp: "hang up"
             case .deliver(let message, let subscription): "deliver \(message.subject) \(subscription)"
             case .connected: "connected"
-            case .disconnected(let reason): "disconnected: \(reason)"
+            case .disconnected(let reason, _): "disconnected: \(reason)"
+            case .pong: "pong"
             case .complaint(let words): "complaint: \(words)"
             }
         }
@@ -96,6 +97,16 @@ struct ConnectionStateTests {
             _ = state.received("PING\r\n".utf8, attempt: 1, now: now)
         }
         #expect(state.isReady)
+    }
+
+    /// A server that floods pings and reads no answers must not fill memory.
+    @Test mutating func pingsThatComeTogetherGetOneAnswer() throws {
+        _ = state.start(now: 0)
+        #expect(connect(1, now: 0).last == "connected")
+        let flood = String(repeating: "PING\r\n", count: 10_000) + "PI"
+        #expect(Self.words(state.received(flood.utf8, attempt: 1, now: 1)) == ["pong"])
+        #expect(Self.words(state.received("NG\r\n".utf8, attempt: 1, now: 2)) == ["pong"])
+        #expect(state.received("PING\r\n".utf8, attempt: 0, now: 3).isEmpty)
     }
 
     @Test mutating func aServerThatIsTooOldOrStopsIsLeft() throws {

@@ -6,8 +6,10 @@ import Logging
 import NATS
 import NIOCore
 import NIOPosix
+import Nostr
 import Operations
 import RouterConfiguration
+import Schnorr
 import Units
 
 /// The servers of a cluster, as a router has them that is to be a member: connected, found fit, and agreed with the
@@ -109,6 +111,11 @@ package final class ClusterLink: Sendable {
             throw OperationFailure.unavailable("cluster: " + report.problems.joined(separator: "; "))
         }
         for finding in report.findings { logger.info("The cluster's servers", metadata: ["finding": "\(finding)"]) }
+    }
+
+    /// To those who have the router's key. `passed` is called for each message of anybody else.
+    func line(by identity: KeyPair, passed: @escaping @Sendable () -> Void = {}) -> MemberLine {
+        MemberLine(client, MemberSeal(secret: identity.secret.reveal(), passed: passed))
     }
 
     func close() async {

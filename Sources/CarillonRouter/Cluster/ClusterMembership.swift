@@ -1,24 +1,35 @@
+import Cluster
 import Delivery
 import Logging
+import Nostr
 import Operations
 import Pipeline
 import PluginHost
 import Registry
 import RouterConfiguration
+import Storage
 import Units
 
 /// What the parts of a cluster's member share before there is a ``ClusterPart``, which is made of them.
 struct ClusterMembership: Sendable {
     let link: ClusterLink
+    /// To the other members, by the router's key.
+    let line: MemberLine
     /// Of the partitions that this member owns.
     let intakes: PartitionIntakes
     /// The relays of all members.
     let relays: ClusterRelays
 
-    init(_ link: ClusterLink) {
+    init(_ link: ClusterLink, identity: KeyPair, logger: Logger, now: @escaping @Sendable () -> Timestamp) {
         self.link = link
+        let trouble = FailureLog(
+            "A message that no member of the cluster wrote was passed over",
+            level: .warning,
+            logger: logger
+        )
+        line = link.line(by: identity) { trouble.occurred(ForeignMessageError(), at: now()) }
         intakes = PartitionIntakes()
-        relays = ClusterRelays(link, partitions: intakes)
+        relays = ClusterRelays(link, line, partitions: intakes)
     }
 }
 

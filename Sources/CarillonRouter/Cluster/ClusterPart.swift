@@ -36,8 +36,8 @@ final class ClusterPart: RouterPart {
         self.membership = membership
         self.parts = parts
         trouble = parts.logger
-        peers = MemberPeers(link, box)
-        let follower = RegistryFollower(link, parts, isCutOff: isCutOff, pause: pause)
+        peers = MemberPeers(link, membership.line, box)
+        let follower = RegistryFollower(membership, parts, isCutOff: isCutOff, pause: pause)
         self.follower = follower
         owned = OwnedPartitions(
             link.partitioning,
@@ -52,7 +52,7 @@ final class ClusterPart: RouterPart {
             ClusterMember(
                 link.settings,
                 link.partitioning,
-                client: link.client,
+                line: membership.line,
                 work: owned,
                 random: &random,
                 log: parts.logger,
@@ -122,7 +122,8 @@ final class ClusterPart: RouterPart {
                     movedTo: member.move(of: partition)?.rawValue
                 )
             },
-            repeats: owned.repeats
+            repeats: owned.repeats,
+            passedOver: membership.line.seal.passedOver
         )
     }
 

@@ -27,6 +27,7 @@ final class ClusterRelays: Sendable {
     private static let findingBytes = 256 << 10
 
     private let link: ClusterLink
+    private let line: MemberLine
     private let partitions: PartitionIntakes
     /// Tells findings of this process from others'.
     private let name = UInt64.random(in: .min ... .max)
@@ -34,8 +35,9 @@ final class ClusterRelays: Sendable {
     /// One change of what is held at a time, in order.
     private let holding = Mutex(())
 
-    init(_ link: ClusterLink, partitions: PartitionIntakes) {
+    init(_ link: ClusterLink, _ line: MemberLine, partitions: PartitionIntakes) {
         self.link = link
+        self.line = line
         self.partitions = partitions
     }
 
@@ -58,7 +60,9 @@ final class ClusterRelays: Sendable {
 
     /// Marks go to the logs of this member from now on.
     func begin(for member: ClusterMember) {
-        let findings = try? link.client.subscribe(link.settings.layout.findings) { [weak self] in self?.learn($0) }
+        let findings = try? line.subscribe(link.settings.layout.findings) { [weak self] content, _ in
+            self?.learn(content)
+        }
         state.withLock { ($0.member, $0.findings) = (member, findings) }
     }
 
@@ -88,8 +92,8 @@ final class ClusterRelays: Sendable {
             }
             guard let relays else { return }
             relays.hold()
-            let subscription = try? link.client.subscribe(link.settings.layout.fetch(partition)) { [weak self] in
-                self?.fetch($0)
+            let subscription = try? line.subscribe(link.settings.layout.fetch(partition)) { [weak self] in
+                self?.fetch($0, replyTo: $1)
             }
             state.withLock { if $0.held.contains(partition) { $0.subscriptions[partition] = subscription } }
         }
@@ -180,24 +184,24 @@ extension ClusterRelays: RelayFetching {
         )
         guard let body = try? JSONEncoder().encode(question) else { return completion(false) }
         let subject = link.settings.layout.fetch(partition)
-        link.client.request(subject, Array(body), within: time + Self.slack) { result in
-            completion((try? result.get())?.payload == [1])
+        line.request(subject, Array(body), within: time + Self.slack) { result in
+            completion((try? result.get()) == [1])
         }
     }
 
     /// Another member asks for what relays have that are held here.
-    private func fetch(_ message: NATSMessage) {
-        guard let replyTo = message.replyTo, let relays = state.withLock(\.relays),
-            let question = try? JSONDecoder().decode(Question.self, from: Data(message.payload)),
+    private func fetch(_ content: [UInt8], replyTo: String?) {
+        guard let replyTo, let relays = state.withLock(\.relays),
+            let question = try? JSONDecoder().decode(Question.self, from: Data(content)),
             case .request(_, let filters)? = try? Array(question.request.utf8).withUnsafeBytes({ bytes in
                 try ClientMessage(bytes)
             })
         else { return }
         let asked = question.relays.prefix(256).compactMap { RelayURL($0) }.filter(isHere)
         let connected = relays.pool.connected(among: asked)
-        let answer: @Sendable (Bool) -> Void = { [link] isAnswered in
+        let answer: @Sendable (Bool) -> Void = { [line] isAnswered in
             // Whoever does not hear it waits no longer than it said.
-            try? link.client.publish(replyTo, [isAnswered ? 1 : 0])
+            try? line.publish(replyTo, [isAnswered ? 1 : 0])
         }
         guard !connected.isEmpty else { return answer(false) }
         state.withLock { $0.fetches += 1 }
@@ -223,13 +227,13 @@ extension ClusterRelays: RelayFetching {
         guard !events.isEmpty else { return }
         let batch = HandOverBatch(HandOverBatch.ID(sender: name, number: 0), events)
         // Whoever misses it goes without.
-        try? link.client.publish(link.settings.layout.findings, batch.bytes)
+        try? line.publish(link.settings.layout.findings, batch.bytes)
         events = []
     }
 
     /// What another member found.
-    private func learn(_ message: NATSMessage) {
-        guard let batch = try? HandOverBatch(message.payload), batch.id.sender != name else { return }
+    private func learn(_ content: [UInt8]) {
+        guard let batch = try? HandOverBatch(content), batch.id.sender != name else { return }
         partitions.learn(batch.items)
     }
 }

@@ -20,10 +20,13 @@ final class MemberPeers: Sendable {
     }
 
     private let link: ClusterLink
+    private let line: MemberLine
     private let box: MemberBox
     private let state = Mutex(State())
 
-    init(_ link: ClusterLink, _ box: MemberBox) { (self.link, self.box) = (link, box) }
+    init(_ link: ClusterLink, _ line: MemberLine, _ box: MemberBox) {
+        (self.link, self.line, self.box) = (link, line, box)
+    }
 
     /// What answers the questions of others. Without it they get no answer.
     func answer(with answer: @escaping @Sendable ([UInt8]) async -> [UInt8]) { state.withLock { $0.answer = answer } }
@@ -32,11 +35,11 @@ final class MemberPeers: Sendable {
     func hear(with hear: @escaping @Sendable ([UInt8]) -> Void) { state.withLock { $0.hear = hear } }
 
     func start() throws(NATSError) {
-        let live = try link.client.subscribe(link.settings.layout.live(to: name)) { [weak self] message in
-            self?.state.withLock(\.hear)?(message.payload)
+        let live = try line.subscribe(link.settings.layout.live(to: name)) { [weak self] content, _ in
+            self?.state.withLock(\.hear)?(content)
         }
-        let subscription = try link.client.subscribe(link.settings.layout.questions(to: name)) { [weak self] in
-            self?.take($0)
+        let subscription = try line.subscribe(link.settings.layout.questions(to: name)) { [weak self] in
+            self?.take($0, replyTo: $1)
         }
         state.withLock { ($0.subscription, $0.live) = (subscription, live) }
     }
@@ -49,8 +52,8 @@ final class MemberPeers: Sendable {
         }
     }
 
-    private func take(_ message: NATSMessage) {
-        guard let replyTo = message.replyTo else { return }
+    private func take(_ question: [UInt8], replyTo: String?) {
+        guard let replyTo else { return }
         let answer = state.withLock { state -> (@Sendable ([UInt8]) async -> [UInt8])? in
             guard let answer = state.answer, state.underWay < Self.mostQuestions else { return nil }
             state.underWay += 1
@@ -58,10 +61,10 @@ final class MemberPeers: Sendable {
         }
         // Whoever asked does not wait for ever, and names this member.
         guard let answer else { return }
-        Task { [client = link.client] in
-            let bytes = await answer(message.payload)
+        Task {
+            let bytes = await answer(question)
             state.withLock { $0.underWay -= 1 }
-            try? client.publish(replyTo, bytes)
+            try? line.publish(replyTo, bytes)
         }
     }
 }
@@ -76,15 +79,15 @@ extension MemberPeers: ClusterPeers {
     }
 
     func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply {
-        do throws(NATSError) {
-            let subject = link.settings.layout.questions(to: member)
-            return .answer(try await link.client.request(subject, question, within: span).payload)
-        } catch {
-            switch error {
-            case .noResponders: return .silence(.absent)
-            case .late: return .silence(.late)
-            default: return .silence(.unasked("\(error)"))
-            }
+        let subject = link.settings.layout.questions(to: member)
+        let result = await withCheckedContinuation { continuation in
+            line.request(subject, question, within: span) { continuation.resume(returning: $0) }
+        }
+        switch result {
+        case .success(let answer): return .answer(answer)
+        case .failure(.noResponders): return .silence(.absent)
+        case .failure(.late): return .silence(.late)
+        case .failure(let error): return .silence(.unasked("\(error)"))
         }
     }
 
@@ -96,7 +99,7 @@ extension MemberPeers: ClusterPeers {
 extension MemberPeers: LivePeers {
     func tell(_ bytes: [UInt8], to member: String) {
         // A member that misses it sees that by the next number.
-        try? link.client.publish(link.settings.layout.live(to: member), bytes)
+        try? line.publish(link.settings.layout.live(to: member), bytes)
     }
 }
 

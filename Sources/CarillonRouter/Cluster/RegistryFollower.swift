@@ -27,13 +27,13 @@ final class RegistryFollower: Sendable {
     /// `pause` waits until the registry is looked at although nobody said that it changed. `isCutOff` is called when
     /// this member is too far behind for the registry's log.
     init(
-        _ link: ClusterLink,
+        _ membership: ClusterMembership,
         _ parts: PartitionParts,
         isCutOff: @escaping @Sendable (any Error) -> Void,
         pause: @escaping @Sendable () async throws -> Void
     ) {
         (self.parts, self.isCutOff, self.pause) = (parts, isCutOff, pause)
-        stream = RegistryStream(link.settings.layout, link.client)
+        stream = RegistryStream(membership.link.settings.layout, membership.line)
         trouble = FailureLog(
             "The cluster's registry cannot be followed; trying again",
             level: .warning,
@@ -82,8 +82,8 @@ struct StreamedRegistryLog: RegistryLog {
     let stream: RegistryStream
     let snapshots: RegistrySnapshots
 
-    init(_ link: ClusterLink) {
-        stream = RegistryStream(link.settings.layout, link.client)
+    init(_ link: ClusterLink, _ line: MemberLine) {
+        stream = RegistryStream(link.settings.layout, line)
         snapshots = RegistrySnapshots(link.settings.layout, link.client)
     }
 
@@ -95,7 +95,7 @@ struct StreamedRegistryLog: RegistryLog {
         try stream.append(record, id: id, after: position)
     }
 
-    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])] {
+    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
         try stream.records(after: position)
     }
 }

@@ -123,19 +123,19 @@ package struct StoreTransfer: Sendable {
             throw OperationFailure.unavailable("the store is a cluster member's already")
         }
         var link = try await link()
-        var transfer = ClusterTransfer(link.settings.layout, link.client)
+        var transfer = ClusterTransfer(link.settings.layout, link.line(by: claim.identity))
         do {
             if try await transfer.emptied(for: id) {
                 await link.close()
                 link = try await self.link()
-                transfer = ClusterTransfer(link.settings.layout, link.client)
+                transfer = ClusterTransfer(link.settings.layout, link.line(by: claim.identity))
             }
             try store.beginTransfer(id)
             var report = Report()
             if try await transfer.begin(.adopt, id: id) {
                 report.wasDone = true
             } else {
-                report = try await fill(link, transfer, id, store)
+                report = try await fill(link, link.line(by: claim.identity), transfer, id, store)
                 try await transfer.end(.adopt, id: id)
             }
             try store.endTransfer()
@@ -150,13 +150,14 @@ package struct StoreTransfer: Sendable {
 
     private func fill(
         _ link: ClusterLink,
+        _ line: MemberLine,
         _ transfer: ClusterTransfer,
         _ id: String,
         _ store: RegistryStore
     ) async throws -> Report {
         progress("the registry")
         try await waiting { [link] in
-            let stream = RegistryStream(link.settings.layout, link.client)
+            let stream = RegistryStream(link.settings.layout, line)
             guard let position = try stream.append(RegistryStore.emptyChange(id), id: id, after: 0) else {
                 throw TransferError.notEmpty
             }
@@ -222,7 +223,7 @@ package struct StoreTransfer: Sendable {
         }
         let link = try await link()
         do {
-            let report = try await exportCluster(link, store, id)
+            let report = try await exportCluster(link, link.line(by: claim.identity), store, id)
             await link.close()
             return report
         } catch {
@@ -231,8 +232,13 @@ package struct StoreTransfer: Sendable {
         }
     }
 
-    private func exportCluster(_ link: ClusterLink, _ store: RegistryStore, _ id: String) async throws -> Report {
-        let transfer = ClusterTransfer(link.settings.layout, link.client)
+    private func exportCluster(
+        _ link: ClusterLink,
+        _ line: MemberLine,
+        _ store: RegistryStore,
+        _ id: String
+    ) async throws -> Report {
+        let transfer = ClusterTransfer(link.settings.layout, line)
         try store.beginTransfer(id)
         var report = Report()
         report.wasDone = try await transfer.begin(.export, id: id)
@@ -248,7 +254,7 @@ package struct StoreTransfer: Sendable {
             }
             if try store.position() != nil {
                 progress("the registry")
-                try await waiting { try store.takeAllChanges(of: StreamedRegistryLog(link)) }
+                try await waiting { try store.takeAllChanges(of: StreamedRegistryLog(link, line)) }
                 let marks = try await fill(files, link, transfer, &report)
                 try files.use()
                 try store.leaveCluster(marks: marks)

@@ -38,6 +38,19 @@ struct LogContents: Sendable {
         note(bytes)
     }
 
+    /// The record that is stored at the next sequence and follows; nil: it is passed over, since no member wrote it, or
+    /// somebody stored once more what is here already.
+    mutating func next(_ stored: LogAnswer.Record) throws(BlobError) -> (record: LogRecord, bytes: [UInt8])? {
+        if let bytes = stored.bytes {
+            let record = try LogRecord(bytes)
+            if !state.includes(record.identity) { return (record, bytes) }
+        }
+        position = stored.sequence
+        // It takes space as a record does.
+        recordsSinceSnapshot += 1
+        return nil
+    }
+
     private mutating func note(_ bytes: [UInt8]) {
         guard let version = bytes.first.map(Int.init) else { return }
         newestVersion = max(newestVersion, version)

@@ -106,14 +106,15 @@ struct LogReader: Sendable {
         _ contents: inout LogContents
     ) -> Step {
         for stored in records where stored.sequence > contents.position {
-            let record: LogRecord
+            let next: (record: LogRecord, bytes: [UInt8])?
             do throws(BlobError) {
-                record = try LogRecord(stored.bytes)
+                next = try contents.next(stored)
             } catch {
                 return refuse(error)
             }
+            guard let next else { continue }
             do throws(PartitionLogError) {
-                try contents.add(record, stored.bytes, at: stored.sequence)
+                try contents.add(next.record, next.bytes, at: stored.sequence)
             } catch {
                 return contradiction("records are missing")
             }

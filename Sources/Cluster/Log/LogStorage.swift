@@ -40,9 +40,10 @@ package enum LogQuestion: Equatable, Sendable {
 package enum LogAnswer: Equatable, Sendable {
     package struct Record: Equatable, Sendable {
         package var sequence: UInt64
-        package var bytes: [UInt8]
+        /// Nil: no member of the cluster wrote it.
+        package var bytes: [UInt8]?
 
-        package init(sequence: UInt64, bytes: [UInt8]) {
+        package init(sequence: UInt64, bytes: [UInt8]?) {
             self.sequence = sequence
             self.bytes = bytes
         }

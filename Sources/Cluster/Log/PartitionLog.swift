@@ -55,6 +55,12 @@ package struct PartitionLog: Sendable {
     private struct Append: Sendable {
         let next: PendingRecords.Next
         let question: LogQuestion
+
+        init(_ next: PendingRecords.Next, in partition: Int, expecting position: UInt64) {
+            self.next = next
+            let messageID = next.record.identity.messageID(in: partition)
+            question = .append(next.bytes, messageID: messageID, expected: position)
+        }
     }
 
     private enum Phase: Sendable {
@@ -243,18 +249,36 @@ package struct PartitionLog: Sendable {
         case (.appending(let append), .conflict):
             phase = .checking(append)
             return [askMain(.records(after: position))]
-        case (.checking(let append), .records(let records, _)):
-            guard let first = records.first else {
-                // Whoever was asked is behind, or the append is refused for as long as another one is looked at.
-                phase = .appending(append)
-                main.question = append.question
-                later(&main, now)
-                return []
-            }
-            let isStored = (try? LogRecord(first.bytes))?.identity == append.next.record.identity
-            return isStored ? appended(append, at: first.sequence, now) : close(.fenced)
+        case (.checking(let append), .records(let records, let isLast)):
+            return check(append, records, isLast: isLast, now)
         default: return carry(reader.contradiction("an answer that does not fit"), now)
         }
+    }
+
+    /// What came instead of an append tells whether it was stored after all.
+    private mutating func check(
+        _ append: Append,
+        _ records: [LogAnswer.Record],
+        isLast: Bool,
+        _ now: Deadline
+    ) -> [Action] {
+        for stored in records where stored.sequence > position {
+            do throws(BlobError) {
+                guard let next = try contents.next(stored) else { continue }
+                let isStored = next.record.identity == append.next.record.identity
+                return isStored ? appended(append, at: stored.sequence, now) : close(.fenced)
+            } catch {
+                return close(.fenced)
+            }
+        }
+        if !isLast { return [askMain(.records(after: position))] }
+        let append = Append(append.next, in: partition, expecting: position)
+        phase = .appending(append)
+        guard records.isEmpty else { return [askMain(append.question)] }
+        // Whoever was asked is behind, or the append is refused for as long as another one is looked at.
+        main.question = append.question
+        later(&main, now)
+        return []
     }
 
     // MARK: Opening
@@ -312,10 +336,9 @@ package struct PartitionLog: Sendable {
 
     private mutating func appendNext() -> [Action] {
         guard case .ready = phase, let next = pending.takeRecord(behind: state, for: wire) else { return [] }
-        let messageID = next.record.identity.messageID(in: partition)
-        let question = LogQuestion.append(next.bytes, messageID: messageID, expected: position)
-        phase = .appending(Append(next: next, question: question))
-        return [askMain(question)]
+        let append = Append(next, in: partition, expecting: position)
+        phase = .appending(append)
+        return [askMain(append.question)]
     }
 
     private mutating func appended(_ append: Append, at sequence: UInt64, _ now: Deadline) -> [Action] {

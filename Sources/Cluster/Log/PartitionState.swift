@@ -78,6 +78,11 @@ package struct PartitionState: Equatable, Sendable {
         identity = record.identity
     }
 
+    /// Whether a record of this name, or one that came later, was taken up.
+    func includes(_ identity: LogRecord.Identity) -> Bool {
+        (identity.epoch, identity.index) <= (self.identity.epoch, self.identity.index)
+    }
+
     private func isNext(_ next: LogRecord.Identity) -> Bool {
         next.epoch == identity.epoch && next.author == identity.author && next.index == identity.index + 1
     }

@@ -219,13 +219,20 @@ struct JetStreamLogs: Sendable {
 
     private let layout: ClusterLayout
     private let stream: JetStream
+    private let seal: MemberSeal
     private let heads: KeyValueBucket
     /// Called with what the servers refuse and nobody expected, such as a full disk.
     private let refused: @Sendable (NATSError) -> Void
 
-    init(_ layout: ClusterLayout, _ stream: JetStream, refused: @escaping @Sendable (NATSError) -> Void) {
+    init(
+        _ layout: ClusterLayout,
+        _ stream: JetStream,
+        _ seal: MemberSeal,
+        refused: @escaping @Sendable (NATSError) -> Void
+    ) {
         self.layout = layout
         self.stream = stream
+        self.seal = seal
         self.refused = refused
         heads = KeyValueBucket(layout.headBucket, in: stream)
     }
@@ -243,7 +250,8 @@ struct JetStreamLogs: Sendable {
             case .append(let bytes, let messageID, let expected):
                 let expectation = JetStream.Expectation(lastOfSubject: expected, messageID: messageID)
                 let subject = layout.log(partition)
-                return .stored(sequence: try await stream.append(subject, bytes, expecting: expectation).seq)
+                let sealed = seal.seal(bytes, for: subject)
+                return .stored(sequence: try await stream.append(subject, sealed, expecting: expectation).seq)
             case .storePart(let name, let index, let bytes):
                 return .stored(sequence: try await stream.append(layout.part(partition, name, index), bytes).seq)
             case .storeHead(let head, let over):
@@ -293,7 +301,8 @@ struct JetStreamLogs: Sendable {
             guard let message = try await stream.next(of: subject, from: from, in: layout.logStream) else {
                 return .records(records, isLast: true)
             }
-            records.append(LogAnswer.Record(sequence: message.sequence, bytes: message.payload))
+            let bytes = seal.open(message.payload, of: subject)
+            records.append(LogAnswer.Record(sequence: message.sequence, bytes: bytes))
             from = message.sequence + 1
         }
         return .records(records, isLast: false)

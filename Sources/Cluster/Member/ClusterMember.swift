@@ -99,7 +99,7 @@ package final class ClusterMember: Sendable {
     package init(
         _ settings: Settings,
         _ partitioning: Partitioning,
-        client: NATSClient,
+        line: MemberLine,
         work: any PartitionWork,
         random: inout some RandomNumberGenerator,
         log: Logger,
@@ -112,13 +112,13 @@ package final class ClusterMember: Sendable {
         self.log = log
         self.now = now
         // The lease goes on being renewed while one renewal is late.
-        let stream = JetStream(client, patience: .seconds(1))
+        let stream = JetStream(line.client, patience: .seconds(1))
         leases = LeaseBucket(settings.layout, in: stream)
-        logs = JetStreamLogs(settings.layout, stream) { error in
+        logs = JetStreamLogs(settings.layout, stream, line.seal) { error in
             log.warning("NATS refuses to keep something", metadata: ["error": "\(error)"])
         }
         let incarnation = UInt64.random(in: 1 ... .max, using: &random)
-        exchange = HandOverExchange(client, settings, sender: incarnation, work: work, log: log, now: now)
+        exchange = HandOverExchange(line, settings, sender: incarnation, work: work, log: log, now: now)
         var record = MemberRecord(
             name: settings.name,
             incarnation: incarnation,

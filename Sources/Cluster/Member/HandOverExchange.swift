@@ -32,7 +32,7 @@ final class HandOverExchange: Sendable {
         var hasEnded = false
     }
 
-    private let client: NATSClient
+    private let line: MemberLine
     private let layout: ClusterLayout
     private let work: any PartitionWork
     private let log: Logger
@@ -41,22 +41,22 @@ final class HandOverExchange: Sendable {
 
     /// `sender`: the member's incarnation.
     init(
-        _ client: NATSClient,
+        _ line: MemberLine,
         _ settings: ClusterMember.Settings,
         sender: UInt64,
         work: any PartitionWork,
         log: Logger,
         now: @escaping @Sendable () -> Deadline
     ) {
-        (self.client, layout, self.work, self.log, self.now) = (client, settings.layout, work, log, now)
+        (self.line, layout, self.work, self.log, self.now) = (line, settings.layout, work, log, now)
         let queues = (0..<settings.partitions).map { _ in HandOverQueue(sender: sender, limits: settings.handOver) }
         state = Mutex(State(queues: queues))
     }
 
     /// Listens for partitions that are opened anywhere. `ownership` is nil for one that is not open here.
     func start(ownership: @escaping @Sendable (Int) -> Ownership?) {
-        let news = try? client.subscribe(layout.openedPartitions) { [weak self] message in
-            guard let partition = Int(String(decoding: message.payload.prefix(8), as: UTF8.self)) else { return }
+        let news = try? line.subscribe(layout.openedPartitions) { [weak self] content, _ in
+            guard let partition = Int(String(decoding: content.prefix(8), as: UTF8.self)) else { return }
             self?.openedSomewhere(partition)
         }
         state.withLock { ($0.news, $0.ownership) = (news, ownership) }
@@ -109,8 +109,8 @@ final class HandOverExchange: Sendable {
         for action in actions {
             switch action {
             case .send(let batch):
-                client.request(layout.handOver(partition), batch.bytes, within: Self.patience) { [weak self] result in
-                    let answer = (try? result.get()).flatMap { HandOverAnswer($0.payload) }
+                line.request(layout.handOver(partition), batch.bytes, within: Self.patience) { [weak self] result in
+                    let answer = (try? result.get()).flatMap(HandOverAnswer.init)
                     let ended: HandOverQueue.Result =
                         switch answer {
                         case .kept: .kept
@@ -139,8 +139,8 @@ final class HandOverExchange: Sendable {
     /// Takes what members hand over for a partition, and tells them that it does.
     func open(_ partition: Int) {
         do throws(NATSError) {
-            let subscription = try client.subscribe(layout.handOver(partition)) { [weak self] in
-                self?.receive($0, partition)
+            let subscription = try line.subscribe(layout.handOver(partition)) { [weak self] in
+                self?.receive($0, replyTo: $1, partition)
             }
             let isWanted = state.withLock { state in
                 guard !state.hasEnded else { return false }
@@ -148,7 +148,7 @@ final class HandOverExchange: Sendable {
                 return true
             }
             // Whoever misses it asks again by itself, only later.
-            if isWanted { try client.publish(layout.openedPartitions, Array("\(partition)".utf8)) }
+            if isWanted { try line.publish(layout.openedPartitions, Array("\(partition)".utf8)) }
         } catch {
             log.error("A partition takes no events", metadata: ["partition": "\(partition)", "error": "\(error)"])
         }
@@ -169,9 +169,9 @@ final class HandOverExchange: Sendable {
         answer(.kept, state.withLock { $0.receivers[partition]?.kept(through: number) ?? [] })
     }
 
-    private func receive(_ message: NATSMessage, _ partition: Int) {
-        guard let replyTo = message.replyTo else { return }
-        guard let batch = try? HandOverBatch(message.payload) else {
+    private func receive(_ content: [UInt8], replyTo: String?, _ partition: Int) {
+        guard let replyTo else { return }
+        guard let batch = try? HandOverBatch(content) else {
             return log.warning("A batch of events is not understood", metadata: ["partition": "\(partition)"])
         }
         let (isNew, isFull) = state.withLock { state -> (Bool, Bool) in
@@ -199,6 +199,6 @@ final class HandOverExchange: Sendable {
 
     private func answer(_ answer: HandOverAnswer, _ replies: [String]) {
         // Whoever does not hear it asks again.
-        for reply in replies { try? client.publish(reply, answer.bytes) }
+        for reply in replies { try? line.publish(reply, answer.bytes) }
     }
 }

@@ -10,16 +10,15 @@ package struct RegistryStream: Sendable {
     private static let patience: Duration = .seconds(5)
     /// Messages that are asked for at the same time.
     private static let readAhead = 64
-    private static let messageID = "Nats-Msg-Id"
 
     private let layout: ClusterLayout
-    private let client: NATSClient
+    private let line: MemberLine
     private let stream: JetStream
 
-    package init(_ layout: ClusterLayout, _ client: NATSClient) {
+    package init(_ layout: ClusterLayout, _ line: MemberLine) {
         self.layout = layout
-        self.client = client
-        stream = JetStream(client, patience: .seconds(1))
+        self.line = line
+        stream = JetStream(line.client, patience: .seconds(1))
     }
 
     /// Appends a record if nothing came behind `position`. Returns where it is; nil: something else came first. Throws
@@ -27,14 +26,15 @@ package struct RegistryStream: Sendable {
     package func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
         let deadline = Deadline.now() + Self.patience
         let expectation = JetStream.Expectation(lastOfSubject: position, messageID: id)
+        let sealed = line.seal.seal(record, for: layout.registry)
         while true {
             let result: Result<JetStream.Appended, NATSError> = Self.wait { [stream, layout] completion in
-                stream.append(layout.registry, record, expecting: expectation, then: completion)
+                stream.append(layout.registry, sealed, expecting: expectation, then: completion)
             }
             switch result {
             case .success(let appended):
                 // Whoever misses this looks within a second.
-                try? client.publish(layout.registryNews, [])
+                try? line.publish(layout.registryNews, [])
                 return appended.seq
             case .failure(.refused(JetStream.Code.wrongLastSequence, _)):
                 // An earlier try may be what came.
@@ -42,7 +42,7 @@ package struct RegistryStream: Sendable {
                     stream.read(position + 1, nextOf: layout.registry, in: layout.registryStream, then: completion)
                 }
                 .get()
-                return next.flatMap { $0.headers[Self.messageID] == id ? $0.sequence : nil }
+                return next.flatMap { $0.payload == sealed ? $0.sequence : nil }
             case .failure(let error):
                 guard Self.isTransient(error), Deadline.now() < deadline else { throw error }
                 usleep(50_000)
@@ -59,8 +59,8 @@ package struct RegistryStream: Sendable {
         }
     }
 
-    /// Records behind `position`, in their order, as many as suit.
-    package func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])] {
+    /// Records behind `position`, in their order, as many as suit. `bytes` is nil for what no member wrote.
+    package func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
         let first = try Self.wait { [stream, layout] completion in
             stream.read(position + 1, nextOf: layout.registry, in: layout.registryStream, then: completion)
         }
@@ -72,18 +72,18 @@ package struct RegistryStream: Sendable {
             let sequence = first.sequence + 1 + UInt64(offset)
             stream.read(sequence, in: layout.registryStream, then: completion)
         }
-        var records = [(first.sequence, first.payload)]
+        var records = [(first.sequence, line.seal.open(first.payload, of: layout.registry))]
         for result in further {
             // What cannot be read now is asked for again.
             guard case .success(let message?) = result else { break }
-            records.append((message.sequence, message.payload))
+            records.append((message.sequence, line.seal.open(message.payload, of: layout.registry)))
         }
         return records
     }
 
     /// Calls `heard` whenever a member changed the registry, as long as the result is kept.
     package func news(_ heard: @escaping @Sendable () -> Void) throws -> NATSClient.Subscription {
-        try client.subscribe(layout.registryNews) { _ in heard() }
+        try line.subscribe(layout.registryNews) { _, _ in heard() }
     }
 
     // MARK: Blocking

@@ -62,11 +62,11 @@ package struct ClusterTransfer: Sendable {
     private let bucket: KeyValueBucket
     private let logs: JetStreamLogs
 
-    package init(_ layout: ClusterLayout, _ client: NATSClient) {
+    package init(_ layout: ClusterLayout, _ line: MemberLine) {
         self.layout = layout
-        stream = JetStream(client)
+        stream = JetStream(line.client)
         bucket = KeyValueBucket(layout.leaseBucket, in: stream)
-        logs = JetStreamLogs(layout, stream) { _ in }
+        logs = JetStreamLogs(layout, stream, line.seal) { _ in }
     }
 
     // MARK: Who moves it
@@ -193,8 +193,9 @@ package struct ClusterTransfer: Sendable {
                 throw TransferError.unreadable("log of partition \(partition)")
             }
             for record in records {
-                try state.apply(try LogRecord(record.bytes))
                 position = record.sequence
+                guard let next = try record.bytes.map(LogRecord.init), !state.includes(next.identity) else { continue }
+                try state.apply(next)
             }
             if isLast { return state }
         }

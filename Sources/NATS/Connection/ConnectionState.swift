@@ -12,13 +12,15 @@ package struct ConnectionState: Sendable {
         case startTLS(NATSServer)
         /// Send on the connection of this attempt, if it is still there.
         case send([UInt8], attempt: Int)
+        /// Answer pings on it. As one that waits for that may be left out, as long as the server reads nothing.
+        case pong(attempt: Int)
         /// Close the connection, if there is one.
         case hangUp
         case deliver(NATSMessage, subscription: Int)
         /// Commands may be sent from now on.
         case connected(ServerInfo)
-        /// There is no connection any more.
-        case disconnected(String)
+        /// There is no connection to this server any more, or none could be made.
+        case disconnected(String, NATSServer)
         /// The server complains about something, and goes on.
         case complaint(String)
     }
@@ -153,9 +155,13 @@ package struct ConnectionState: Sendable {
         parser.append(bytes)
         var actions: [Action] = []
         do throws(NATSError) {
+            var isPinged = false
             while attempt == self.attempt, let message = try parser.next() {
+                if case .ping = message { isPinged = true }
                 actions += handle(message, now: now)
             }
+            // The server only wants to hear something: one answer is enough for all that came together.
+            if isPinged, attempt == self.attempt { actions.append(.pong(attempt: attempt)) }
         } catch {
             actions += fail("\(error)", now: now)
         }
@@ -211,9 +217,8 @@ package struct ConnectionState: Sendable {
     private mutating func handle(_ message: ServerMessage, now: Deadline) -> [Action] {
         switch message {
         case .info(let info): greeted(info, now: now)
-        case .ping: [send(ClientCommand.pong)]
         case .pong: answered(now: now)
-        case .ok: []
+        case .ping, .ok: []
         case .message(let message, let subscription):
             subscriptions[subscription] == nil ? [] : [.deliver(message, subscription: subscription)]
         case .error(let words): complained(words, now: now)
@@ -272,9 +277,9 @@ package struct ConnectionState: Sendable {
         let wasReady = isReady
         attempt += 1
         unanswered = 0
+        var actions: [Action] = [.hangUp, .disconnected(reason, servers[current])]
         current = (current + 1) % servers.count
         failures += 1
-        var actions: [Action] = [.hangUp, .disconnected(reason)]
         if wasReady || failures % servers.count != 0 {
             actions += dial(now: now)
         } else {

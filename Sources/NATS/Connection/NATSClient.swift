@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import NIOCore
 import NIOPosix
@@ -35,6 +36,9 @@ package final class NATSClient: Sendable {
         case connected(ServerInfo)
         case disconnected(String)
     }
+
+    /// Bytes that may wait for a server to read them.
+    private static let mostUnsent = 64 << 20
 
     private struct Shell {
         var state: ConnectionState
@@ -206,7 +210,12 @@ package final class NATSClient: Sendable {
         case .startTLS(let server): secure(server)
         case .send(let bytes, let attempt):
             guard let connection, connection.attempt == attempt else { return }
+            let waiting = try? connection.channel.syncOptions?.getOption(.bufferedWritableBytes)
+            guard waiting ?? 0 <= Self.mostUnsent else { return closed(attempt, "does not read what it is sent") }
             connection.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
+        case .pong(let attempt):
+            guard let connection, connection.attempt == attempt, connection.channel.isWritable else { return }
+            connection.channel.writeAndFlush(ByteBuffer(bytes: ClientCommand.pong), promise: nil)
         case .hangUp:
             let old = connection
             shell.withLock { $0.connection = nil }
@@ -217,8 +226,11 @@ package final class NATSClient: Sendable {
         case .connected(let info):
             log.info("Connected to NATS", metadata: ["server": "\(info.name ?? "")", "version": "\(info.version)"])
             observe(.connected(info))
-        case .disconnected(let reason):
-            log.warning("No connection to NATS", metadata: ["reason": "\(reason)"])
+        case .disconnected(let reason, let server):
+            log.warning(
+                "No connection to NATS",
+                metadata: ["server": "\(server.host):\(server.port)", "reason": "\(reason)"]
+            )
             for completion in shell.withLock({ $0.requests.takeAll() }) { completion(.failure(.lost)) }
             observe(.disconnected(reason))
         case .complaint(let words): log.warning("NATS complains", metadata: ["words": "\(words)"])
@@ -266,9 +278,21 @@ package final class NATSClient: Sendable {
                 guard let self else { return }
                 switch result {
                 case .success(let channel): opened(channel, attempt)
-                case .failure: closed(attempt, "cannot be reached")
+                case .failure(let error): closed(attempt, "cannot be reached: \(Self.words(for: error))")
                 }
             }
+    }
+
+    /// Why a connection could not be made.
+    fileprivate static func words(for error: any Error) -> String {
+        switch error {
+        case ChannelError.connectTimeout: return "it does not answer"
+        case let error as IOError: return String(cString: strerror(error.errnoCode))
+        case let error as NIOConnectionError:
+            guard let first = error.connectionErrors.first else { return "the name of its host is not known" }
+            return words(for: first.error)
+        default: return "\(error)"
+        }
     }
 
     private func opened(_ channel: any Channel, _ attempt: Int) {
@@ -283,12 +307,13 @@ package final class NATSClient: Sendable {
     }
 
     private func secure(_ server: NATSServer) {
+        guard let connection else { return }
         do {
             let isAddress = (try? SocketAddress(ipAddress: server.host, port: 0)) != nil
             let handler = try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : server.host)
-            try connection?.channel.pipeline.syncOperations.addHandler(handler, position: .first)
+            try connection.channel.pipeline.syncOperations.addHandler(handler, position: .first)
         } catch {
-            connection?.channel.close(promise: nil)
+            closed(connection.attempt, "cannot be secured: \(error)")
         }
     }
 
@@ -326,7 +351,8 @@ private final class NATSChannelHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        reason = error is NIOSSLError || error is BoringSSLError ? "cannot be secured" : "cannot be reached"
+        let isOfTLS = error is NIOSSLError || error is BoringSSLError || error is NIOSSLExtraError
+        reason = isOfTLS ? "cannot be secured: \(error)" : "cannot be reached: \(NATSClient.words(for: error))"
         context.close(promise: nil)
     }
 

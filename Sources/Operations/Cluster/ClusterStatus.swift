@@ -84,6 +84,8 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
     /// Deliveries that were due in partitions which the member that was asked took over from one that had not handed
     /// over, since it started: they may have been sent before, under the same id.
     package var repeats: Int
+    /// Messages over NATS that no member wrote, which the member that was asked passed over since it started.
+    package var passedOver: Int
     /// Who was asked how much waits; nil: nobody but this member.
     package var asked: MembersAsked?
 
@@ -94,7 +96,8 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
         registry: Int,
         members: [Member],
         partitions: [Partition],
-        repeats: Int = 0
+        repeats: Int = 0,
+        passedOver: Int = 0
     ) {
         self.name = name
         self.prefix = prefix
@@ -103,6 +106,7 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
         self.members = members
         self.partitions = partitions
         self.repeats = repeats
+        self.passedOver = passedOver
     }
 
     /// Partitions that nobody works on, as far as is known here.
@@ -134,6 +138,7 @@ package struct ClusterStatus: OperatorAnswer, Equatable {
                 + (partition.movedTo.map { ", moved to \($0)" } ?? "")
         }
         lines += asked?.lines ?? []
+        if passedOver > 0 { lines.append("problem: \(passedOver) messages were passed over that no member wrote") }
         if ownerless > 0 { lines.append("problem: \(ownerless) partitions have no owner") }
         return lines.joined(separator: "\n")
     }

@@ -11,8 +11,9 @@ package protocol RegistryLog: Sendable {
     /// later all the same. Blocks.
     func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64?
 
-    /// Records behind `position`, in their order and without a gap, as many as suit; none: there are none. Blocks.
-    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])]
+    /// Records behind `position`, in their order and without a gap, as many as suit; none: there are none. `bytes` is
+    /// nil for what no member wrote. Blocks.
+    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)]
 
     /// Where the last record lies or lay, also when older ones are gone; 0: there never was one. Blocks.
     func lastPosition() throws -> UInt64

@@ -123,7 +123,13 @@ extension RegistryStore {
 
     /// Whether changes behind `position` are gone.
     private func isCutOff(_ log: any RegistryLog, at position: UInt64) throws -> Bool {
-        guard let next = try log.records(after: position).first else { return true }
-        return try RegistryRecord(next.bytes).after != position
+        var last = position
+        for (next, bytes) in try log.records(after: position) {
+            defer { last = next }
+            // What no member wrote, or somebody stored once more, is passed over.
+            guard let record = try bytes.map(RegistryRecord.init), record.after >= last else { continue }
+            return record.after != last
+        }
+        return true
     }
 }

@@ -167,12 +167,13 @@ package final class RegistryStore: Sendable {
             while true {
                 let records = try replica.log.records(after: replica.position)
                 guard !records.isEmpty else { return }
-                for (position, bytes) in records { try take(RegistryRecord(bytes), at: position, replica) }
+                for (position, bytes) in records { try take(bytes.map(RegistryRecord.init), at: position, replica) }
             }
         }
     }
 
-    private func take(_ record: RegistryRecord, at position: UInt64, _ replica: RegistryReplica) throws {
+    /// `record` is nil for what no member wrote, which only takes a place in the log.
+    private func take(_ record: RegistryRecord?, at position: UInt64, _ replica: RegistryReplica) throws {
         let consequences = try watch.writing {
             try pool.writeWithoutTransaction { db -> RegistryReplica.Consequences? in
                 var consequences: RegistryReplica.Consequences?
@@ -181,9 +182,14 @@ package final class RegistryStore: Sendable {
                     let known = try rows.clusterPosition() ?? 0
                     // It may be one of our own that came meanwhile.
                     guard known < position else { return .commit }
+                    try rows.setClusterPosition(position)
+                    // One that is stored once more stands behind what it once followed.
+                    guard let record, record.after >= known else {
+                        consequences = RegistryReplica.Consequences(atOnce: {}, later: {})
+                        return .commit
+                    }
                     guard record.after == known else { throw RegistryStoreError.missingRecords(after: known) }
                     try rows.repeatStatements(of: record)
-                    try rows.setClusterPosition(position)
                     consequences = try replica.follow(record, rows)
                     return .commit
                 }

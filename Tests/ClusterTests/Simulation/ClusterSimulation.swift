@@ -111,13 +111,16 @@ final class ClusterSimulation {
 
     private func makeFault() {
         let member = members[Int(number(0...Int64(members.count - 1)))]
-        switch number(0...4) {
+        switch number(0...5) {
         case 0: member.crash(for: number(100...8_000))
         case 1: member.pause(for: number(500...9_000))
         case 2: member.cut(for: number(500...7_000))
         case 3:
             isOut = true
             after(number(200...5_000)) { [self] in isOut = false }
+        case 4:
+            let partition = Int(number(0...Int64(Self.partitions - 1)))
+            storage.intrude(partition, repeating: chance(0.5) ? nil : Int(number(0...20)))
         default: member.leave()
         }
     }

@@ -96,6 +96,15 @@ final class SimulatedStorage {
         return .stored(sequence: logSequence)
     }
 
+    /// Somebody who is no member writes to the log: rubbish, or a record that is there already.
+    func intrude(_ partition: Int, repeating number: Int? = nil) {
+        let records = logs[partition].records
+        logSequence += 1
+        logs[partition].last = logSequence
+        let bytes = number.flatMap { records.indices.contains($0) ? records[$0].bytes : nil }
+        logs[partition].records.append(LogAnswer.Record(sequence: logSequence, bytes: bytes))
+    }
+
     /// No append of an epoch comes after one of a later epoch, and none is missing.
     private func judge(_ bytes: [UInt8], _ partition: Int) {
         guard let record = try? LogRecord(bytes) else { return note("an unreadable record in \(partition)") }
@@ -128,7 +137,8 @@ final class SimulatedStorage {
             (state, after) = (read, head.sequence)
         }
         for record in logs[partition].records where record.sequence > after {
-            guard let record = try? LogRecord(record.bytes), (try? state.apply(record)) != nil else { return nil }
+            guard let bytes = record.bytes else { continue }
+            guard let record = try? LogRecord(bytes), (try? state.apply(record)) != nil else { return nil }
         }
         return state
     }

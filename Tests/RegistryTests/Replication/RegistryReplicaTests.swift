@@ -14,7 +14,7 @@ private final class SharedLog: RegistryLog {
     struct Unavailable: Error {}
 
     private struct State {
-        var records: [(position: UInt64, bytes: [UInt8])] = []
+        var records: [(position: UInt64, bytes: [UInt8]?)] = []
         var ids: [String] = []
         var failures = 0
         var keepsWhatFails = false
@@ -52,7 +52,16 @@ private final class SharedLog: RegistryLog {
         }
     }
 
-    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8])] {
+    /// Somebody who is no member writes to it: rubbish, or a record that is there already.
+    func intrude(repeating position: UInt64? = nil) {
+        state.withLock { state in
+            let last = state.records.last?.position ?? 0
+            let bytes = position.flatMap { position in state.records.first { $0.position == position }?.bytes }
+            state.records.append((last + 1, bytes))
+        }
+    }
+
+    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
         state.withLock { Array($0.records.filter { $0.position > position }.prefix(2)) }
     }
 
@@ -69,14 +78,14 @@ private final class SharedLog: RegistryLog {
         return true
     }
 
-    /// Keeps a snapshot in place of the records up to it, of which the last stays.
-    func shorten(by registry: Registry, _ folder: TemporaryFolder) throws {
+    /// Keeps a snapshot in place of the records up to it, of which the last stays, unless all do.
+    func shorten(by registry: Registry, _ folder: TemporaryFolder, isKept: Bool = false) throws {
         let file = folder.file("snapshot")
         let position = try registry.store.writeShared(to: file)
         let data = try Data(contentsOf: URL(fileURLWithPath: file))
         state.withLock { state in
             state.snapshot = (position, data)
-            state.records.removeAll { $0.position < position }
+            if !isKept { state.records.removeAll { $0.position < position } }
         }
     }
 }
@@ -188,6 +197,34 @@ struct RegistryReplicaTests {
         // Whoever begins anew takes what there is.
         let new = try Bench(prepare: { try $0.takeSnapshot(of: log) })
         #expect(try Self.devices(new.registry).isEmpty)
+    }
+
+    /// One message of somebody else used to stop all registrations for good.
+    @Test func whatNoMemberWroteIsPassedOver() throws {
+        let log = SharedLog()
+        let members = try Self.members(2, log)
+        let (one, other) = (members[0], members[1])
+        _ = try one.registry.apply(one.event(of: 0x31, Self.content(1)))
+        log.intrude()
+        log.intrude(repeating: 1)
+        _ = try one.registry.apply(one.event(of: 0x32, Self.content(2)))
+        _ = try other.registry.apply(other.event(of: 0x33, Self.content(3)))
+        log.intrude()
+        for bench in members {
+            try bench.registry.catchUp()
+            #expect(bench.registry.clusterPosition == 6)
+            #expect(try Self.devices(bench.registry).count == 3)
+        }
+        // The log has everything that the member lacks, so it needs no snapshot.
+        log.intrude()
+        _ = try one.registry.apply(one.event(of: 0x34, Self.content(4)))
+        try log.shorten(by: one.registry, one.folder, isKept: true)
+        try other.registry.store.takeSnapshot(of: log)
+        #expect(try other.registry.store.position() == 6)
+        try other.registry.catchUp()
+        let late = try Bench(prepare: { try $0.takeSnapshot(of: log) })
+        #expect(try Self.devices(late.registry) == Self.devices(one.registry))
+        #expect(try Self.devices(other.registry).count == 4)
     }
 
     @Test func anIndexFollowsWhatOthersRegister() throws {

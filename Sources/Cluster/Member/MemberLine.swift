@@ -1,0 +1,43 @@
+import NATS
+
+/// How members talk to each other over NATS: all that is said carries the code of ``MemberSeal``, and what does not is
+/// not heard.
+package struct MemberLine: Sendable {
+    package let client: NATSClient
+    package let seal: MemberSeal
+
+    package init(_ client: NATSClient, _ seal: MemberSeal) { (self.client, self.seal) = (client, seal) }
+
+    /// Says something to whoever listens on the subject. That it is heard is not known.
+    package func publish(_ subject: String, _ content: [UInt8]) throws(NATSError) {
+        try client.publish(subject, seal.seal(content, for: subject))
+    }
+
+    /// Hands `heard` what members say on a subject, with where an answer is to go, as long as the result is kept.
+    package func subscribe(
+        _ subject: String,
+        _ heard: @escaping @Sendable (_ content: [UInt8], _ replyTo: String?) -> Void
+    ) throws(NATSError) -> NATSClient.Subscription {
+        try client.subscribe(subject) { [seal] message in
+            guard let content = seal.open(message.payload, of: subject) else { return }
+            heard(content, message.replyTo)
+        }
+    }
+
+    /// Asks, and calls `completion` once: with a member's answer, or with why there is none.
+    package func request(
+        _ subject: String,
+        _ content: [UInt8],
+        within span: Duration,
+        then completion: @escaping @Sendable (Result<[UInt8], NATSError>) -> Void
+    ) {
+        client.request(subject, seal.seal(content, for: subject), within: span) { [seal] result in
+            completion(
+                result.flatMap { message in
+                    // The subject is the question's own.
+                    seal.open(message.payload, of: message.subject).map { .success($0) } ?? .failure(.badAnswer)
+                }
+            )
+        }
+    }
+}

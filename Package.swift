@@ -124,7 +124,11 @@ let underneath: [Target] = [
     .target(name: "CAllocator", path: "Sources/System/CAllocator"),
     .target(name: "CSpawn", path: "Sources/System/CSpawn"),
     .target(name: "CBreadcrumbs", path: "Sources/System/CBreadcrumbs"),
-    .target(name: "CIsolation", path: "Sources/System/CIsolation"),
+    .target(
+        name: "CIsolation",
+        path: "Sources/System/CIsolation",
+        linkerSettings: [.linkedLibrary("seccomp")]
+    ),
     .target(name: "CSQLiteTuning", path: "Sources/System/CSQLiteTuning", linkerSettings: [.linkedLibrary("sqlite3")]),
     // The same for Python, as a library that needs nothing of Swift's.
     .target(

@@ -27,17 +27,38 @@ package struct StartedProcess: Sendable {
     package var crashes: Int32
     /// The reading end of its standard error.
     package var errors: Int32
+    /// Its `/proc/PID/statm`; -1: unknown. Opened before the process forbids others to look at it.
+    package var memory: Int32
 
-    package init(control: any ProcessControl, deliveries: Int32, questions: Int32, crashes: Int32, errors: Int32) {
+    package init(
+        control: any ProcessControl,
+        deliveries: Int32,
+        questions: Int32,
+        crashes: Int32,
+        errors: Int32,
+        memory: Int32 = -1
+    ) {
         self.control = control
         self.deliveries = deliveries
         self.questions = questions
         self.crashes = crashes
         self.errors = errors
+        self.memory = memory
     }
 
-    func close() {
-        for descriptor in [deliveries, questions, crashes, errors, control.handle] { Glibc.close(descriptor) }
+    /// The descriptors that the sockets do not own.
+    var others: [Int32] { [errors, crashes, control.handle] + (memory < 0 ? [] : [memory]) }
+
+    func close() { for descriptor in [deliveries, questions] + others { Glibc.close(descriptor) } }
+
+    /// How much memory it has in use, shared memory and its libraries included, as `/proc/PID/statm` says.
+    func residentMemory() -> ByteCount? {
+        guard memory >= 0 else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 128)
+        let count = pread(memory, &bytes, bytes.count, 0)
+        let fields = bytes.prefix(max(0, count)).split(separator: UInt8(ascii: " "))
+        guard fields.count > 1, let pages = Int(String(decoding: fields[1], as: UTF8.self)) else { return nil }
+        return ByteCount(pages * sysconf(Int32(_SC_PAGESIZE)))
     }
 }
 
@@ -91,13 +112,23 @@ package struct ChildProcess: ProcessControl {
             errno = failure
             throw abandon("spawn")
         }
+        offer(id)
         return StartedProcess(
             control: ChildProcess(id: id, handle: handle),
             deliveries: pairs[0].ours,
             questions: pairs[1].ours,
             crashes: pairs[2].ours,
-            errors: pairs[3].ours
+            errors: pairs[3].ours,
+            memory: open("/proc/\(id)/statm", O_RDONLY | O_CLOEXEC)
         )
+    }
+
+    /// Where the machine runs out of memory, the kernel ends this process rather than the router.
+    private static func offer(_ id: pid_t) {
+        let file = open("/proc/\(id)/oom_score_adj", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        _ = write(file, "500", 3)
+        close(file)
     }
 
     /// Starts a process for a plugin in Python.

@@ -63,6 +63,7 @@ package final class ChildSession: Sendable {
         _ process: StartedProcess,
         watch: CallWatch,
         processors: Double? = nil,
+        memory: ByteCount? = nil,
         now: @escaping @Sendable () -> Deadline = Deadline.now,
         handlers: Handlers
     ) {
@@ -76,7 +77,14 @@ package final class ChildSession: Sendable {
             limit: Self.deliveryBacklog
         )
         questions = QuestionChannel(process.questions)
-        self.watch = ProcessWatch(process.control, watch, processors: processors, over: questions, now: now)
+        self.watch = ProcessWatch(
+            process,
+            watch,
+            processors: processors,
+            memory: memory,
+            over: questions,
+            now: now
+        )
     }
 
     /// Begins to handle what the process sends.
@@ -257,7 +265,7 @@ package final class ChildSession: Sendable {
         var end = end
         end.reason = watch.reaped()
         end.crash = crashReport()
-        for descriptor in [process.errors, process.crashes, process.control.handle] { Glibc.close(descriptor) }
+        for descriptor in process.others { Glibc.close(descriptor) }
         greeting.give(false)
         ending.give(end)
         streams.end()

@@ -43,6 +43,7 @@ struct ChildStartup: Sendable {
             process,
             watch: CallWatch(deadline: settings.deadline, questionDeadline: settings.questionDeadline),
             processors: settings.processors,
+            memory: settings.memory,
             now: now,
             handlers: handlers
         )

@@ -2,12 +2,14 @@ import PluginProtocol
 import Synchronization
 import Units
 
-/// Watches over one process, and ends it where it must end: when a call hangs, when it takes too much of a processor,
-/// when it has lost its connection and lives on, or when somebody says so.
+/// Watches over one process, and ends it where it must end: when a call hangs, when it takes too much of a processor or
+/// of memory, when it has lost its connection and lives on, or when somebody says so.
 final class ProcessWatch: Sendable {
     private struct State {
         var calls: CallWatch
         var meter: ProcessorMeter
+        /// When its memory was read last.
+        var measuredAt = Deadline.distantPast
         /// Why the router ends it.
         var reason: String?
         /// Since when its end is awaited.
@@ -19,22 +21,30 @@ final class ProcessWatch: Sendable {
     /// How long a process may live on that has closed a connection, or has lost one.
     private static let endingTime: Duration = .milliseconds(500)
 
-    private let control: any ProcessControl
+    /// Memory is read at most that often, and about as often while the process is busy.
+    private static let measuringPause: Duration = .milliseconds(200)
+    /// What libraries may take beside data.
+    private static let libraries = ByteCount.mebibytes(64)
+
+    private let process: StartedProcess
+    private let memory: ByteCount?
     private let questions: QuestionChannel
     private let isMetered: Bool
     private let now: @Sendable () -> Deadline
     private let state: Mutex<State>
 
-    /// `processors`: how much of a processor it may take; nil: no limit. It is pinged over `questions`, whose thread
+    /// `processors`: how much of a processor it may take; `memory`: its limit for data; nil: no limit. It is pinged over `questions`, whose thread
     /// calls ``look(isBusy:)``.
     init(
-        _ control: any ProcessControl,
+        _ process: StartedProcess,
         _ calls: CallWatch,
         processors: Double?,
+        memory: ByteCount?,
         over questions: QuestionChannel,
         now: @escaping @Sendable () -> Deadline
     ) {
-        self.control = control
+        self.process = process
+        self.memory = memory.map { ByteCount($0.bytes + Self.libraries.bytes) }
         self.questions = questions
         self.now = now
         isMetered = processors != nil
@@ -51,12 +61,24 @@ final class ProcessWatch: Sendable {
         let now = now()
         let isEndless = state.withLock { $0.endingSince.map { now - $0 >= Self.endingTime } ?? false }
         if isEndless { return kill(reason: "closed its connection to the router") }
-        if isMetered, let used = control.processorTime(),
+        if takesTooMuchMemory(now) { return kill(reason: "took more memory than it may") }
+        if isMetered, let used = process.control.processorTime(),
             state.withLock({ $0.meter.isExceeded(used: used, now: now) })
         {
             return kill(reason: "took more processor time than it may")
         }
         act(on: state.withLock { $0.calls.tick(now: now, isBusy: isBusy) })
+    }
+
+    /// The kernel's limit does not count all memory: neither what is shared nor what grows like a stack.
+    private func takesTooMuchMemory(_ now: Deadline) -> Bool {
+        guard let memory else { return false }
+        let isDue = state.withLock { state in
+            guard now - state.measuredAt >= Self.measuringPause else { return false }
+            state.measuredAt = now
+            return true
+        }
+        return isDue && process.residentMemory().map { $0 > memory } ?? false
     }
 
     /// The process says what it is inside of.
@@ -73,7 +95,7 @@ final class ProcessWatch: Sendable {
             state.withLock { state in
                 if state.reason == nil { state.reason = reason }
             }
-            control.abort(thread: thread)
+            process.control.abort(thread: thread)
         case .kill(let reason): kill(reason: reason)
         }
     }
@@ -84,7 +106,7 @@ final class ProcessWatch: Sendable {
             if state.reason == nil { state.reason = reason }
             if state.endingSince == nil { state.endingSince = now() }
             // Its handle is closed by then, and may be that of another process.
-            if !state.isReaped { control.kill() }
+            if !state.isReaped { process.control.kill() }
         }
         questions.socket.wake()
     }

@@ -507,3 +507,31 @@ def test_the_alerts_fire_when_they_should(tmp_path):
     (tmp_path / "dashboard.yml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
     done = subprocess.run([program, "check", "rules", tmp_path / "dashboard.yml"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def named_in_the_security_page() -> list[str]:
+    """What SECURITY.md has between backquotes and looks like a file of the repository, a test or a type."""
+    names = re.findall(r"`([^`\n]+)`", (REPOSITORY / "SECURITY.md").read_text())
+    looks = r"test_\w+|[A-Z]\w*Tests|[a-z]+(?:[A-Z]\w*)+|[A-Z]\w+|(?:\w+/)+\w+(?:\.\w+)?"
+    return sorted({name for name in names if re.fullmatch(looks, name)})
+
+
+def test_each_claim_about_security_names_what_holds_it():
+    tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split()
+    code = [path for path in tracked if re.match(r"(Tests|Sources|Plugins|contrib)/.*\.(swift|py)$", path)]
+    declared = {
+        name
+        for path in code
+        for name in re.findall(r"\b(?:func|def|struct|class|enum|actor|protocol)\s+(\w+)", (REPOSITORY / path).read_text())
+    }
+    names = named_in_the_security_page()
+    assert len(names) > 80
+    places = ["/" + path for path in tracked]
+    unknown = [name for name in names if "/" not in name and name not in declared]
+    assert unknown == [], "no such test or type"
+    paths = [name for name in names if "/" in name]
+    assert [path for path in paths if not any(f"/{path}/" in f"{place}/" for place in places)] == [], "no such file"
+    # A section about an attacker names at least one test.
+    claims = re.findall(r"^\*\*.*?(?=^\*\*|^## )", (REPOSITORY / "SECURITY.md").read_text(), flags=re.M | re.S)
+    assert len(claims) > 8
+    assert [claim[:40] for claim in claims if not any(f"`{name}`" in claim for name in names if name in declared)] == []

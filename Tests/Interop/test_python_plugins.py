@@ -321,6 +321,71 @@ def test_it_has_no_files_network_and_programs(stopped_router, alice, bob, receiv
         assert f'line="{line}"' in stopped_router.log_text, line
 
 
+AT_THE_TOP = """
+    import ctypes
+    import mmap
+    import os
+    import resource
+    import time
+
+    from carillon import Request, log
+
+    PLATFORM = "pager"
+    libc = ctypes.CDLL(None, use_errno=True)
+    found = []
+
+    def attempt(name, body):
+        try:
+            found.append(f"{name}: done {body()}")
+        except BaseException as error:
+            found.append(f"{name}: {type(error).__name__}")
+
+    def call(function, *arguments):
+        ctypes.set_errno(0)
+        if getattr(libc, function)(*arguments) == -1:
+            raise OSError(ctypes.get_errno(), function)
+
+    parent = os.getppid()
+    attempt("mode", lambda: os.chmod(KEY, 0o666))
+    attempt("owner", lambda: os.chown(KEY, 1, 1))
+    attempt("attribute", lambda: os.setxattr(KEY, "user.x", b"x"))
+    attempt("times", lambda: os.utime(KEY, (1, 1)))
+    attempt("length", lambda: os.truncate(KEY, 0))
+    attempt("limit", lambda: resource.prlimit(parent, resource.RLIMIT_CPU, (1, 1)))
+    attempt("limits", lambda: resource.prlimit(parent, resource.RLIMIT_NOFILE))
+    attempt("scheduler", lambda: os.sched_setscheduler(parent, os.SCHED_IDLE, os.sched_param(0)))
+    attempt("segment", lambda: call("shmget", 0, 1 << 30, 0o600))
+    attempt("owner of a socket", lambda: call("fcntl", 3, 8, parent))
+    attempt("shared memory", lambda: mmap.mmap(-1, 1 << 20))
+
+    def deliver(notification, registration):
+        for line in found:
+            log(line)
+        return Request("POST", registration.token)
+"""
+
+
+def test_what_a_file_does_at_its_top_changes_nothing(stopped_router, alice, bob, receiver):
+    key = stopped_router.folder / "state of a router"
+    key.write_text("secret")
+    key.chmod(0o600)
+    before = key.stat()
+    add(stopped_router, AT_THE_TOP.replace("KEY", repr(str(key))))
+    stopped_router.start()
+    note = alice.note("root")
+    with Socket(stopped_router) as socket:
+        socket.publish(register(stopped_router, alice, f"{receiver.url}/bell"), note)
+        socket.publish(bob.reply("hello", note))
+        wait_for(receiver, 1)
+    stopped_router.wait_for_log("shared memory: ")
+    for name in [
+        "mode", "owner", "attribute", "times", "length", "limit", "limits", "scheduler", "segment", "owner of a socket", "shared memory",
+    ]:
+        assert f"line=\"{name}: PermissionError" in stopped_router.log_text.replace("line=" + name, f'line="{name}'), name
+    after = key.stat()
+    assert (before.st_mode, before.st_uid, before.st_mtime, before.st_size) == (after.st_mode, after.st_uid, after.st_mtime, after.st_size)
+
+
 def test_without_a_sandbox_it_has_its_rights(stopped_router, alice, bob, receiver):
     add(stopped_router, PROBE)
     stopped_router.configuration["plugins"]["sandbox"] = False

@@ -101,6 +101,42 @@ struct ProcessTests {
         #expect(await host.retire(slow, within: .seconds(10)))
     }
 
+    /// Memory that the kernel's limit for data does not count. The sandbox refuses what processes could share.
+    @Test(arguments: [("stack-memory", true), ("shared-memory", false)])
+    func aProcessThatTakesTooMuchMemoryEnds(_ behaviour: String, _ isSandboxed: Bool) async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "plugin.so")
+        let host = load(workshop) {
+            $0.memory = .mebibytes(64)
+            $0.isSandboxed = isSandboxed
+        }
+        let instance = try make(host, doing: behaviour)
+        #expect(await outcome(instance) == Outcome(.rejected, reason: "plugin-crashed"))
+        let report = try #require(host.processReports.first)
+        #expect(report.setAside == 1)
+        #expect(report.lastDeath?.contains("took more memory than it may") == true)
+    }
+
+    @Test func memoryToShareIsRefused() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "plugin.so")
+        let host = load(workshop)
+        #expect(await outcome(try make(host, doing: "shared-memory")).reason == "no-memory")
+        #expect(host.processReports.first?.deaths == 0)
+    }
+
+    @Test func theKernelEndsAPluginBeforeTheRouter() throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "plugin.so")
+        let host = load(workshop)
+        let process = try #require(host.processReports.first?.process)
+        func score(_ id: String) throws -> Int? {
+            let text = try String(contentsOfFile: "/proc/\(id)/oom_score_adj", encoding: .utf8)
+            return Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
+        }
+        #expect(try #require(try score("\(process)")) > (try #require(try score("self"))))
+    }
+
     @Test func pluginsMayShareAProcess() async throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "a.so")

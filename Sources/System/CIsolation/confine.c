@@ -15,7 +15,15 @@
 #define ARENAS 2
 
 static bool calls_restricted;
-static void restrict_calls_while_loading(void) { calls_restricted = carillon_restrict_calls_while_loading(); }
+
+/* What holds for the whole process comes before the filter, which forbids to change limits. */
+static void restrict_calls_while_loading(void) {
+    struct rlimit none = {0, 0}, descriptors = {DESCRIPTORS, DESCRIPTORS};
+    setrlimit(RLIMIT_CORE, &none);
+    setrlimit(RLIMIT_NOFILE, &descriptors);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    calls_restricted = carillon_restrict_calls_while_loading();
+}
 
 /* The filter of stage 1 goes to all threads at once: filters that threads took on by themselves could not be followed by a
  * common one. */
@@ -26,9 +34,6 @@ static bool are_calls_restricted(void) {
 }
 
 int carillon_confine_loading(const char *const *readable, size_t count) {
-    struct rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 0;
     int bits = 0;
     if (carillon_restrict_files(readable, count)) bits |= CARILLON_CONFINED_FILES;
@@ -39,8 +44,6 @@ int carillon_confine_loading(const char *const *readable, size_t count) {
 int carillon_confine_running(void) {
     /* Reads the zone while files can be read. */
     tzset();
-    struct rlimit descriptors = {DESCRIPTORS, DESCRIPTORS};
-    setrlimit(RLIMIT_NOFILE, &descriptors);
     return carillon_restrict_calls_while_running() ? CARILLON_CONFINED_FILES | CARILLON_CONFINED_CALLS : 0;
 }
 

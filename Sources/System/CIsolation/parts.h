@@ -7,7 +7,7 @@
 
 /* Lets the calling thread read the dynamic linker's files and `readable`, and nothing else. */
 bool carillon_restrict_files(const char *const *readable, size_t count);
-/* Takes away, from all threads, the system calls that no library needs while it is loaded. */
+/* Leaves all threads only the system calls that libraries need while they are loaded, and that the second stage needs. */
 bool carillon_restrict_calls_while_loading(void);
 /* Leaves all threads only the system calls that plugins need. */
 bool carillon_restrict_calls_while_running(void);

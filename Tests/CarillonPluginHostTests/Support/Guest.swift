@@ -49,6 +49,49 @@ enum Guest {
         }
     }
 
+    // MARK: System calls
+
+    /// The program of `Fixtures/calls.c` ended by a signal.
+    struct Ended: Error, Equatable { let signal: Int32 }
+
+    /// Rows of the page about the sandbox: a call with its arguments, the result while loading, and while running.
+    static func tableOfCalls() throws -> [[String]] {
+        let page = try String(contentsOf: repository.appending(path: "contrib/docs/sandbox.md"), encoding: .utf8)
+        return page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
+            line.split(separator: "|").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " `")) }
+                .enumerated().map { $0 == 0 ? $1.replacing(" + ", with: "|") : $1 }
+        }
+    }
+
+    /// Tries calls in a stage of the sandbox; returns each row of the output as a call and its result.
+    @discardableResult
+    static func tryCalls(_ stage: String, _ rows: [String]) throws -> [[String]] {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let input = folder.appending(path: "calls-\(UUID().uuidString)").path
+        try Data(rows.map { $0 + "\n" }.joined().utf8).write(to: URL(filePath: input))
+        let command = "'\(try callsProgram.get())' \(stage) <'\(input)' 2>/dev/null; exit $?"
+        let run = try CommandRun("sh", ["-c", command])
+        guard run.status <= 128 else { throw Ended(signal: run.status - 128) }
+        try #require(run.status == 0, "\(run.output)")
+        return run.output.split(separator: "\n").map { $0.split(separator: "\t").map(String.init) }
+    }
+
+    private static let callsProgram = Result {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let output = folder.appending(path: "calls").path
+        let isolation = repository.appending(path: "Sources/System/CIsolation")
+        let names = try FileManager.default.contentsOfDirectory(atPath: isolation.path).filter { $0.hasSuffix(".c") }
+        let sources = names.map { isolation.appending(path: $0).path }
+        let fixture = repository.appending(path: "Tests/CarillonPluginHostTests/Fixtures/calls.c").path
+        let result = try CommandRun(
+            "cc",
+            ["-Wall", "-Wextra", "-pthread", "-I", isolation.appending(path: "include").path, fixture] + sources
+                + ["-lseccomp", "-o", output]
+        )
+        try #require(result.status == 0, "\(result.output)")
+        return output
+    }
+
     /// A file that `swift build` made, beside the running tests.
     static func built(_ name: String) throws -> String {
         let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))

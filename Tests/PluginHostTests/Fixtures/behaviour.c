@@ -1,9 +1,12 @@
 /* A transport that behaves as its configuration says: {"do":"twice"} and so on. */
+#define _GNU_SOURCE
 #include <carillon/plugin.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 typedef struct { const carillon_host *host; char behaviour[64]; uint64_t before; } fixture;
 typedef struct { fixture *fixture; uint64_t ticket; } job;
@@ -233,6 +236,21 @@ static void hostile_log(fixture *self) {
     self->host->log(NULL, CARILLON_INFO, much);
 }
 
+/* Takes 600 MiB that RLIMIT_DATA does not count, and keeps it for longer than a test waits: memory that processes could share,
+ * or a piece of the stack, moved. */
+static const char *take_memory(int is_stack) {
+    const size_t size = (size_t)600 << 20, page = 4096;
+    char *here = __builtin_frame_address(0), *memory;
+    here = (char *)((uintptr_t)here & ~(page - 1)) - 16 * page;
+    memset(here, 1, page);
+    memory = is_stack ? mremap(here, page, size, MREMAP_MAYMOVE)
+                      : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return "no-memory";
+    memset(memory, 1, size);
+    sleep(60);
+    return "memory";
+}
+
 static carillon_status deliver(void *instance, uint64_t ticket, const carillon_registration *registration,
                                const carillon_notification *notification) {
     fixture *self = instance;
@@ -248,6 +266,7 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
         if (pthread_create(&thread, NULL, on_thread, task) != 0) { free(task); return CARILLON_FAILED; }
         pthread_detach(thread);
     }
+    else if (is(self, "shared-memory") || is(self, "stack-memory")) end(self, ticket, take_memory(is(self, "stack-memory")));
     else if (is(self, "never") || is(self, "ends-when-cancelled")) { }
     else if (is(self, "late")) { /* ends the one before */
         if (self->before != 0) { end(self, self->before, "late"); end(self, ticket, "now"); }

@@ -49,6 +49,7 @@ DEBIAN = {
     "libnghttp2-14": "MIT",
     "libpcre2-8-0": "BSD-3-Clause",
     "libsecp256k1-1": "MIT",
+    "libseccomp2": "LGPL-2.1-only",
     "libsqlite3-0": "blessing",
 }
 

@@ -191,6 +191,9 @@ package final class Registry: Sendable {
     /// while pushes go to the device.
     package func language(of device: DeviceID) throws -> String { try secrets.language(of: device) }
 
+    /// The language and region that a device's app registered; nil where none is known. Reads the disk.
+    package func locale(of device: DeviceID) throws -> LanguageTag? { try secrets.locale(of: device) }
+
     /// The pace and filters that a device prefers; nil when it is no longer registered.
     package func preferences(of device: DeviceID) throws -> DevicePreferences? { try secrets.preferences(of: device) }
 

@@ -82,6 +82,9 @@ package final class Rule: Sendable {
     package var signal: Signal? { definition.signal }
     var drops: Bool { definition.drops }
     var texts: RuleTexts { definition.texts }
+
+    /// Whether its texts depend on the reader's language.
+    package var isTranslated: Bool { !texts.languages.isEmpty }
     var payload: RulePayload { definition.payload }
     var mentions: MentionStyle { definition.mentions }
 

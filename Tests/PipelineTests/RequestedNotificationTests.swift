@@ -56,6 +56,15 @@ struct RequestedNotificationTests {
         #expect(bench.submit([event], from: .api(order)).map(\.result) == [.duplicate] && bench.kept.count == 2)
     }
 
+    /// No rule of the operator has a text in that language.
+    @Test func aDevicesLanguageChoosesAmongTheNotificationsTexts() throws {
+        let bench = try Workbench()
+        let people = try [#","locale":"de-AT""#, #","locale":"fr""#, ""].map { try bench.account(further: $0) }
+        let order = try Self.order(#"{"title": {"default": "hello", "de": "hallo"}, "mode": "alert"}"#)
+        _ = bench.submit([try Self.event(bench, for: people)], from: .api(order))
+        #expect(bench.kept.map(\.notification.title) == ["hallo", "hello", "hello"])
+    }
+
     @Test func nobodyElseCanSayIt() throws {
         let rules = "version: 1\nrules: [{ match: { kinds: [20063] }, signal: news, title: a }]"
         let bench = try Workbench(rules: RuleBook(yaml: rules, name: "test"))

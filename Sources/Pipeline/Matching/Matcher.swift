@@ -254,9 +254,11 @@ struct Matcher {
                     )
                     return
                 }
+                // The index knows only the languages of the operator's rules.
+                let ownLocale = rule.isTranslated ? try? registry.locale(of: device.device) : nil
                 plan.targets.append(
                     Plan.Target(
-                        device: target(device, of: key, route, index.languages[device.language]),
+                        device: target(device, of: key, route, ownLocale ?? index.languages[device.language]),
                         renderer: renderers.renderer(rule, signal, for: key, relevance),
                         preferences: index.preferences(of: device.device)
                     )

@@ -72,6 +72,11 @@ final class DeviceSecrets: Sendable {
         return Self.language(try store.readOnce { try $0.locale(of: device) })
     }
 
+    /// The language and region that the device's app registered; nil where none is known.
+    func locale(of device: DeviceID) throws -> LanguageTag? {
+        try store.readOnce { try $0.locale(of: device) }.flatMap { LanguageTag($0) }
+    }
+
     /// The language alone: with the region it might be one person's.
     static func language(_ locale: String?) -> String {
         let word = (locale ?? "").prefix { $0.isASCII && $0.isLetter }.lowercased()

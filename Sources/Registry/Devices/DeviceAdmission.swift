@@ -174,9 +174,10 @@ struct DeviceAdmission: Sendable {
         _ rows: RegistryRows
     ) throws -> Claim {
         let content = draft.content
+        let route = Route(platform: content.platform, app: content.app)
         guard let target else {
-            // A target that somebody chose moves by no other way than its own, also not under another platform's name.
-            let holders = try rows.holders(of: handle, outside: draft.slot).filter { holder in
+            // A chosen target moves by its code only, even if its platform's description no longer calls it chosen.
+            let holders = try rows.holders(of: handle, on: route, outside: draft.slot).filter { holder in
                 try holder.account == draft.account || !rows.hasChosenTarget(holder.device)
             }
             return Claim(ruling: policy.rule(on: holders, mark: draft.mark, shared: content.shared, now: now))
@@ -187,13 +188,13 @@ struct DeviceAdmission: Sendable {
         let owner = others.first { $0.isConfirmed }
         let hasCode = content.code.map { vault.isCode($0, for: target, at: now) } ?? false
         var ruling = policy.rule(
-            on: own.map(\.device).filter { $0.slot != draft.slot },
+            on: own.filter { $0.route == route && $0.device.slot != draft.slot }.map(\.device),
             mark: draft.mark,
             shared: content.shared,
             now: now
         )
         if hasCode, !content.shared, case .take(let former) = ruling {
-            ruling = .take(from: former + others.filter(\.isConfirmed).map(\.device))
+            ruling = .take(from: former + others.filter { $0.route == route && $0.isConfirmed }.map(\.device))
         }
         let isIts = owner == nil || hasCode || own.contains { $0.isConfirmed }
         return Claim(ruling: ruling, owner: isIts ? nil : owner)

@@ -88,7 +88,7 @@ package struct IngressToken: Sendable, Hashable, Concealed {
     }
 
     /// What its handle is made of. No token of a registration has these blanks.
-    var name: String { "ingress \(environment) \(app) \(token)" }
+    var name: String { "ingress \(platform.map { "\($0) " } ?? "")\(environment) \(app) \(token)" }
 }
 
 /// The devices of the sealed ingress, whose tokens come in URLs. They belong to no account and nothing matches them.

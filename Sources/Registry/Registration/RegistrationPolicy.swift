@@ -148,7 +148,7 @@ package struct RegistrationPolicy: Sendable {
         return nil
     }
 
-    /// What happens to the other slots that hold the same token.
+    /// What happens to the other slots that hold the same token of the same platform and app.
     enum TokenRuling: Hashable, Sendable {
         /// They lose it, or there are none.
         case take(from: [RegisteredDevice])

@@ -82,15 +82,20 @@ extension RegistryRows {
         ).map(holder)
     }
 
-    /// The devices outside `slot` that have the token of that handle.
-    func holders(of handle: [UInt8], outside slot: RegistrationSlot) throws -> [RegisteredDevice] {
+    /// The devices outside `slot` on that route that have the token of that handle. The same text on another platform
+    /// or under another app is another token.
+    func holders(
+        of handle: [UInt8],
+        on route: Route,
+        outside slot: RegistrationSlot
+    ) throws -> [RegisteredDevice] {
         let rows = try all(
             """
             SELECT \(Self.holderColumns)
-            FROM secrets JOIN devices ON id = device
-            WHERE handle = ?
+            FROM secrets JOIN devices ON devices.id = device JOIN routes ON routes.id = route
+            WHERE handle = ? AND platform = ? AND app = ?
             """,
-            [Data(handle)]
+            [Data(handle), route.platform, route.app]
         )
         return try rows.map(holder).filter { $0.slot != slot }
     }

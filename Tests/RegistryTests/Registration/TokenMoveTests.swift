@@ -64,9 +64,30 @@ struct TokenMoveTests {
     @Test func anEndpointMovesAsWell() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.web()))
-        _ = try bench.registry.apply(bench.event(of: 2, Samples.web(platform: "unifiedpush"), at: 1))
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.web(), at: 1))
         #expect(try bench.tokens(of: 1) == [])
         #expect(try bench.tokens(of: 2) == ["https://push.example.com/abc"])
+    }
+
+    @Test(arguments: [
+        #"{"platform":"android","token":"family-phone"}"#, #"{"platform":"ios","app":"b","token":"family-phone"}"#,
+    ])
+    func theSameTextOfAnotherPlatformOrAppIsAnotherToken(other: String) throws {
+        let bench = try Bench()
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("family-phone")))
+        let device = try #require(try bench.registry.devices(of: bench.key(1)).first?.device)
+        try bench.registry.markProven([device])
+        #expect(try bench.registry.apply(bench.event(of: 2, other, at: 1)).isAccepted)
+        try bench.reopen()
+        #expect(try bench.tokens(of: 1) == ["family-phone"] && bench.tokens(of: 2) == ["family-phone"])
+        #expect(try isProven(bench, 2) == [false], "one token's success says nothing of the other")
+        // A move needs the same platform and app.
+        #expect(try bench.registry.apply(bench.event(of: 3, other, at: 2)).isAccepted)
+        #expect(try bench.tokens(of: 2) == [])
+        #expect(try bench.tokens(of: 1) == ["family-phone"] && bench.tokens(of: 3) == ["family-phone"])
+        // An account may have both as well.
+        #expect(try bench.registry.apply(bench.event(of: 1, other, at: 3, device: "b")).isAccepted)
+        #expect(try bench.tokens(of: 1) == ["family-phone", "family-phone"] && bench.tokens(of: 3) == [])
     }
 
     @Test func oneTokenUnderTwoDeviceIDsIsOneDevice() throws {

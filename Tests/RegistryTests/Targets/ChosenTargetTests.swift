@@ -173,6 +173,18 @@ struct ChosenTargetTests {
         #expect(try bench.tokens(of: 3) == [] && bench.tokens(of: 4) == ["https://ntfy.sh/upAbC?up=1"])
     }
 
+    @Test func aCodeMovesATargetWithinItsAppOnly() throws {
+        let inApp = { (code: String) in Samples.topic(further: #","app":"b"\#(code)"#) }
+        try register(1, at: 1)
+        try register(2, at: 2, inApp(""))
+        #expect(try bench.tokens(of: 2) == [], "another app needs the code as well")
+        let code = try #require(bench.codes.all.first?.code.text)
+        try register(2, at: 3, inApp(#","code":"\#(code)""#))
+        #expect(try bench.tokens(of: 1) == [topic] && bench.tokens(of: 2) == [topic])
+        try register(2, at: 4, Samples.topic(further: #","code":"\#(code)""#))
+        #expect(try bench.tokens(of: 1) == [] && bench.tokens(of: 2) == [topic])
+    }
+
     /// What is on its way to a device must not end at somebody else's target.
     @Test func aDeviceThatWantsSomebodyElsesTargetIsAnother() throws {
         try register(1, at: 1)

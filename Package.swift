@@ -328,7 +328,7 @@ let stages: [[Target]] = [
 let outgoing: [[Target]] = [
     module(
         "Delivery",
-        uses: ["Notifications", "Storage", "WakeUps", grdb, grdbSQLite, heap, collections, logging],
+        uses: ["Caching", "Notifications", "Storage", "WakeUps", grdb, grdbSQLite, heap, collections, logging],
         resources: [.copy("Fixtures")]
     ),
     module(

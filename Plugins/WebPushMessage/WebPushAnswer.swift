@@ -52,6 +52,8 @@ struct WebPushAnswer {
         case (429, .tooManyRequests) where service == .apple: return answer.outcome(.retry, reason, .device)
         case (400, .idleTimeout): return answer.outcome(.retry, reason, .device)
         case (404, .badPath): return answer.outcome(.rejected, reason)
+        // Any other 404 may be a proxy's: its reason "not-found" has the router ask again later.
+        case (404, .unregistered): return answer.outcome(.gone, reason)
         case (503, .immediateRetry):
             var outcome = answer.outcome(.retry, reason, .device)
             // The answer asks for a pause of two minutes nevertheless.
@@ -78,6 +80,8 @@ enum WebPushDetail: String, CaseIterable {
     case badRequest = "bad-web-push-request"
     case badPath = "bad-path"
     case badMethod = "bad-method"
+    /// The push service itself does not know the subscription.
+    case unregistered
     /// The subscription was made with another key than ours. Waiting does not help.
     case keyMismatch = "vapid-key-mismatch"
     case badAuthorizationHeader = "bad-authorization-header"
@@ -123,9 +127,16 @@ enum WebPushDetail: String, CaseIterable {
         case (406, nil) where service == .windows: self = .throttled
         // "Not authorized to send a notification to this URI even though they are authenticated."
         case (403, _) where service == .windows: self = .keyMismatch
+        case (404, _) where Self.isWindows(response): self = .unregistered
         case (401, _) where service == .windows: self = .badJWTToken
         default: return nil
         }
+    }
+
+    /// Whether an answer has one of the headers that Microsoft adds to all of its answers.
+    private static func isWindows(_ response: borrowing HTTPResponse) -> Bool {
+        response.header("x-wns-msg-id") != nil || response.header("x-wns-status") != nil
+            || response.header("x-wns-notificationstatus") != nil || response.header("x-wns-error-description") != nil
     }
 
     /// Google answers with a sentence: `permission denied: invalid JWT provided` for a wrong clock or token, and `the
@@ -138,6 +149,7 @@ enum WebPushDetail: String, CaseIterable {
         case 403 where sentence.contains("not correspond to the"): self = .keyMismatch
         case 400 where sentence.contains("unauthorizedregistration"): self = .keyMismatch
         case 403 where sentence.contains("invalid jwt"): self = .badJWTToken
+        case 404 where sentence.contains("notregistered"): self = .unregistered
         default: return nil
         }
     }
@@ -177,6 +189,7 @@ enum WebPushDetail: String, CaseIterable {
     private init?(mozilla number: Int64, _ message: String) {
         switch number {
         case 101, 110: self = .badRequest
+        case 102: self = .unregistered
         case 108: self = .badRouterType
         case 109: self = message.lowercased().contains("key mismatch") ? .keyMismatch : .badVAPID
         case 111, 112, 114: self = .badTTL

@@ -544,7 +544,9 @@ class Outcome:
             return delivered()
         if status == 0:
             return retry(response.failure)
-        if status in (404, 410):
+        if status == 404:
+            return Outcome(Outcome.GONE, "not-found")  # perhaps a proxy's: a device that worked goes after an hour
+        if status == 410:
             return gone()
         if status in (401, 403, 407):
             return misconfigured("unauthorized")

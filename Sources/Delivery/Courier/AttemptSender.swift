@@ -83,7 +83,7 @@ struct AttemptSender: Sendable {
         let (registeredAt, isProven) = (address.registeredAt, address.isProven)
         let completion: @Sendable (Outcome) -> Void = { [mailbox] outcome in
             switch outcome.kind {
-            case .gone: mailbox.post(.gone(attempt, registeredAt: registeredAt, outcome))
+            case .gone: mailbox.post(.gone(attempt, registeredAt: registeredAt, isProven: isProven, outcome))
             case .delivered where !isProven: mailbox.post(.proven(attempt, outcome))
             default: mailbox.post(.event(.ended(attempt, outcome)))
             }

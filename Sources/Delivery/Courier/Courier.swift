@@ -12,6 +12,7 @@ package final class Courier: Sendable {
     struct State: Sendable {
         var queues: CourierQueues
         var drains: [@Sendable () -> Void] = []
+        var notFound = NotFoundTable()
         /// When the alarm rings next.
         var wakeAt: Timestamp?
     }
@@ -241,10 +242,15 @@ package final class Courier: Sendable {
         state.withLock { state in
             for message in ends {
                 switch message {
-                case .gone(let attempt, _, let outcome), .proven(let attempt, let outcome):
+                case .gone(let attempt, _, _, let outcome), .proven(let attempt, let outcome):
                     state.queues.handle(.ended(attempt, outcome), now: now, into: &actions)
                 case .event(let event):
-                    if case .accepted(let deliveries) = event { taken += deliveries.count }
+                    switch event {
+                    case .accepted(let deliveries): taken += deliveries.count
+                    case .ended(let attempt, let outcome) where outcome.kind == .delivered:
+                        state.notFound.forget(attempt.stored.delivery.device)
+                    default: break
+                    }
                     state.queues.handle(event, now: now, into: &actions)
                 case .drain(let done):
                     state.queues.handle(.drain, now: now, into: &actions)
@@ -300,9 +306,13 @@ package final class Courier: Sendable {
     private func settle(_ messages: [CourierMessage]) -> [CourierMessage] {
         guard messages.contains(where: \.concernsRegistry) else { return messages }
         var proven: [DeviceID] = []
-        let settled = messages.map { message in
+        let settled = messages.map { message -> CourierMessage in
             switch message {
-            case .gone(let attempt, let registeredAt, let outcome):
+            case .gone(let attempt, let registeredAt, isProven: true, let outcome)
+            where outcome.reason == NotFoundTable.reason && !hasLasted(attempt, registeredAt):
+                let again = Outcome(.retry, status: outcome.status, reason: outcome.reason, scope: .device)
+                return CourierMessage.event(.ended(attempt, again))
+            case .gone(let attempt, let registeredAt, _, let outcome):
                 let settled = resolver.settleGone(attempt, registeredAt: registeredAt, outcome)
                 return CourierMessage.event(.ended(attempt, settled))
             case .proven(let attempt, _):
@@ -313,6 +323,11 @@ package final class Courier: Sendable {
         }
         resolver.markProven(proven)
         return settled
+    }
+
+    private func hasLasted(_ attempt: Attempt, _ registeredAt: Timestamp) -> Bool {
+        let (device, now) = (attempt.stored.delivery.device, environment.now())
+        return state.withLock { $0.notFound.hasLasted(device, registeredAt: registeredAt, now: now) }
     }
 
     private func carryOut(_ actions: CourierActions) {

@@ -4,8 +4,8 @@ import Units
 /// What other threads say to a courier's own queue.
 enum CourierMessage: Sendable {
     case event(CourierEvent)
-    /// A push service says that a device is gone. `registeredAt` belongs to the address that was tried.
-    case gone(Attempt, registeredAt: Timestamp, Outcome)
+    /// A push service says that a device is gone. `registeredAt` and `isProven` belong to the address that was tried.
+    case gone(Attempt, registeredAt: Timestamp, isProven: Bool, Outcome)
     /// A push service accepted the token of a device for the first time.
     case proven(Attempt, Outcome)
     /// Drop deliveries that wait.

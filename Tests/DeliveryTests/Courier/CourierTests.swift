@@ -308,6 +308,46 @@ struct CourierTests {
         #expect(outbox.count == 0)
     }
 
+    /// What a proxy answers while the push service behind it restarts.
+    @Test(arguments: [false, true])
+    func notFoundCostsADeviceThatWorkedOnlyAfterAnHour(worksInBetween: Bool) async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        let courier = try courier(outbox, transport)
+        courier.start()
+        let notFound = Outcome(.gone, status: 404, reason: "not-found")
+        try courier.accept([.sample(1)])
+        await transport.attempts(1)[0].complete(notFound)
+        await observer.record { $0.ended(.retry).count == 1 }
+        await courier.settle()
+        #expect(directory.removed == [])
+        time.advance(by: .minutes(59))
+        await transport.attempts(2)[1].complete(worksInBetween ? delivered : notFound)
+        await observer.record { $0.reports.count == 2 }
+        await courier.settle()
+        if worksInBetween { try courier.accept([.sample(2)]) }
+        time.advance(by: .minutes(16))
+        await transport.attempts(3)[2].complete(notFound)
+        let record = await observer.record { $0.reports.count == 3 }
+        await courier.settle()
+        await courier.shutdown(deadline: .distantFuture)
+        #expect(record.ended(.gone).count == (worksInBetween ? 0 : 1))
+        #expect(directory.removed == (worksInBetween ? [] : [DeviceID(rawValue: 1)]))
+    }
+
+    @Test func notFoundIsFinalForADeviceThatNeverWorked() async throws {
+        let outbox = try Outbox(DatabaseQueue())
+        let transport = FakeTransport()
+        directory.register(DeviceID(rawValue: 1), at: 50, isProven: false)
+        let courier = try courier(outbox, transport)
+        courier.start()
+        try courier.accept([.sample(1)])
+        await transport.attempts(1)[0].complete(Outcome(.gone, status: 404, reason: "not-found"))
+        await observer.record { $0.ended(.gone).count == 1 }
+        await courier.shutdown(deadline: .distantFuture)
+        #expect(directory.removed == [DeviceID(rawValue: 1)])
+    }
+
     @Test func goneIsToldAgainWhenTheDirectoryCannotBeWritten() async throws {
         let outbox = try Outbox(DatabaseQueue())
         let transport = FakeTransport()

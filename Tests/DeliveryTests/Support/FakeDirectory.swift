@@ -9,6 +9,7 @@ final class FakeDirectory: DeviceDirectory {
     private struct State {
         var removed: Set<DeviceID> = []
         var registeredAt: [DeviceID: Timestamp] = [:]
+        var unproven: Set<DeviceID> = []
         var isFailing = false
     }
 
@@ -27,7 +28,8 @@ final class FakeDirectory: DeviceDirectory {
                 platform: platform,
                 app: "default",
                 token: "token-\(device.rawValue)",
-                registeredAt: state.registeredAt[device] ?? 1
+                registeredAt: state.registeredAt[device] ?? 1,
+                isProven: !state.unproven.contains(device)
             )
         }
     }
@@ -40,9 +42,10 @@ final class FakeDirectory: DeviceDirectory {
         }
     }
 
-    func register(_ device: DeviceID, at time: Timestamp) {
+    func register(_ device: DeviceID, at time: Timestamp, isProven: Bool = true) {
         state.withLock { state in
             state.removed.remove(device)
+            if isProven { state.unproven.remove(device) } else { state.unproven.insert(device) }
             state.registeredAt[device] = time
         }
     }

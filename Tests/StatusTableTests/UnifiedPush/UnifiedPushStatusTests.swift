@@ -16,7 +16,8 @@ struct UnifiedPushStatusTests {
         .rejected(.says(400), "other"),
         .rejected(.says(401), "unauthorized"),
         .rejected(.says(403), "forbidden"),
-        .gone(.says(404), "not-found"),
+        // Perhaps a proxy's page: it is tried again, and final only an hour later.
+        .retry(.says(404), "not-found"),
         .rejected(.says(405), "other"),
         .retry(.says(408), "timeout"),
         .gone(.says(410), "gone"),

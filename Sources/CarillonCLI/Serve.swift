@@ -28,10 +28,12 @@ struct Serve: AsyncParsableCommand {
 
               nak req --stream wss://relay.example.com | carillon serve --feed -
               carillon serve --feed yesterday.jsonl --feed-exit
-              mkfifo -m 660 /run/carillon-feed/feed && carillon serve --feed /run/carillon-feed/feed
+              mkfifo -m 660 /run/carillon/feed && carillon serve --feed /run/carillon/feed
+              carillon serve --feed /var/spool/carillon-feed
 
-            Into the last one strfry writes with the hook in contrib/strfry. A FIFO has no end: writers come and go. After \
-            standard input or a file the router serves on, unless --feed-exit is given.
+            Into the last one, a folder, strfry writes with the hook in contrib/strfry, and a router that is killed loses \
+            nothing of it; of the others it loses what it had read and not kept. Folders and FIFOs have no end: writers come \
+            and go. After standard input or a file the router serves on, unless --feed-exit is given.
 
             With no configuration and the environment of metatext-apns it takes its place, and is nothing but the sealed ingress, at \
             port 9292 of all IPv4 addresses unless PORT says otherwise:
@@ -53,7 +55,7 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "auto, text, json or journald; the configuration's, or auto, when left out.")
     var logFormat: LogFormat?
 
-    @Option(help: "Read events, one JSON text a line, from this file or FIFO, or from standard input (-).")
+    @Option(help: "Read events, one JSON text a line, from this file, FIFO or folder, or from standard input (-).")
     var feed: String?
 
     @Flag(help: "Stop when the feed has ended and everything that it wakes is kept.")

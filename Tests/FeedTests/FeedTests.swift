@@ -211,6 +211,56 @@ import Units
         #expect(try keeper.read(upToCount: 9) == Data("{\"id\":3}\n".utf8))
     }
 
+    @Test func aSpoolsFileStaysUntilAllInItIsDealtWith() async throws {
+        let path = path()
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "{\"id\":2}\n".write(toFile: path + "/10", atomically: false, encoding: .utf8)
+        try "{\"id\":1}\n".write(toFile: path + "/9", atomically: false, encoding: .utf8)
+        let first = Taker(holds: true)
+        let killed = try Feed(FeedInput(path: path), submit: first.take, now: { 0 }, logger: Self.logger)
+        killed.start()
+        await first.wait(for: 1)
+        await killed.stop()
+        #expect(first.events == ["{\"id\":1}"])
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: path)) == ["9", "10"])
+        // Another one begins anew with what the first had not settled.
+        let second = Taker()
+        let feed = try Feed(FeedInput(path: path), submit: second.take, now: { 0 }, logger: Self.logger)
+        feed.start()
+        await second.wait(for: 2)
+        await feed.stop()
+        #expect(second.events == ["{\"id\":1}", "{\"id\":2}"])
+        #expect(!FileManager.default.fileExists(atPath: path + "/9"))
+    }
+
+    @Test func aSpoolsFileIsNotDeletedUnderItsWriter() throws {
+        let path = path()
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "{\"id".write(toFile: path + "/1", atomically: false, encoding: .utf8)
+        let spool = FeedSpool(path: path)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 1)
+        defer { buffer.deallocate() }
+        #expect(spool.read(into: buffer) == .bytes(4))
+        #expect(spool.discard(isWithinLine: true) == .none)
+        #expect(spool.read(into: buffer) == .pause)
+        let writer = open(path + "/1", O_WRONLY | O_APPEND)
+        #expect(flock(writer, LOCK_EX) == 0)
+        #expect(spool.discard(isWithinLine: true) == .busy)
+        #expect(Glibc.write(writer, "\":1}\n", 5) == 5)
+        #expect(flock(writer, LOCK_UN) == 0)
+        // What came since is read first.
+        #expect(spool.discard(isWithinLine: false) == .none)
+        #expect(FileManager.default.fileExists(atPath: path + "/1"))
+        #expect(spool.read(into: buffer) == .bytes(5))
+        #expect(spool.read(into: buffer) == .pause)
+        #expect(spool.discard(isWithinLine: true) == .halfLine)
+        #expect(spool.discard(isWithinLine: false) == .none)
+        #expect(!FileManager.default.fileExists(atPath: path + "/1"))
+        close(writer)
+    }
+
     @Test func aFeedThatNeverBeganIsStoppedAtOnce() async throws {
         let path = path()
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -232,9 +282,15 @@ import Units
         }
         #expect(
             reason("/nonexistent/feed")
-                == "/nonexistent/feed does not exist; for programs to write into, make a FIFO: mkfifo -m 660 /nonexistent/feed"
+                == """
+                /nonexistent/feed does not exist; for strfry's hook make a folder: mkdir -m 2770 /nonexistent/feed; \
+                for other programs to write into, a FIFO: mkfifo -m 660 /nonexistent/feed
+                """
         )
-        #expect(reason("/") == "/ is neither a file nor a FIFO")
+        #expect(
+            reason("/proc/self")
+                == "cannot read and delete files in the folder /proc/self, which is needed: Permission denied"
+        )
         #expect(reason("-") == "opened")
     }
 }

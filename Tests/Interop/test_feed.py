@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from nostr import Person, Socket, device_token, ios
-from programs import carillon
+from programs import carillon, wait_until
 from test_strfry_hook import Hook
 
 
@@ -109,30 +109,88 @@ def test_after_standard_input_has_ended_the_router_serves_on(stopped_router, lab
     assert bodies(lab.accepted(2)) == ["by standard input", "by the socket"]
 
 
-def test_strfrys_hook_feeds_the_router_also_over_a_restart(stopped_router, lab, registered, fifo, alice, bob):
-    router = stopped_router.start(feed=fifo)
-    registered()
-    hook = Hook(fifo)
+@pytest.fixture
+def spool(tmp_path):
+    path = tmp_path / "spool"
+    path.mkdir()
+    return path
 
-    def publish(text):
-        hook.send(json.dumps({"type": "new", "event": bob.note(text, alice), "sourceType": "IP6"}).encode())
+
+@pytest.fixture
+def hook(spool):
+    hook = Hook(spool)
+    yield hook
+    hook.process.kill()
+    hook.process.communicate()
+
+
+def publish(hook, *events):
+    """Has the relay take events."""
+    for event in events:
+        hook.send(json.dumps({"type": "new", "event": event, "sourceType": "IP6"}).encode())
         assert hook.answer()["action"] == "accept"
 
-    publish("before")
+
+def is_empty(spool) -> bool:
+    return not list(spool.iterdir())
+
+
+def test_strfrys_hook_feeds_the_router_also_over_a_restart(stopped_router, lab, registered, spool, hook, alice, bob):
+    router = stopped_router.start(feed=spool)
+    registered()
+    publish(hook, bob.note("before", alice))
     assert bodies(lab.accepted(1)) == ["before"]
+    wait_until(lambda: is_empty(spool), "the router deletes what it has kept")
     router.stop()
-    publish("while it is away")
-    router.start(feed=fifo)
-    publish("after")
+    publish(hook, bob.note("while it is away", alice))
+    router.start(feed=spool)
+    publish(hook, bob.note("after", alice), bob.note("concerns nobody"))
     assert bodies(lab.accepted(3)) == ["after", "before", "while it is away"]
-    assert hook.end()[0] == 0
+    wait_until(lambda: is_empty(spool), "the router deletes what it has kept")
+    assert hook.end() == (0, "")
+
+
+@pytest.mark.parametrize("killed_after", [40, 120, 200, 280, 360])
+def test_what_strfrys_hook_accepted_is_not_lost_when_the_router_is_killed(
+    stopped_router, lab, registered, spool, hook, alice, bob, killed_after
+):
+    router = stopped_router.start(feed=spool)
+    registered()
+    notes = [bob.note(f"note {number}", alice) for number in range(400)]
+    for event in notes:
+        hook.send(json.dumps({"type": "new", "event": event, "sourceType": "IP6"}).encode())
+    for number in range(400):
+        assert hook.answer()["action"] == "accept"
+        if number == killed_after:
+            router.kill()
+    router.start(feed=spool)
+    wanted = {f"note {number}" for number in range(400)}
+    wait_until(lambda: wanted <= set(bodies(lab.received())), "all 400 notes are pushed")
+    wait_until(lambda: is_empty(spool), "the router deletes what it has kept")
+    # Only what was in flight goes out again.
+    assert len(lab.received()) < 500
+
+
+def test_a_half_line_that_a_killed_hook_left_is_told_and_holds_up_no_other_file(
+    stopped_router, lab, registered, spool, alice, bob
+):
+    (spool / "9").write_text(line(bob.note("first", alice)) + '{"content":"half')
+    # Numbers, not texts, order the files.
+    (spool / "10").write_text(line(bob.note("second", alice)))
+    router = stopped_router.start()
+    registered()
+    router.stop()
+    router.start(feed=spool)
+    assert bodies(lab.accepted(2)) == ["first", "second"]
+    wait_until(lambda: is_empty(spool), "the router deletes what it has kept")
+    assert "A line of the feed is of no use" in router.log_text
 
 
 @pytest.mark.parametrize(
     "options, words",
     [
         (["--feed", "missing"], ["missing does not exist", "mkfifo"]),
-        (["--feed", "."], [". is neither a file nor a FIFO"]),
+        (["--feed", "/proc/self"], ["cannot read and delete files in the folder /proc/self"]),
         (["--feed-exit"], ["--feed"]),
     ],
 )

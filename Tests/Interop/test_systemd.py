@@ -185,9 +185,9 @@ def test_the_drop_in_for_strfry_fits(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("systemd-tmpfiles") is None, reason="takes root and systemd")
-def test_the_fifo_for_strfry_is_made_where_the_service_reads_it(tmp_path):
+def test_the_folder_for_strfry_is_made_where_the_service_reads_it(tmp_path):
     lines = (STRFRY / "tmpfiles.conf").read_text()
-    assert lines.count(" root strfry\n") == 2
+    assert lines.count(" root strfry\n") == 1
     configuration = tmp_path / "feed.conf"
     configuration.write_text(lines.replace("strfry", "root"))
     root = tmp_path / "root"
@@ -195,7 +195,7 @@ def test_the_fifo_for_strfry_is_made_where_the_service_reads_it(tmp_path):
     subprocess.run(["systemd-tmpfiles", "--create", f"--root={root}", configuration], check=True)
     feed = re.search(r"--feed (\S+)", (STRFRY / "service.conf").read_text()).group(1)
     status = (root / feed.lstrip("/")).lstat()
-    assert stat.S_ISFIFO(status.st_mode) and status.st_mode & 0o777 == 0o660
+    assert stat.S_ISDIR(status.st_mode) and status.st_mode & 0o7777 == 0o2770
     assert feed in (STRFRY / "README.md").read_text()
 
 

@@ -4,10 +4,11 @@ import Nostr
 import Synchronization
 import Units
 
-/// Reads events as lines of JSON, from standard input, a file or a FIFO, and hands them over in batches.
+/// Reads events as lines of JSON, from standard input, a file, a FIFO or a spool, and hands them over in batches.
 ///
 /// Lives on a thread of its own. Stops reading while too much is not dealt with, and hands over again what could not
-/// be: so whoever writes into the other end waits, and nothing is lost while this process lives.
+/// be: so whoever writes into the other end waits, and nothing is lost while this process lives. From a spool nothing
+/// is lost when it dies either: what was not dealt with is still there.
 package final class Feed: Sendable {
     /// Takes events, each the bytes of one JSON object, unverified. Must not block; calls the closure once, on any
     /// thread, with an answer for each in order.
@@ -23,6 +24,9 @@ package final class Feed: Sendable {
         var isStarted = false
         var mustStop = false
     }
+
+    /// A spool's writer holds its lock for less.
+    private static let writersTime: Duration = .milliseconds(20)
 
     private let input: FeedInput
     private let limits: FeedLimits
@@ -94,16 +98,27 @@ package final class Feed: Sendable {
             if batcher.isDone { return finish(batcher) }
             if mustStop { return giveUp(batcher, buffer) }
             handOver(batcher.due(at: now()))
-            let wait = batcher.nextDue.map { $0 - now() }
+            var wait = batcher.nextDue.map { $0 - now() }
+            if batcher.unsettled == 0 {
+                switch input.discard(isWithinLine: batcher.isWithinLine) {
+                case .none: break
+                case .busy: wait = Self.writersTime
+                case .halfLine: handOver(endOfLine(for: &batcher))
+                }
+            }
             switch input.wait(atMost: wait, reads: batcher.wantsMore, into: buffer) {
             case .bytes(let count): handOver(batcher.read(UnsafeRawBufferPointer(rebasing: buffer.prefix(count))))
             case .end: handOver(batcher.end())
-            case .nothing: break
+            case .pause, .nothing: break
             case .failed(let number):
                 logger.error("The feed cannot be read", metadata: ["feed": "\(input.path)", "errno": "\(number)"])
                 handOver(batcher.end())
             }
         }
+    }
+
+    private func endOfLine(for batcher: inout FeedBatcher) -> FeedBatch {
+        withUnsafeBytes(of: UInt8(ascii: "\n")) { batcher.read($0) }
     }
 
     private func take() -> (answered: [Answered], mustStop: Bool) {
@@ -128,7 +143,7 @@ package final class Feed: Sendable {
         ended(batcher.counts)
     }
 
-    /// Events that are not dealt with by now are lost to us: they cannot be given back to the input.
+    /// Events that are not dealt with by now are lost to us, except in a spool: they cannot be given back to the input.
     private func giveUp(_ batcher: FeedBatcher, _ buffer: UnsafeMutableRawBufferPointer) {
         var batcher = batcher
         for batch in Self.restOfLine(from: input, for: &batcher, buffer) { handOver(batch) }

@@ -8,6 +8,8 @@ package struct FeedInput: ~Copyable, Sendable {
         /// So many bytes.
         case bytes(Int)
         case end
+        /// All of a spool's file that there is so far was read.
+        case pause
         /// Nothing yet: interrupted, or the time is over.
         case nothing
         /// The number of the error.
@@ -24,15 +26,19 @@ package struct FeedInput: ~Copyable, Sendable {
     private let isOurs: Bool
     /// Whether a read returns at once where there is nothing: a file's, and that of a FIFO that we opened.
     private let neverBlocks: Bool
+    /// What is read where the descriptor only says that there is something.
+    private let spool: FeedSpool?
     /// A pipe to ourselves, which ends a wait.
     private let interrupts: Int32
     private let interrupter: Int32
 
-    /// Opens standard input for `-`, else a file or a FIFO. A file and standard input end. A FIFO does not: it stays
-    /// open while writers come and go.
+    /// Opens standard input for `-`, else a file, a FIFO or the folder of a spool. A file and standard input end. A
+    /// FIFO and a spool do not: writers come and go.
     package init(path: String) throws(FeedError) {
         let isOurs = path != "-"
-        let descriptor = isOurs ? try Self.open(path) : STDIN_FILENO
+        let spool = isOurs && Self.isFolder(path) ? FeedSpool(path: path) : nil
+        let descriptor =
+            if let spool { try spool.watch() } else if isOurs { try Self.open(path) } else { STDIN_FILENO }
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {
             let number = errno
@@ -49,6 +55,7 @@ package struct FeedInput: ~Copyable, Sendable {
         self.path = path
         self.descriptor = descriptor
         self.isOurs = isOurs
+        self.spool = spool
         neverBlocks = Self.neverBlocks(descriptor)
         (interrupts, interrupter) = (ends[0], ends[1])
     }
@@ -87,10 +94,18 @@ package struct FeedInput: ~Copyable, Sendable {
             _ = Glibc.read(interrupts, &ignored, ignored.count)
             return .nothing
         }
+        if spool != nil {
+            var changes = [UInt8](repeating: 0, count: 4_096)
+            while Glibc.read(descriptor, &changes, changes.count) > 0 {}
+        }
         return read(into: buffer)
     }
 
+    /// Deletes the file of a spool that was read to its end. Call it when all that was read is dealt with.
+    func discard(isWithinLine: Bool) -> FeedSpool.Ending { spool?.discard(isWithinLine: isWithinLine) ?? .none }
+
     private func read(into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
+        if let spool { return spool.read(into: buffer) }
         let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
         if count > 0 { return .bytes(count) }
         if count == 0 { return .end }
@@ -102,6 +117,11 @@ package struct FeedInput: ~Copyable, Sendable {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return false }
         return status.st_mode & S_IFMT == S_IFREG || fcntl(descriptor, F_GETFL) & O_NONBLOCK != 0
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     private static func open(_ path: String) throws(FeedError) -> Int32 {
@@ -121,7 +141,7 @@ package struct FeedInput: ~Copyable, Sendable {
             guard descriptor >= 0 else { throw .cannotOpen(path, String(cString: strerror(errno))) }
             return descriptor
         default:
-            throw .neitherFileNorFIFO(path)
+            throw .noFeed(path)
         }
     }
 }
@@ -131,7 +151,12 @@ package struct FeedError: Error, Sendable, CustomStringConvertible {
     package let description: String
 
     static func missing(_ path: String) -> FeedError {
-        FeedError(description: "\(path) does not exist; for programs to write into, make a FIFO: mkfifo -m 660 \(path)")
+        FeedError(
+            description: """
+                \(path) does not exist; for strfry's hook make a folder: mkdir -m 2770 \(path); for other programs to \
+                write into, a FIFO: mkfifo -m 660 \(path)
+                """
+        )
     }
 
     static func cannotOpen(_ path: String, _ reason: String) -> FeedError {
@@ -143,8 +168,13 @@ package struct FeedError: Error, Sendable, CustomStringConvertible {
         FeedError(description: "cannot open the FIFO \(path) for reading and writing, which is needed: \(reason)")
     }
 
-    static func neitherFileNorFIFO(_ path: String) -> FeedError {
-        FeedError(description: "\(path) is neither a file nor a FIFO")
+    /// What was read and kept is deleted from a spool, which takes the right to write as well.
+    static func cannotOpenFolder(_ path: String, _ reason: String) -> FeedError {
+        FeedError(description: "cannot read and delete files in the folder \(path), which is needed: \(reason)")
+    }
+
+    static func noFeed(_ path: String) -> FeedError {
+        FeedError(description: "\(path) is neither a file, a FIFO nor a folder")
     }
 
     static func noDescriptor(_ reason: String) -> FeedError {

@@ -17,7 +17,7 @@ struct Backup: ParsableCommand {
     }
 
     /// `carillon backup create`
-    struct Create: ParsableCommand {
+    struct Create: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Write one consistent file, also while the router runs.",
             discussion: """
@@ -67,7 +67,7 @@ struct Backup: ParsableCommand {
         }
 
         func run() throws {
-            let configuration = try config.readAsOwner()
+            let configuration = try config.read()
             let report = try Terminal.sayingWhy {
                 var options = BackupCreation.Options()
                 options.withKey = withKey
@@ -134,7 +134,7 @@ struct Backup: ParsableCommand {
     }
 
     /// `carillon backup restore`
-    struct Restore: ParsableCommand {
+    struct Restore: ParsableCommand, OwnerCommand {
         static let configuration = CommandConfiguration(
             abstract: "Put a backup back as a store.",
             discussion: """
@@ -170,9 +170,10 @@ struct Backup: ParsableCommand {
         @Flag(help: "Print one JSON object.")
         var json = false
 
+        var ownersFile: String? { URL(fileURLWithPath: store).standardizedFileURL.path }
+
         func run() throws {
             let store = URL(fileURLWithPath: store).standardizedFileURL.path
-            try Terminal.takeOver(folderOf: store)
             let report = try Terminal.sayingWhy {
                 let progress = ProgressLine("Restoring")
                 defer { progress.end() }

@@ -39,6 +39,16 @@ struct Carillon: AsyncParsableCommand {
         if CommandLine.arguments.dropFirst().first == Serve.configuration.commandName ?? "serve" {
             signal(SIGHUP, SIG_IGN)
         }
-        await main(nil)
+        do {
+            var command = try parseAsRoot()
+            try (command as? any OwnerCommand)?.startAsOwner()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            exit(withError: error)
+        }
     }
 }

@@ -3,7 +3,7 @@ import CarillonRouter
 import Operations
 
 /// `carillon cluster adopt`
-struct ClusterAdoptCommand: AsyncParsableCommand {
+struct ClusterAdoptCommand: AsyncParsableCommand, StoreCommand {
     static let configuration = CommandConfiguration(
         commandName: "adopt",
         abstract: "Make a cluster of what one router has served alone: registrations, waiting pushes, marks of relays.",
@@ -20,7 +20,7 @@ struct ClusterAdoptCommand: AsyncParsableCommand {
     @OptionGroup var config: ConfigurationOption
 
     func run() async throws {
-        let configuration = try config.readAsOwner()
+        let configuration = try config.read()
         let report = try await Asking.run { try await StoreTransfer(configuration, progress: Self.show).adopt() }
         print(report.text(report.wasDone ? "the store was adopted before" : "the store is a cluster's now"))
     }
@@ -29,7 +29,7 @@ struct ClusterAdoptCommand: AsyncParsableCommand {
 }
 
 /// `carillon cluster export`
-struct ClusterExportCommand: AsyncParsableCommand {
+struct ClusterExportCommand: AsyncParsableCommand, StoreCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Make a store of a cluster, for one router that serves it alone.",
@@ -53,7 +53,7 @@ struct ClusterExportCommand: AsyncParsableCommand {
     var withoutServers = false
 
     func run() async throws {
-        let configuration = try config.readAsOwner()
+        let configuration = try config.read()
         if withoutServers {
             try await Asking.run {
                 try await StoreTransfer(configuration, progress: ClusterAdoptCommand.show).rescue()

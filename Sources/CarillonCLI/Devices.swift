@@ -22,7 +22,7 @@ struct Devices: AsyncParsableCommand {
     )
 
     /// `carillon devices list`
-    struct List: AsyncParsableCommand {
+    struct List: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "List devices: whose, where, and how pushes to them went.",
             discussion: """
@@ -42,7 +42,7 @@ struct Devices: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let access = DeviceAccess(configuration: try config.readAsOwner())
+            let access = DeviceAccess(configuration: try config.read())
             var previous: Int64?
             var isFirst = true
             var whole: DeviceList?
@@ -65,7 +65,7 @@ struct Devices: AsyncParsableCommand {
     }
 
     /// `carillon devices show`
-    struct Show: AsyncParsableCommand {
+    struct Show: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show what is known of a device.",
             discussion: """
@@ -85,7 +85,7 @@ struct Devices: AsyncParsableCommand {
 
         func run() async throws {
             let overview = try await Asking.run {
-                try await DeviceAccess(configuration: config.readAsOwner()).show(device)
+                try await DeviceAccess(configuration: config.read()).show(device)
             }
             Asking.show(overview, asJSON: json)
         }
@@ -129,7 +129,7 @@ struct Devices: AsyncParsableCommand {
     }
 
     /// `carillon devices enable`
-    struct Enable: AsyncParsableCommand {
+    struct Enable: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Switch a device on that was switched off.",
             discussion: """
@@ -146,15 +146,17 @@ struct Devices: AsyncParsableCommand {
         @Argument(help: "The device's number, as carillon devices list shows it.")
         var device: Int64
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
-            let configuration = try options.config.readAsOwner()
+            let configuration = try options.config.read()
             let answer = try await Asking.run { try await DeviceSwitch(configuration: configuration).enable(device) }
             options.show(answer)
         }
     }
 
     /// `carillon devices remove`
-    struct Remove: AsyncParsableCommand {
+    struct Remove: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Forget a device.",
             discussion: """
@@ -175,7 +177,7 @@ struct Devices: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let configuration = try config.readAsOwner()
+            let configuration = try config.read()
             let removal = DeviceRemoval(configuration: configuration)
             let answer = try await Asking.run { try await removal.remove(device) }
             print(json ? answer.json : answer.text)

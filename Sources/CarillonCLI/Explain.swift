@@ -3,7 +3,7 @@ import CarillonRouter
 import Operations
 
 /// `carillon explain`
-struct Explain: AsyncParsableCommand {
+struct Explain: AsyncParsableCommand, StoreCommand {
     static let configuration = CommandConfiguration(
         abstract: "Say what became of an event: for whom, on which device, and why.",
         discussion: """
@@ -46,7 +46,7 @@ struct Explain: AsyncParsableCommand {
 
     func run() async throws {
         let explanation = try await Asking.run {
-            try await DeviceAccess(configuration: config.readAsOwner()).explain(event, recipient: recipient)
+            try await DeviceAccess(configuration: config.read()).explain(event, recipient: recipient)
         }
         Asking.show(explanation, asJSON: json)
         if !explanation.isKnown { throw ExitCode(3) }

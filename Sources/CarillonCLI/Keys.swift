@@ -13,7 +13,7 @@ struct Keys: ParsableCommand {
     )
 
     /// `carillon keys new`
-    struct New: ParsableCommand {
+    struct New: ParsableCommand, OwnerCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a key and write it to a file that only you can read.",
             discussion: "An existing file stays as it is.\n\n  carillon keys new /etc/carillon/carillon.key"
@@ -22,15 +22,16 @@ struct Keys: ParsableCommand {
         @Argument(help: "The file to write.")
         var file = "carillon.key"
 
+        var ownersFile: String? { file }
+
         func run() throws {
-            try Terminal.takeOver(folderOf: file)
             let key = try Terminal.printingMistakes { try IdentityFile(path: file).create(random: SecureRandom.bytes) }
             Keys.show(key)
         }
     }
 
     /// `carillon keys show`
-    struct Show: ParsableCommand {
+    struct Show: ParsableCommand, OwnerCommand {
         static let configuration = CommandConfiguration(
             abstract:
                 "Show the public key of a key file, or all keys of a router: phones encrypt their registrations to them.",
@@ -59,21 +60,26 @@ struct Keys: ParsableCommand {
             guard !json || config != nil else { throw ValidationError("--json needs --config") }
         }
 
+        var ownersFile: String? {
+            get throws { try config.map(Self.read)?.storePath }
+        }
+
         func run() throws {
             guard let config else {
                 Keys.show(try Terminal.printingMistakes { try IdentityFile(path: file ?? "carillon.key").read() })
                 return
             }
-            let configuration = try Terminal.printingMistakes { () throws in
-                try Configuration(file: config, withoutCredentials: true)
-            }
-            try Terminal.takeOver(folderOf: configuration.storePath)
+            let configuration = try Self.read(config)
             Asking.show(try Terminal.sayingWhy { try KeyReport(of: configuration) }, asJSON: json)
+        }
+
+        private static func read(_ path: String) throws -> Configuration {
+            try Terminal.printingMistakes { () throws in try Configuration(file: path, withoutCredentials: true) }
         }
     }
 
     /// `carillon keys rotate`
-    struct Rotate: ParsableCommand {
+    struct Rotate: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Give the router a new key, and answer to the old one for a while.",
             discussion: """
@@ -98,7 +104,7 @@ struct Keys: ParsableCommand {
         var json = false
 
         func run() throws {
-            let configuration = try config.readAsOwner()
+            let configuration = try config.read()
             let report = try Terminal.sayingWhy {
                 try KeyChange(configuration: configuration).rotate(retireAfter: retireAfter?.duration)
             }
@@ -107,7 +113,7 @@ struct Keys: ParsableCommand {
     }
 
     /// `carillon keys undo`
-    struct Undo: ParsableCommand {
+    struct Undo: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Bring the old key back, or end a change of the key that was interrupted.",
             discussion: """
@@ -124,7 +130,7 @@ struct Keys: ParsableCommand {
         var json = false
 
         func run() throws {
-            let configuration = try config.readAsOwner()
+            let configuration = try config.read()
             Asking.show(
                 try Terminal.sayingWhy { try KeyChange(configuration: configuration).undo() },
                 asJSON: json
@@ -133,7 +139,7 @@ struct Keys: ParsableCommand {
     }
 
     /// `carillon keys retire`
-    struct Retire: ParsableCommand {
+    struct Retire: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Give up the key that the router had before.",
             discussion: """
@@ -157,7 +163,7 @@ struct Keys: ParsableCommand {
         var json = false
 
         func run() throws {
-            let configuration = try config.readAsOwner()
+            let configuration = try config.read()
             Asking.show(
                 try Terminal.sayingWhy {
                     try KeyChange(configuration: configuration).retire(early: now, removesDevices: removeDevices)
@@ -168,7 +174,7 @@ struct Keys: ParsableCommand {
     }
 
     /// `carillon keys bunker`
-    struct Bunker: ParsableCommand {
+    struct Bunker: ParsableCommand, OwnerCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print a bunker:// URL with which one client opens a NIP-46 session.",
             discussion: """
@@ -184,9 +190,12 @@ struct Keys: ParsableCommand {
 
         @OptionGroup var config: ConfigurationOption
 
+        var ownersFile: String? {
+            get throws { try config.read().registration.secretFile }
+        }
+
         func run() throws {
             let configuration = try config.read()
-            if let secrets = configuration.registration.secretFile { try Terminal.takeOver(folderOf: secrets) }
             let invitation = try Terminal.printingMistakes {
                 try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes)
             }

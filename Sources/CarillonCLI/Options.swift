@@ -26,13 +26,6 @@ struct ConfigurationOption: ParsableArguments {
             try Configuration(file: path, withoutCredentials: withoutCredentials)
         }
     }
-
-    /// The same for commands that open the databases. Root's go on as the user whose folder they are in.
-    func readAsOwner() throws -> Configuration {
-        let configuration = try read()
-        try Terminal.takeOver(folderOf: configuration.storePath)
-        return configuration
-    }
 }
 
 /// What commands take that ask the running router or its files: which router, and how the answer is printed.

@@ -18,7 +18,7 @@ struct Queue: AsyncParsableCommand {
     )
 
     /// `carillon queue list`
-    struct List: AsyncParsableCommand {
+    struct List: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "List pushes that wait or failed.",
             discussion: """
@@ -39,18 +39,20 @@ struct Queue: AsyncParsableCommand {
         @Option(help: "Only those behind this place, which an earlier answer gave as next.")
         var after: String?
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
             var parameters = selection.parameters
             parameters["limit"] = String(limit)
             parameters["after"] = after
-            let access = QueueAccess(configuration: try options.config.readAsOwner())
+            let access = QueueAccess(configuration: try options.config.read())
             let list = try await Asking.run { try await access.list(parameters) }
             options.show(list)
         }
     }
 
     /// `carillon queue show`
-    struct Show: AsyncParsableCommand {
+    struct Show: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show all that is known of one push that waits or failed.",
             discussion: """
@@ -65,15 +67,17 @@ struct Queue: AsyncParsableCommand {
         @Argument(help: "Its id, as carillon queue list shows it.")
         var id: String
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
-            let access = QueueAccess(configuration: try options.config.readAsOwner())
+            let access = QueueAccess(configuration: try options.config.read())
             let details = try await Asking.run { try await access.show(id) }
             options.show(details)
         }
     }
 
     /// `carillon queue retry`
-    struct Retry: AsyncParsableCommand {
+    struct Retry: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Send pushes again that failed, and at once those that wait for a later time.",
             discussion: """
@@ -94,17 +98,19 @@ struct Queue: AsyncParsableCommand {
 
         func validate() throws { try choice.require() }
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
             var parameters = choice.parameters()
             if unpause { parameters["unpause"] = "1" }
-            let access = QueueAccess(configuration: try options.config.readAsOwner())
+            let access = QueueAccess(configuration: try options.config.read())
             let answer = try await Asking.run { [parameters] in try await access.retry(parameters) }
             options.show(answer)
         }
     }
 
     /// `carillon queue drop`
-    struct Drop: AsyncParsableCommand {
+    struct Drop: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Drop pushes that wait or failed.",
             discussion: """
@@ -124,8 +130,10 @@ struct Queue: AsyncParsableCommand {
 
         func validate() throws { try choice.require() }
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
-            let access = QueueAccess(configuration: try options.config.readAsOwner())
+            let access = QueueAccess(configuration: try options.config.read())
             if !choice.dryRun, !yes {
                 let asked = choice.parameters(isTrial: true)
                 let trial = try await Asking.run { try await access.drop(asked) }

@@ -71,7 +71,7 @@ struct Relays: AsyncParsableCommand {
     }
 
     /// `carillon relays block`
-    struct Block: AsyncParsableCommand {
+    struct Block: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Leave a relay that users named at once, and never connect to it again.",
             discussion: """
@@ -90,13 +90,15 @@ struct Relays: AsyncParsableCommand {
 
         @OptionGroup var terms: DecisionTerms
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
             try await options.take(AccessRequest(.block, relay, kind: .relay, terms))
         }
     }
 
     /// `carillon relays unblock`
-    struct Unblock: AsyncParsableCommand {
+    struct Unblock: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Take a block of relays back.",
             discussion: "  carillon relays unblock wss://relay.example.com"
@@ -106,6 +108,8 @@ struct Relays: AsyncParsableCommand {
 
         @Argument(help: "What was blocked, as carillon users rules shows it.")
         var relay: String
+
+        var config: ConfigurationOption { options.config }
 
         func run() async throws {
             try await options.take(AccessRequest(.unblock, relay, kind: .relay))

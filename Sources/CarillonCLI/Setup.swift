@@ -57,7 +57,7 @@ struct SetupCommand: AsyncParsableCommand {
             isRoot: geteuid() == 0,
             home: ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory(),
             currentFolder: FileManager.default.currentDirectoryPath,
-            pluginFolder: CommandPlugins.foldersBesideProgram.first(where: Self.hasPlugins),
+            pluginFolder: Configuration.pluginFoldersOfProgram.first(where: Self.hasPlugins),
             read: Self.content
         )
         let questions = SetupQuestions(machine: machine)
@@ -191,10 +191,18 @@ private struct SetupRun {
     func run() async throws {
         try confirmReplacement()
         let key = try givenKey()
-        if !plan.isService, FileManager.default.fileExists(atPath: plan.folder) {
-            try Terminal.takeOver(folderOf: plan.configurationPath)
-        }
+        try becomeOwner()
         try write()
+        do {
+            try await tryOut(try makeKey(key))
+        } catch let code as ExitCode {
+            // 1 is for a setup that wrote no file.
+            throw code == .failure ? ExitCode(2) : code
+        }
+    }
+
+    /// Checks what was written, asks push services, and prints the next steps.
+    private func tryOut(_ publicKey: PublicKey) async throws {
         var isGood = true
         try await LentCredentials.use(plan.lent) {
             isGood = await check()
@@ -202,12 +210,25 @@ private struct SetupRun {
             isGood = await probe()
             try await testPush()
         }
-        let publicKey = try makeKey(key)
         print("\nWhat to do next:")
         for (number, step) in plan.nextSteps(publicKey: NIP19.npub(publicKey)).enumerated() {
             print("  \(number + 1). \(step)")
         }
         if !isGood { throw ExitCode(2) }
+    }
+
+    /// By hand everything is in one folder. If root runs setup for a folder of another user, the rest runs as that user:
+    /// the files are that user's, and links in the folder lead root nowhere.
+    private func becomeOwner() throws {
+        guard !plan.isService, geteuid() == 0, FileManager.default.fileExists(atPath: plan.folder),
+            let owner = FolderOwner(ofFolderOf: plan.configurationPath)
+        else { return }
+        do throws(OperationFailure) {
+            try owner.become(plan.configurationPath)
+        } catch {
+            Terminal.error("\(error)")
+            throw ExitCode(1)
+        }
     }
 
     private func confirmReplacement() throws {
@@ -225,11 +246,10 @@ private struct SetupRun {
         }
     }
 
-    /// The text of the key that the answers name; nil: a new one is to be made, or there is one.
-    private func givenKey() throws -> String? {
+    /// The key that the answers name; nil: a new one is to be made, or there is one.
+    private func givenKey() throws -> KeyPair? {
         guard let path = plan.givenKey, !FileManager.default.fileExists(atPath: plan.keyPath) else { return nil }
-        _ = try Terminal.printingMistakes { try IdentityFile(path: path).read() }
-        return FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+        return try Terminal.printingMistakes { try IdentityFile(path: path).read() }
     }
 
     private func write() throws {
@@ -242,17 +262,18 @@ private struct SetupRun {
         if written.isEmpty { print("every file is as it should be") }
     }
 
-    private func makeKey(_ given: String?) throws -> PublicKey {
-        try Terminal.takeOver(folderOf: plan.keyPath)
-        let file = IdentityFile(path: plan.keyPath)
+    private func makeKey(_ given: KeyPair?) throws -> PublicKey {
+        // A package has made the folder of a service, for the service's user.
+        let owner = geteuid() == 0 ? FolderOwner(ofFolderOf: plan.keyPath) : nil
+        let file = IdentityFile(path: plan.keyPath, owner: owner.map { ($0.user, $0.group) })
         if file.exists {
             print("kept \(plan.keyPath)")
             return try Terminal.printingMistakes { try file.read() }.publicKey
         }
         if let given {
-            try refusing { () throws(SetupRefusal) in try SetupWriter(plan).writeKey(given) }
+            try Terminal.printingMistakes { try file.write(given) }
             print("wrote \(plan.keyPath), a copy of \(plan.givenKey ?? "")")
-            return try Terminal.printingMistakes { try file.read() }.publicKey
+            return given.publicKey
         }
         let key = try Terminal.printingMistakes { try file.create(random: SecureRandom.bytes) }
         print("wrote \(plan.keyPath), a new key")

@@ -3,7 +3,7 @@ import Foundation
 import Operations
 
 /// `carillon stats`
-struct Stats: AsyncParsableCommand {
+struct Stats: AsyncParsableCommand, StoreCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show counts by day: devices, and what became of events and pushes.",
         discussion: """
@@ -37,7 +37,7 @@ struct Stats: AsyncParsableCommand {
     func run() async throws {
         var parameters = ["days": String(days)]
         parameters["by"] = by
-        let access = StatisticsAccess(configuration: try config.readAsOwner())
+        let access = StatisticsAccess(configuration: try config.read())
         let report = try await Asking.run { [parameters] in try await access.report(parameters) }
         if csv { return print(report.csv) }
         Asking.show(report, asJSON: json)

@@ -11,7 +11,7 @@ struct Store: ParsableCommand {
     )
 
     /// `carillon store check`
-    struct Check: ParsableCommand {
+    struct Check: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Read registry and outbox from end to end and name everything wrong with them.",
             discussion: """
@@ -25,7 +25,7 @@ struct Store: ParsableCommand {
         @OptionGroup var config: ConfigurationOption
 
         func run() throws {
-            let reports = StoreCheck(configuration: try config.readAsOwner()).reports()
+            let reports = StoreCheck(configuration: try config.read()).reports()
             for report in reports {
                 if report.findings.isEmpty {
                     print("\(report.name) \(report.path): \(report.state)")
@@ -38,7 +38,7 @@ struct Store: ParsableCommand {
     }
 
     /// `carillon store rescue`
-    struct Rescue: ParsableCommand {
+    struct Rescue: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Save what can be read of a damaged registry or outbox into a new file beside it.",
             discussion: """
@@ -55,7 +55,7 @@ struct Store: ParsableCommand {
         func run() throws {
             let reports: [StoreSaving.Report]
             do {
-                reports = try StoreSaving(configuration: try config.readAsOwner()).run()
+                reports = try StoreSaving(configuration: try config.read()).run()
             } catch let code as ExitCode {
                 throw code
             } catch {
@@ -86,7 +86,7 @@ struct Store: ParsableCommand {
     }
 
     /// `carillon store migrate`
-    struct Migrate: ParsableCommand {
+    struct Migrate: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Move the databases and the key to another folder.",
             discussion: """
@@ -110,7 +110,7 @@ struct Store: ParsableCommand {
         var json = false
 
         func run() throws {
-            let configuration = try config.readAsOwner()
+            let configuration = try config.read()
             let progress = ProgressLine("Copying")
             let report = try Terminal.sayingWhy {
                 try StoreMigration(configuration: configuration, folder: to).run(progress: progress.show)

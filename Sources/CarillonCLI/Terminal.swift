@@ -32,16 +32,6 @@ enum Terminal {
         }
     }
 
-    /// Where root runs a command that writes beside `path`, in another user's folder, it goes on as that user.
-    static func takeOver(folderOf path: String) throws {
-        do throws(OperationFailure) {
-            try FolderOwner.takeOver(folderOf: path)
-        } catch {
-            Self.error("\(error)")
-            throw ExitCode(1)
-        }
-    }
-
     /// The same for trials, which also end with a sentence on why nothing can be tried.
     static func printingWhyNothingCanBeTried<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {

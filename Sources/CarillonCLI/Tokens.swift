@@ -22,7 +22,7 @@ struct Tokens: AsyncParsableCommand {
     )
 
     /// `carillon tokens create`
-    struct Create: AsyncParsableCommand {
+    struct Create: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a token, and print it once.",
             discussion: """
@@ -48,7 +48,7 @@ struct Tokens: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let operations = TokenOperations(try config.readAsOwner())
+            let operations = TokenOperations(try config.read())
             let created = try await Asking.run {
                 try operations.create(name, Set(scope), for: expires?.duration)
             }
@@ -57,7 +57,7 @@ struct Tokens: AsyncParsableCommand {
     }
 
     /// `carillon tokens list`
-    struct List: AsyncParsableCommand {
+    struct List: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "List named tokens, what they may do, and when they were used last.",
             discussion: "  carillon tokens list --json | jq '.tokens[] | select(.last_used_at == null) | .name'"
@@ -69,13 +69,13 @@ struct Tokens: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let operations = TokenOperations(try config.readAsOwner())
+            let operations = TokenOperations(try config.read())
             Asking.show(try await Asking.run { try operations.list() }, asJSON: json)
         }
     }
 
     /// `carillon tokens revoke`
-    struct Revoke: AsyncParsableCommand {
+    struct Revoke: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Have a token open nothing any more.",
             discussion: "  carillon tokens revoke grafana"
@@ -90,7 +90,7 @@ struct Tokens: AsyncParsableCommand {
         var json = false
 
         func run() async throws {
-            let operations = TokenOperations(try config.readAsOwner())
+            let operations = TokenOperations(try config.read())
             Asking.show(try await Asking.run { try operations.revoke(name) }, asJSON: json)
         }
     }

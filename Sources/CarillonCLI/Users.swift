@@ -24,7 +24,7 @@ struct Users: AsyncParsableCommand {
     )
 
     /// `carillon users list`
-    struct List: AsyncParsableCommand {
+    struct List: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "List users: their devices, when they registered, the last push.",
             discussion: """
@@ -58,8 +58,10 @@ struct Users: AsyncParsableCommand {
             if let limit, limit < 1 { throw ValidationError("--limit: expected a number from 1 on") }
         }
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
-            let access = try await Asking.run { try OperatorAccess(options.config.readAsOwner(), for: .reading) }
+            let access = try await Asking.run { try OperatorAccess(options.config.read(), for: .reading) }
             var list = UserList(users: [], next: after)
             repeat {
                 let rest = limit.map { $0 - list.users.count }
@@ -77,7 +79,7 @@ struct Users: AsyncParsableCommand {
     }
 
     /// `carillon users show`
-    struct Show: AsyncParsableCommand {
+    struct Show: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show one user: devices, relays, rules, limits. No tokens.",
             discussion: "  carillon users show npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg"
@@ -88,16 +90,18 @@ struct Users: AsyncParsableCommand {
         @Argument(help: "64 hex digits or npub1….")
         var user: String
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
             let overview = try await Asking.run {
-                try await DeviceAccess(configuration: options.config.readAsOwner()).user(user)
+                try await DeviceAccess(configuration: options.config.read()).user(user)
             }
             options.show(overview)
         }
     }
 
     /// `carillon users rules`
-    struct Rules: AsyncParsableCommand {
+    struct Rules: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show who is blocked and who is allowed, by the configuration and by commands.",
             discussion: "  carillon users rules --json"
@@ -105,16 +109,18 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var options: AnswerOptions
 
+        var config: ConfigurationOption { options.config }
+
         func run() async throws {
             let rules = try await Asking.run {
-                try OperatorAccess(options.config.readAsOwner(), for: .reading).users.rules
+                try OperatorAccess(options.config.read(), for: .reading).users.rules
             }
             options.show(rules)
         }
     }
 
     /// `carillon users block`
-    struct Block: AsyncParsableCommand {
+    struct Block: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Keep a key, a network or whoever used an invitation from using this router.",
             discussion: """
@@ -135,13 +141,15 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var invitation: InvitationFlag
 
+        var config: ConfigurationOption { decision.options.config }
+
         func run() async throws {
             try await decision.take(.block, kind: invitation.kind, terms)
         }
     }
 
     /// `carillon users unblock`
-    struct Unblock: AsyncParsableCommand {
+    struct Unblock: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Take a block back.",
             discussion: "  carillon users unblock npub10el…\n  carillon users unblock 198.51.100.0/24"
@@ -151,11 +159,13 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var invitation: InvitationFlag
 
+        var config: ConfigurationOption { decision.options.config }
+
         func run() async throws { try await decision.take(.unblock, kind: invitation.kind) }
     }
 
     /// `carillon users allow`
-    struct Allow: AsyncParsableCommand {
+    struct Allow: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract:
                 "Let a key or a network register where not everybody may, or except a network from a larger blocked one.",
@@ -172,11 +182,13 @@ struct Users: AsyncParsableCommand {
 
         @OptionGroup var terms: DecisionTerms
 
+        var config: ConfigurationOption { decision.options.config }
+
         func run() async throws { try await decision.take(.allow, terms) }
     }
 
     /// `carillon users disallow`
-    struct Disallow: AsyncParsableCommand {
+    struct Disallow: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Take back what carillon users allow did.",
             discussion:
@@ -184,6 +196,8 @@ struct Users: AsyncParsableCommand {
         )
 
         @OptionGroup var decision: DecisionOptions
+
+        var config: ConfigurationOption { decision.options.config }
 
         func run() async throws { try await decision.take(.disallow) }
     }
@@ -229,7 +243,7 @@ extension AnswerOptions {
     func take(_ request: AccessRequest) async throws {
         show(
             try await Asking.run {
-                try await AccessDecision(configuration: config.readAsOwner()).take(request)
+                try await AccessDecision(configuration: config.read()).take(request)
             }
         )
     }

@@ -4,13 +4,20 @@ import Glibc
 package enum NewSecretFile {
     /// Writes `bytes` to a file that must not be there yet. The name appears once all bytes are on disk, so that a
     /// killed process never leaves an empty key behind. Answers with the system's error number; 0 when it is done.
-    package static func create(_ path: String, _ bytes: [UInt8]) -> Int32 {
+    ///
+    /// `owner` gets the file; nil: we do.
+    package static func create(
+        _ path: String,
+        _ bytes: [UInt8],
+        owner: (user: uid_t, group: gid_t)? = nil
+    ) -> Int32 {
         removeRemains(of: path)
         let unfinished = path + suffix
         let descriptor = open(unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return errno }
         defer { removeRemains(of: path) }
         defer { close(descriptor) }
+        if let owner, fchown(descriptor, owner.user, owner.group) != 0 { return errno }
         let written = write(bytes, to: descriptor)
         guard written == 0 else { return written }
         // Unlike a renaming, this fails when there is a file by now. It names what was written here, whoever has

@@ -122,6 +122,15 @@ extension Configuration {
         return Diagnostic(file: name, message: parts[(place + 1)...].joined(separator: ": "))
     }
 
+    /// The folders with the plugins that were built or installed together with this program. Default of
+    /// `plugins.folders`.
+    package static var pluginFoldersOfProgram: [String] {
+        guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
+            return []
+        }
+        return pluginFolders(URL(filePath: program).deletingLastPathComponent().path)
+    }
+
     /// Beside the executable as it was built, or where it was installed.
     package static func pluginFolders(_ folder: String) -> [String] {
         let prefix = URL(fileURLWithPath: folder).deletingLastPathComponent().path

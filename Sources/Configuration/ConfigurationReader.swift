@@ -11,6 +11,8 @@ struct ConfigurationReader {
     /// The folder that relative paths in the file start from.
     let folder: String
     private let file: YAMLFile
+    /// Where plugins are looked for if the file names no folders.
+    let pluginFolders: [String]
     /// Whether blocks of apps may lack what environment variables would say.
     let isWithoutCredentials: Bool
 
@@ -18,8 +20,10 @@ struct ConfigurationReader {
         name: String,
         folder: String,
         isWithoutCredentials: Bool = false,
+        pluginFolders: [String] = [],
         environment: @escaping (String) -> String?
     ) {
+        self.pluginFolders = pluginFolders
         self.folder = folder
         self.isWithoutCredentials = isWithoutCredentials
         self.file = YAMLFile(name: name, environment: environment)
@@ -65,7 +69,7 @@ struct ConfigurationReader {
         configuration.tracing = top["tracing"].flatMap(tracing)
         configuration.tracingPlace = top["tracing"]?.place ?? (0, 0)
         configuration.rulesFiles = top["rules"].map(rulesFiles) ?? []
-        if let plugins = top["plugins"] { configuration.plugins = self.plugins(plugins) }
+        configuration.plugins = top["plugins"].map(plugins) ?? Configuration.Plugins(folders: pluginFolders)
         if let http = top["http"] { configuration.http = self.http(http) }
         configuration.apps = apps(top["apps"])
         let (mode, policy, places) = pacing(defaults: top["defaults"], bounds: top["bounds"])
@@ -169,6 +173,7 @@ extension Configuration {
             name: path,
             folder: folder,
             isWithoutCredentials: withoutCredentials,
+            pluginFolders: Self.pluginFoldersOfProgram,
             environment: environment
         ).read(text)
         file = path

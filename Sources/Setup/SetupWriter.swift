@@ -51,11 +51,6 @@ package struct SetupWriter {
         return written
     }
 
-    /// Copies the given key to where the router expects it, unless it has one.
-    package func writeKey(_ text: String) throws(SetupRefusal) {
-        try writeSecret(plan.keyPath, text)
-    }
-
     private func make(_ path: String, isSecret: Bool) throws(SetupRefusal) {
         var isFolder = ObjCBool(false)
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {

@@ -6,9 +6,12 @@ import YAMLReading
 /// The file that holds who this router is: one line, a secret key as 64 hex digits or as `nsec1…`.
 package struct IdentityFile {
     package let path: String
+    private let owner: (user: uid_t, group: gid_t)?
 
-    package init(path: String) {
+    /// `owner` gets the file if root writes it; nil: whoever writes it.
+    package init(path: String, owner: (user: uid_t, group: gid_t)? = nil) {
         self.path = path
+        self.owner = owner
     }
 
     package var exists: Bool { FileManager.default.fileExists(atPath: path) }
@@ -49,7 +52,7 @@ package struct IdentityFile {
 
     /// Writes a key for us alone to read. Throws as ``create(random:)`` does.
     package func write(_ key: KeyPair) throws(Diagnostics) {
-        let number = NewSecretFile.create(path, Array(KeyFile.text(of: key.secret).utf8))
+        let number = NewSecretFile.create(path, Array(KeyFile.text(of: key.secret).utf8), owner: owner)
         guard number == 0 else {
             throw mistake(
                 number == EEXIST

@@ -46,14 +46,16 @@ extension Configuration.Plugins {
 extension ConfigurationReader {
     /// Reads the block on plugins.
     func plugins(_ value: YAMLValue) -> Configuration.Plugins {
-        var plugins = Configuration.Plugins()
+        var plugins = Configuration.Plugins(folders: pluginFolders)
         plugins.place = (value.file.name, value.place.line, value.place.column)
         let keys = [
             "folders", "sha256", "isolation", "deadline_seconds", "question_deadline_seconds", "limits", "sandbox",
             "program", "python",
         ]
         guard let mapping = value.mapping(keys: keys) else { return plugins }
-        plugins.folders = mapping["folders"]?.oneOrMore().compactMap { $0.string() }.map(path) ?? []
+        if let folders = mapping["folders"] {
+            plugins.folders = folders.oneOrMore().compactMap { $0.string() }.map(path)
+        }
         for (name, pin) in mapping["sha256"]?.mapping()?.members ?? [] {
             guard let digits = pin.string()?.lowercased() else { continue }
             if digits.utf8.count != 64 || !digits.allSatisfy(\.isHexDigit) {

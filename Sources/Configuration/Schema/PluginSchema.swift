@@ -9,7 +9,12 @@ enum PluginSchema {
 
     private static var places: [SchemaParts.Member] {
         [
-            ("folders", SchemaParts.oneOrMore("Searched in this order; the first library of a name wins.")),
+            (
+                "folders",
+                SchemaParts.oneOrMore(
+                    "Searched in this order; the first library of a name wins. Default: the plugins that were installed with the program."
+                )
+            ),
             (
                 "sha256",
                 [

@@ -1,4 +1,3 @@
-import Foundation
 import Logging
 import PluginHost
 import RouterConfiguration
@@ -15,19 +14,11 @@ package struct CommandPlugins: Sendable {
     ///
     /// Throws a mistake when the program is missing that runs them.
     package init(_ configuration: Configuration? = nil, folders: [String] = []) throws(Diagnostics) {
-        var plugins = configuration?.plugins ?? Configuration.Plugins(folders: Self.foldersBesideProgram)
+        var plugins = configuration?.plugins ?? Configuration.Plugins(folders: Configuration.pluginFoldersOfProgram)
         if !folders.isEmpty { (plugins.folders, plugins.pins) = (folders, [:]) }
         self.folders = plugins.folders
         host = try plugins.load(log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() })
     }
 
     package var platforms: KnownPlatforms { KnownPlatforms(host) }
-
-    /// Where plugins may lie that were built or installed together with this program.
-    package static var foldersBesideProgram: [String] {
-        guard let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else {
-            return []
-        }
-        return Configuration.pluginFolders(URL(filePath: program).deletingLastPathComponent().path)
-    }
 }

@@ -100,21 +100,32 @@ package struct FolderOwner: Hashable, Sendable {
         return status.st_gid == group && status.st_mode & wanted == wanted
     }
 
-    /// Where root runs a command that changes files beside `path` and their folder is another user's, runs it anew as
-    /// that user, who may read what root may; else does nothing.
+    /// Starts this program again as the user who owns the folder of `path`, with the right to read what root can read.
+    /// Does nothing if that is root. Everything that the program did before would happen twice, so call it first.
     ///
-    /// Throws an ``OperationFailure`` where that cannot be done. The process is not to go on then.
-    package static func takeOver(folderOf path: String) throws(OperationFailure) {
-        guard geteuid() == 0, let owner = FolderOwner(ofFolderOf: path) else { return }
-        var number = carillon_become(owner.user, owner.group)
+    /// Throws an ``OperationFailure`` if that fails. The process must end then.
+    package static func startAgain(asOwnerOf path: String) throws(OperationFailure) {
+        guard let owner = FolderOwner(ofFolderOf: path) else { return }
+        var number = carillon_become(owner.user, owner.group, true)
         if number == 0 {
             execv("/proc/self/exe", CommandLine.unsafeArgv)
             number = errno
         }
-        let reason = String(cString: strerror(number))
-        throw .unavailable(
-            "the folder of \(path) belongs to user \(owner.user), and root cannot act as that one here (\(reason)): run this "
-                + "as that user, as with \(owner.command("carillon …"))"
+        throw owner.cannotAct(path, number)
+    }
+
+    /// Turns this process of root's into one of this user for good. `path` is in the user's folder.
+    ///
+    /// Throws an ``OperationFailure`` if that fails. The process must end then.
+    package func become(_ path: String) throws(OperationFailure) {
+        let number = carillon_become(user, group, false)
+        guard number == 0 else { throw cannotAct(path, number) }
+    }
+
+    private func cannotAct(_ path: String, _ number: Int32) -> OperationFailure {
+        .unavailable(
+            "the folder of \(path) belongs to user \(user), and root cannot act as that user here "
+                + "(\(String(cString: strerror(number)))): run this as that user, as with \(command("carillon …"))"
         )
     }
 

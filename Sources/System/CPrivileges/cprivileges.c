@@ -17,10 +17,11 @@ static void keep_reading(void) {
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH, 0, 0);
 }
 
-int carillon_become(uid_t user, gid_t group) {
-    if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 ||
+int carillon_become(uid_t user, gid_t group, bool reads_as_root) {
+    if (prctl(PR_SET_KEEPCAPS, reads_as_root, 0, 0, 0) != 0 || setgroups(0, NULL) != 0 || setresgid(group, group, group) != 0 ||
         setresuid(user, user, user) != 0)
         return errno;
-    keep_reading();
+    if (reads_as_root)
+        keep_reading();
     return 0;
 }

@@ -18,11 +18,23 @@ compiler() {
     rm -f "$out/tools/clang.new"
 }
 
+# Debian releases differ in the name of libsecp256k1's shared library, so the programs carry Debian's static one. The linker
+# looks in this folder first and finds no shared library there.
+static_libraries() {
+    local library
+    library=$(pkg-config --variable=libdir libsecp256k1)/libsecp256k1.a
+    [ -f "$library" ] || die "cannot find $library: install libsecp256k1-dev (contrib/setup does)"
+    mkdir -p "$out/static"
+    ln -sfn "$library" "$out/static/libsecp256k1.a"
+}
+
 build() {
     [ -z "$is_built" ] || return 0
     is_built=yes
     say "Release build of $version ($commit)"
     compiler
+    static_libraries
     CARILLON_PACKAGE=1 CARILLON_COMMIT=$commit CC=$out/tools/clang CCACHE_DIR=${CCACHE_DIR:-$PWD/.build/ccache} \
-        swift build -c release --scratch-path "$scratch" --disable-local-rpath -debug-info-format none
+        swift build -c release --scratch-path "$scratch" --disable-local-rpath -debug-info-format none \
+        -Xlinker "-L$out/static"
 }

@@ -44,6 +44,14 @@ check_libraries() {
     echo "needed libraries: looked at"
 }
 
+# Debian releases differ in its name; build.sh links it in.
+check_static() {
+    local file
+    while read -r file; do
+        ! readelf -dW "$file" | grep -F 'libsecp256k1' >/dev/null || flaw "$file: needs libsecp256k1 of the system"
+    done < <(binaries)
+}
+
 check_lists() {
     local file
     for file in usr/bin/carillon usr/lib/carillon/carillon-plugin-host usr/lib/carillon/libcarillon-confinement.so \
@@ -79,6 +87,7 @@ check() {
     [ -d "$roots/carillon" ] || die "there is nothing to look at; run contrib/package/run stage first"
     check_hardening
     check_libraries
+    check_static
     check_lists
     check_debian
     check_sbom

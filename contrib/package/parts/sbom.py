@@ -48,10 +48,11 @@ DEBIAN = {
     "libcurl4": "curl",
     "libnghttp2-14": "MIT",
     "libpcre2-8-0": "BSD-3-Clause",
-    "libsecp256k1-1": "MIT",
     "libseccomp2": "LGPL-2.1-only",
     "libsqlite3-0": "blessing",
 }
+# Debian's packages whose static libraries are linked in.
+STATIC = {"libsecp256k1-dev": "MIT"}
 
 
 def identifier(text: str) -> str:
@@ -129,14 +130,14 @@ def toolchain(runtime: Path) -> list[dict]:
     return found
 
 
-def debian_packages() -> list[dict]:
+def debian_packages(licences: dict[str, str], comment: str) -> list[dict]:
     found = []
-    for name, licence in sorted(DEBIAN.items()):
+    for name, licence in sorted(licences.items()):
         asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True)
         if asked.returncode:
             sys.exit(f"sbom.py: {name} is not installed; run contrib/setup")
         purl = f"pkg:deb/debian/{name}@{asked.stdout}"
-        found.append(package(name, asked.stdout, licence, "NOASSERTION", purl, "Loaded from the system; built against it."))
+        found.append(package(name, asked.stdout, licence, "NOASSERTION", purl, comment))
     return found
 
 
@@ -147,7 +148,8 @@ def main() -> None:
     given = options.parse_args()
     date = datetime.datetime.fromtimestamp(int(given.date), datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     inside = swift_packages(linked(Path(given.build)), Path(given.resolved)) + toolchain(Path(given.runtime))
-    loaded = debian_packages()
+    inside += debian_packages(STATIC, "Its static library is linked in.")
+    loaded = debian_packages(DEBIAN, "Loaded from the system; built against it.")
     router = package("carillon", given.version, "Apache-2.0", "NOASSERTION", comment=f"Built from commit {given.commit}.")
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", router)]
     relations += [(router["SPDXID"], "CONTAINS", entry) for entry in inside]

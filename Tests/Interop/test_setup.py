@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -463,6 +464,92 @@ def test_for_a_service(tmp_path, lab):
     configuration = yaml.safe_load((folder / "carillon.yaml").read_text())
     assert configuration["identity"]["key_file"] == str(key)
     assert configuration["apps"]["default"]["ios"]["key_file"] == "${CREDENTIALS_DIRECTORY}/apns.p8"
+
+
+SERVICE = 61234
+"""A user of a service, who owns its folders."""
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+
+
+@as_root
+def test_roots_setup_gives_the_key_to_the_service(tmp_path, lab):
+    """A package makes the state folder for its user. Setup runs once, and everything but the key stays root's."""
+    folder, state = tmp_path / "etc", tmp_path / "state"
+    state.mkdir(mode=0o700)
+    os.chown(state, SERVICE, SERVICE)
+    given = answers(lab, folder, run="service", state=str(state))
+    for _ in range(2):
+        result = run(tmp_path, given, "--overwrite")
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert result.stdout.count(f"wrote {folder}/carillon.yaml") == 1, result.stdout
+        assert result.stdout.count(f"wrote {state}/carillon.key, a new key") == 1, result.stdout
+        assert "ios: accepted" in result.stdout and "no mistakes" in result.stdout
+        key = (state / "carillon.key").stat()
+        assert (key.st_uid, key.st_gid, stat.S_IMODE(key.st_mode)) == (SERVICE, SERVICE, 0o600)
+        assert {path.stat().st_uid for path in folder.iterdir()} == {0}
+        # The second time a key comes along, and the configuration is another one.
+        (state / "carillon.key").rename(tmp_path / "old.key")
+        os.chown(tmp_path / "old.key", 0, 0)
+        given["key"], given["contact"] = "old.key", "ops@example.org"
+        result = run(tmp_path, given, "--overwrite", "--offline")
+        assert f"wrote {state}/carillon.key, a copy of" in result.stdout, result.stdout + result.stderr
+        assert (state / "carillon.key").stat().st_uid == SERVICE
+        (state / "carillon.key").unlink()
+        given["key"], given["contact"] = "new", ""
+    # Files were written, so the status is not the one that says that none was.
+    (state / "carillon.key").symlink_to(tmp_path / "nowhere")
+    given["contact"] = "other@example.org"
+    result = run(tmp_path, given, "--overwrite", "--offline")
+    assert result.returncode == 2 and f"wrote {folder}/carillon.yaml" in result.stdout, result.stdout
+    assert "there is something already" in result.stderr and not (tmp_path / "nowhere").exists()
+
+
+@pytest.fixture
+def reachable():
+    """A folder that other users can enter, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@as_root
+def test_roots_setup_in_another_users_folder_asks_once(tmp_path, reachable):
+    folder = reachable / "router"
+    folder.mkdir()
+    os.chown(folder, SERVICE, SERVICE)
+    dialogue = Dialogue("setup", "--folder", folder, cwd=tmp_path)
+    for question, answer in [
+        ("by hand (hand)?", "hand"), ("Public address", ""), ("router listens", "127.0.0.1:0"), ("Relays that", ""),
+        ("e-mail address", ""), ("Push services (", "unifiedpush"), ("What notifications say", ""),
+        ("health and metrics", "no"), ("The router's key", ""), ("q leaves: ", ""),
+    ]:
+        dialogue.expect(question)
+        dialogue.say(answer)
+    status, rest = dialogue.end()
+    assert status == 0, rest
+    assert "by hand (hand)?" not in rest and f"wrote {folder}/carillon.key, a new key" in rest, rest
+    assert {path.name for path in folder.iterdir()} == {"carillon.yaml", "carillon.key"}
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in folder.iterdir()} == {(SERVICE, SERVICE)}
+
+
+def test_plugins_beside_the_program_are_the_default(tmp_path):
+    """The configuration of start/operator.md, in a folder with nothing else."""
+    carillon("keys", "new", tmp_path / "carillon.key")
+    configuration = {
+        "identity": {"key_file": "carillon.key"},
+        "store": {"path": "carillon.sqlite"},
+        "apps": {"default": {"unifiedpush": {}, "ntfy": {}}},
+    }
+    file = tmp_path / "carillon.yaml"
+    file.write_text(json.dumps(configuration))
+    checked = carillon("check", "--config", file)
+    assert checked.returncode == 0, checked.stderr
+    # Other settings of the block leave the folders as they are.
+    file.write_text(json.dumps(configuration | {"plugins": {"deadline_seconds": 20}}))
+    assert carillon("check", "--config", file).returncode == 0
+    file.write_text(json.dumps(configuration | {"plugins": {"folders": ["plugins"]}}))
+    assert carillon("check", "--config", file).returncode == 1
 
 
 def test_what_stands_in_the_way_is_told(tmp_path):

@@ -162,6 +162,8 @@ def test_the_unit_is_started_as_long_as_it_takes():
     """A disk stays full for hours, and nobody is to have to start it by hand then."""
     lines = UNIT.read_text().splitlines()
     assert "StartLimitIntervalSec=0" in lines and "Restart=on-failure" in lines
+    # A plugin's process that is ended for want of memory does not take the router along.
+    assert "OOMPolicy=continue" in lines
     pause = next(line.removeprefix("RestartSec=") for line in lines if line.startswith("RestartSec="))
     assert pause == "10s"
 

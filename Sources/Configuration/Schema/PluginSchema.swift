@@ -12,7 +12,8 @@ enum PluginSchema {
             (
                 "folders",
                 SchemaParts.oneOrMore(
-                    "Searched in this order; the first library of a name wins. Default: the plugins that were installed with the program."
+                    "Searched in this order; the first library of a name wins. Default: the plugins installed with the "
+                        + "program."
                 )
             ),
             (

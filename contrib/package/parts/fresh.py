@@ -2,6 +2,7 @@
 """The story of contrib/package/test: ROOT is a fresh Debian, DIST the folder with the packages, PREVIOUS one with older ones."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pexpect
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(REPOSITORY / "Tests/Interop"))
@@ -39,11 +42,26 @@ class Machine:
         assert done.returncode == status, f"{' '.join(command)} ended with {done.returncode}:\n{text}"
         return text
 
-    def start(self, log: str, *command: str, user: str = "root") -> subprocess.Popen:
+    def answer(self, answers: dict[str, str], *command: str) -> str:
+        """Runs a command at a terminal. A question with one of these words gets that answer, any other gets Enter."""
+        child = pexpect.spawn("chroot", [str(self.root), *command], env=self.environment, encoding="utf-8", timeout=60)
+        said, asked = "", []
+        while child.expect([r"[\r\n]([^\r\n]*(?:\]|q leaves)): ", pexpect.EOF]) == 0:
+            question = child.match[1]
+            assert question not in asked, f"asked twice: {question}\n{said}"
+            asked.append(question)
+            said += child.before + child.after
+            child.sendline(next((answer for words, answer in answers.items() if words in question), ""))
+        said += child.before
+        child.close()
+        assert child.exitstatus == 0, f"{' '.join(command)} ended with {child.exitstatus}:\n{said}"
+        return said
+
+    def start(self, log: str, *command: str, user: str = "root", more: dict[str, str] | None = None) -> subprocess.Popen:
         with (self.root / log).open("ab") as file:
             return subprocess.Popen(
                 ["chroot", f"--userspec={user}:", str(self.root), *command],
-                stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, env=self.environment,
+                stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, env=self.environment | (more or {}),
             )
 
     def install(self, *packages: Path) -> str:
@@ -82,7 +100,8 @@ class InstalledRouter:
     def __init__(self, machine: Machine, program: str, configuration: str, user: str):
         self.machine, self.program, self.configuration, self.user = machine, program, configuration, user
         self.secrets: set[str] = set()
-        self.port = int(re.search(r"listen: 127.0.0.1:(\d+)", (machine.root / configuration).read_text())[1])
+        self.environment: dict[str, str] = {}
+        self.port = int(re.search(r"listen: \"?127.0.0.1:(\d+)", (machine.root / configuration).read_text())[1])
 
     @property
     def url(self) -> str:
@@ -92,7 +111,8 @@ class InstalledRouter:
         self.log = self.machine.root / "tmp/router.log"
         self.log.unlink(missing_ok=True)
         self.process = self.machine.start(
-            "tmp/router.log", self.program, "serve", "--config", f"/{self.configuration}", user=self.user
+            "tmp/router.log", self.program, "serve", "--config", f"/{self.configuration}", user=self.user,
+            more=self.environment,
         )
         try:
             wait_until(lambda: "listening" in self.text.lower(), "the router listens", self.process)
@@ -156,8 +176,6 @@ def push(router: InstalledRouter, lab: InstalledLab, people: list[Person], texts
 
 def packages(machine: Machine, dist: Path, previous: Path | None) -> None:
     new = sorted(dist.glob("carillon*.deb"))
-    step("Lists of Debian's packages")
-    machine.run("apt-get", "update", "-qq")
     assert not machine.has("usr/bin/swift") and not machine.has("usr/bin/cc")
 
     step("The shipped packages as they are: installed, nothing started, the configuration without mistakes")
@@ -228,6 +246,130 @@ def packages(machine: Machine, dist: Path, previous: Path | None) -> None:
         lab.process.kill()
 
 
+CONFIGURATION = "etc/carillon/carillon.yaml"
+KEY = "var/lib/carillon/carillon.key"
+
+
+def setups(machine: Machine, dist: Path) -> None:
+    """The way of README.md: install, answer the questions of `carillon setup`, serve."""
+    new = sorted(dist.glob("carillon*.deb"))
+
+    step("carillon setup at a terminal, on the installed package")
+    machine.install(*new)
+    lab = laboratory(machine)
+    try:
+        said = machine.answer(
+            {"Where the router listens": f"127.0.0.1:{free_port()}", "health and metrics": "no", "test push": "no",
+             "Replace them?": "yes"},
+            "carillon", "setup",
+        )
+        is_set_up(machine, said)
+        # Setup asks for no certificates of a lab.
+        with (machine.root / CONFIGURATION).open("a") as file:
+            file.write(f'\nhttp: {{ ca_file: {lab.addresses["ca_file"]}, allow_private: [127.0.0.0/8, "::1/128"] }}\n')
+            file.write("defaults: { cooldown_seconds: 0, window_seconds: 0, daily_cap: 0 }\n")
+        device = {"platform": "unifiedpush", "push_endpoint": lab.endpoint("upAlice")}
+        serves_and_pushes(machine, lab, device, {})
+    finally:
+        lab.process.kill()
+    machine.run("apt-get", "purge", "-y", "carillon", "carillon-lab", "carillon-dev")
+    nothing_is_left(machine)
+
+    step("carillon setup with a file of answers, on the installed package")
+    machine.install(*new)
+    lab = laboratory(machine)
+    try:
+        block = {key: lab.ios[key] for key in ["topic", "team_id", "key_id", "key_file", "environment"]}
+        answers = {
+            "listen": f"127.0.0.1:{free_port()}", "monitoring": "no", "services": ["ios", "unifiedpush"], "ios": block,
+            "ca_file": lab.addresses["ca_file"], "allow_private": ["127.0.0.0/8", "::1/128"],
+        }
+        (machine.root / "root/answers.yaml").write_text(json.dumps(answers))
+        setup = ["carillon", "setup", "--answers", "/root/answers.yaml"]
+        refused = machine.run(*setup, status=1)
+        assert "--overwrite" in refused and not machine.has(KEY), refused
+        said = machine.run(*setup, "--overwrite")
+        is_set_up(machine, said)
+        assert "ios: accepted" in said, said
+        again = machine.run(*setup, "--overwrite")
+        assert "every file is as it should be" in again and "kept /" in again, again
+        serves_and_pushes(machine, lab, ios(device_token()), credentials(machine))
+    finally:
+        lab.process.kill()
+    machine.run("apt-get", "purge", "-y", "carillon", "carillon-lab", "carillon-dev")
+    nothing_is_left(machine)
+
+
+def laboratory(machine: Machine) -> InstalledLab:
+    shutil.rmtree(machine.root / "tmp/lab", ignore_errors=True)
+    lab = InstalledLab(machine, "/usr/bin/carillon-lab", "tmp/lab")
+    machine.run("chmod", "755", "/tmp/lab")
+    return lab
+
+
+def is_set_up(machine: Machine, said: str) -> None:
+    """Every file is named, the key is the service's, and root's configuration has no mistakes."""
+    for line in [f"wrote /{CONFIGURATION}", f"wrote /{KEY}, a new key", "no mistakes", "What to do next"]:
+        assert said.count(line) == 1, f"{line!r} is not there once:\n{said}"
+    user = int(machine.run("id", "-u", "carillon"))
+    status = (machine.root / KEY).stat()
+    assert (status.st_uid, status.st_mode & 0o777) == (user, 0o600), status
+    assert (machine.root / CONFIGURATION).stat().st_uid == 0
+    assert not machine.has("root/carillon")
+    machine.run("carillon", "check", "--config", f"/{CONFIGURATION}", status=machine_check_status(machine))
+    print("the files are there, and the key is the service's")
+
+
+def machine_check_status(machine: Machine) -> int:
+    """`check` misses what systemd lends to the service alone."""
+    return 1 if "CREDENTIALS_DIRECTORY" in (machine.root / CONFIGURATION).read_text() else 0
+
+
+def credentials(machine: Machine) -> dict[str, str]:
+    """What systemd lends by the drop-in that setup wrote."""
+    folder = machine.root / "tmp/credentials"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o755)
+    user = int(machine.run("id", "-u", "carillon"))
+    loans = re.findall(r"^LoadCredential=([^:]+):(.+)$", (machine.root / "etc/carillon/systemd.conf").read_text(), re.M)
+    assert loans
+    for name, path in loans:
+        (folder / name).write_bytes((machine.root / path[1:]).read_bytes())
+        (folder / name).chmod(0o400)
+        os.chown(folder / name, user, user)
+    return {"CREDENTIALS_DIRECTORY": "/tmp/credentials"}
+
+
+def serves_and_pushes(machine: Machine, lab: InstalledLab, device: dict, environment: dict[str, str]) -> None:
+    """As the service's user: a registration and a push, a restart, another push."""
+    router = InstalledRouter(machine, "/usr/bin/carillon", CONFIGURATION, "carillon")
+    router.environment = environment
+    people = [Person(), Person()]
+    lab.forget()
+    router.start()
+    try:
+        with Socket(router) as socket:
+            socket.publish(people[0].registration(router, device))
+        push(router, lab, people, ["first"])
+        lab.accepted(1)
+        listed = machine.run("carillon", "devices", "list", "--config", f"/{CONFIGURATION}")
+        assert device["platform"] in listed, listed
+        identity = router.public_key
+        router.stop()
+        lab.forget()
+        router.start()
+        assert router.public_key == identity
+        # Another sender, for whom no cooldown runs.
+        push(router, lab, [people[0], Person()], ["second"])
+        lab.accepted(1)
+        router.stop()
+        owners = {path.stat().st_uid for path in (machine.root / "var/lib/carillon").iterdir()}
+        assert owners == {int(machine.run("id", "-u", "carillon"))}, owners
+        print("a registration, a push, a restart, another push")
+    finally:
+        router.process.kill()
+
+
 def nothing_is_left(machine: Machine) -> None:
     left = machine.run("find", "/", "-xdev", "-path", "/proc", "-prune", "-o", "-path", "/tmp", "-prune", "-o",
                        "-name", "*carillon*", "-print")
@@ -266,6 +408,8 @@ def tarball(machine: Machine, dist: Path) -> None:
 if __name__ == "__main__":
     root, dist, previous = sys.argv[1:]
     machine = Machine(Path(root))
+    machine.run("apt-get", "update", "-qq")
+    setups(machine, Path(dist))
     packages(machine, Path(dist), Path(previous) if previous else None)
     tarball(machine, Path(dist))
     step("All passed")

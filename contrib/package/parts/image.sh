@@ -14,10 +14,10 @@ image() {
     say "Image"
     local container
     if [ "$base" = bootstrap ]; then
-        debian_root
+        debian_root bookworm
         base=localhost/carillon-debian
         container=$(buildah_here from scratch)
-        buildah_here add -q "$container" "$out/debian.tar" / >/dev/null
+        buildah_here add -q "$container" "$out/debian-bookworm.tar" / >/dev/null
         buildah_here commit -q "$container" "$base" >/dev/null
         buildah_here rm "$container" >/dev/null
     fi

@@ -1,19 +1,19 @@
 # shellcheck shell=bash
-# A Debian without a toolchain, as .build/package/debian.tar; made once. Sourced.
+# A Debian without a toolchain, as .build/package/debian-RELEASE.tar; made once. Sourced.
 
-# shellcheck disable=SC2120
+# debian_root RELEASE [fresh]
 debian_root() {
-    [ "${1:-}" != fresh ] || rm -f .build/package/debian.tar
-    [ ! -f .build/package/debian.tar ] || return 0
+    local release=$1 tar=.build/package/debian-$1.tar work=.build/package/debootstrap log=.build/package/debootstrap.log
+    [ "${2:-}" != fresh ] || rm -f "$tar"
+    [ ! -f "$tar" ] || return 0
     command -v debootstrap >/dev/null || { echo "debootstrap is missing: apt-get install debootstrap" >&2; return 1; }
-    echo "== Debian by debootstrap"
-    local work=.build/package/debootstrap
+    echo "== Debian $release by debootstrap"
     rm -rf --one-file-system "$work"
     mkdir -p .build/package
-    debootstrap --variant=minbase bookworm "$work" >.build/package/debootstrap.log 2>&1 || {
-        tail -n 5 .build/package/debootstrap.log >&2
+    debootstrap --variant=minbase "$release" "$work" >"$log" 2>&1 || {
+        tail -n 5 "$log" >&2
         return 1
     }
-    tar -C "$work" -cf .build/package/debian.tar .
+    tar -C "$work" -cf "$tar" .
     rm -rf --one-file-system "$work"
 }

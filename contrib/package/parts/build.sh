@@ -18,14 +18,15 @@ compiler() {
     rm -f "$out/tools/clang.new"
 }
 
-# Debian releases differ in the name of libsecp256k1's shared library, so the programs carry Debian's static one. The linker
-# looks in this folder first and finds no shared library there.
+# Debian releases differ in the name of libsecp256k1's shared library, so the programs carry Debian's static one: pkg-config names a
+# folder where the linker finds no shared library. contrib/package/run check looks whether that worked.
 static_libraries() {
-    local library
-    library=$(pkg-config --variable=libdir libsecp256k1)/libsecp256k1.a
-    [ -f "$library" ] || die "cannot find $library: install libsecp256k1-dev (contrib/setup does)"
+    local folder
+    folder=$(pkg-config --variable=libdir libsecp256k1)
+    [ -f "$folder/libsecp256k1.a" ] || die "cannot find $folder/libsecp256k1.a: install libsecp256k1-dev (contrib/setup does)"
     mkdir -p "$out/static"
-    ln -sfn "$library" "$out/static/libsecp256k1.a"
+    ln -sfn "$folder/libsecp256k1.a" "$out/static/libsecp256k1.a"
+    sed "s|^libdir=.*|libdir=$out/static|" "$folder/pkgconfig/libsecp256k1.pc" >"$out/static/libsecp256k1.pc"
 }
 
 build() {
@@ -34,7 +35,6 @@ build() {
     say "Release build of $version ($commit)"
     compiler
     static_libraries
-    CARILLON_PACKAGE=1 CARILLON_COMMIT=$commit CC=$out/tools/clang CCACHE_DIR=${CCACHE_DIR:-$PWD/.build/ccache} \
-        swift build -c release --scratch-path "$scratch" --disable-local-rpath -debug-info-format none \
-        -Xlinker "-L$out/static"
+    PKG_CONFIG_PATH=$out/static CARILLON_PACKAGE=1 CARILLON_COMMIT=$commit CC=$out/tools/clang CCACHE_DIR=${CCACHE_DIR:-$PWD/.build/ccache} \
+        swift build -c release --scratch-path "$scratch" --disable-local-rpath -debug-info-format none
 }

@@ -197,10 +197,9 @@ def packages(machine: Machine, dist: Path, previous: Path | None) -> None:
     old = sorted(previous.glob("carillon*.deb")) if previous else lowered(new, REPOSITORY / ".build/package/previous")
     machine.install(*old)
     assert machine.version() != latest
-    lab = InstalledLab(machine, "/usr/bin/carillon-lab", "tmp/lab")
+    lab = laboratory(machine)
     key = "/etc/carillon/secrets/AuthKey.p8"
     machine.run("install", "-m", "600", "-o", "carillon", lab.addresses["apns"]["key_file"], key)
-    machine.run("chmod", "755", "/tmp/lab")
     edit(machine, "etc/carillon/carillon.yaml", lab, key)
     print(machine.run("carillon", "check", "--config", "/etc/carillon/carillon.yaml").strip())
     router = InstalledRouter(machine, "/usr/bin/carillon", "etc/carillon/carillon.yaml", "carillon")

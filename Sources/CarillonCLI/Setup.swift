@@ -198,6 +198,9 @@ private struct SetupRun {
         } catch let code as ExitCode {
             // 1 is for a setup that wrote no file.
             throw code == .failure ? ExitCode(2) : code
+        } catch {
+            Terminal.error("\(error)")
+            throw ExitCode(2)
         }
     }
 

@@ -56,8 +56,8 @@ enum PluginFolder {
         return (found, refusals)
     }
 
-    /// What plugins in Python are confined by: no plugin, though it may lie beside them.
-    private static let confinement = "libcarillon-confinement.so"
+    /// Libraries that a build leaves next to the programs and that are no plugins.
+    private static let otherLibraries: Set = ["libcarillon-confinement.so", "libGRDB-dynamic.so"]
 
     private static func names(in folder: String) throws(PluginRefusal) -> [String] {
         guard folder.hasPrefix("/") else { throw PluginRefusal(path: folder, reason: .folderNotAbsolute) }
@@ -71,9 +71,8 @@ enum PluginFolder {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            guard name.hasSuffix(".so") || name.hasSuffix(".py"), !name.hasPrefix("."), name != confinement else {
-                continue
-            }
+            let isLibrary = name.hasSuffix(".so") || name.hasSuffix(".py")
+            guard isLibrary, !name.hasPrefix("."), !otherLibraries.contains(name) else { continue }
             names.append(name)
         }
         return names.sorted()

@@ -203,10 +203,10 @@ static carillon_status create(const carillon_host *h, carillon_str c, void **i, 
 
 def test_a_client_certificate_is_presented_out_of_create(console, stopped_router, tmp_path, lab):
     certificate, key = Webhook._certificate(tmp_path)
-    texts = [json.dumps(file.read_text()) for file in (certificate, key)]
-    source = IDLE + r"""
+    names = {"certificate": certificate, "key": key}
+    source = "".join(f"static const char {name}[] = {json.dumps(file.read_text())};" for name, file in names.items())
+    source += IDLE + r"""
 #include <string.h>
-static const char certificate[] = CERTIFICATE, key[] = KEY;
 static carillon_status create(const carillon_host *h, carillon_str c, void **i, carillon_error *e) {
     (void)c, (void)i;
     const carillon_client_certificates *s = h->query(h, (carillon_str)CARILLON_STR("carillon.client-certificate/1"));
@@ -218,11 +218,10 @@ static carillon_status create(const carillon_host *h, carillon_str c, void **i, 
     h->log(h, CARILLON_WARNING, (carillon_str)CARILLON_STR("presented, and half a key refused"));
     return CARILLON_OK;
 }
-""".replace("CERTIFICATE", texts[0]).replace("KEY", texts[1])
+"""
     compiled(stopped_router, "certified", source, tmp_path)
     console.start()
     stopped_router.wait_for_log("presented, and half a key refused")
-
 
 
 FRAGILE = r"""

@@ -52,11 +52,7 @@ final class Certificate {
 
     /// Reads a certificate. Throws `LabError` if the text is not one.
     init(pem: String) throws(LabError) {
-        let text = Array(pem.utf8)
-        let input = BIO_new_mem_buf(text, Int32(text.count))
-        defer { BIO_free(input) }
-        guard let x509 = PEM_read_bio_X509(input, nil, nil, nil) else {
-            ERR_clear_error()
+        guard let x509 = Self.read(pem, { PEM_read_bio_X509($0, nil, nil, nil) }) else {
             throw LabError.invalid("That is no certificate in PEM.")
         }
         self.x509 = x509
@@ -120,13 +116,22 @@ final class Certificate {
     }
 
     private static func libraryKey(_ key: P256PrivateKey) throws(LabError) -> OpaquePointer {
-        let text = Array(key.pemRepresentation.utf8)
-        let input = BIO_new_mem_buf(text, Int32(text.count))
-        defer { BIO_free(input) }
-        guard let key = PEM_read_bio_PrivateKey(input, nil, nil, nil) else {
-            ERR_clear_error()
+        guard let key = self.read(key.pemRepresentation, { PEM_read_bio_PrivateKey($0, nil, nil, nil) }) else {
             throw LabError.system("libcrypto did not read back a key it wrote.")
         }
         return key
+    }
+
+    /// Has libcrypto read a text in PEM, which stays in memory until `parse` returns: a BIO does not copy it. The caller
+    /// frees the result.
+    static func read(_ pem: String, _ parse: (OpaquePointer?) -> OpaquePointer?) -> OpaquePointer? {
+        var pem = pem
+        return pem.withUTF8 { bytes in
+            let input = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
+            defer { BIO_free(input) }
+            let result = parse(input)
+            ERR_clear_error()
+            return result
+        }
     }
 }

@@ -53,10 +53,7 @@ struct ClientCertificateReader: Sendable {
     }
 
     private func defect(of x509: OpaquePointer) -> String? {
-        let text = Array(authorityPEM.utf8)
-        let input = BIO_new_mem_buf(text, Int32(text.count))
-        defer { BIO_free(input) }
-        let authority = PEM_read_bio_X509(input, nil, nil, nil)
+        let authority = Certificate.read(authorityPEM) { PEM_read_bio_X509($0, nil, nil, nil) }
         defer { X509_free(authority) }
         guard X509_verify(x509, X509_get0_pubkey(authority)) == 1 else {
             ERR_clear_error()

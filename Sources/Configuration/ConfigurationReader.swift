@@ -4,6 +4,7 @@ import HTTPLanes
 import Notifications
 import Telemetry
 import Units
+import WebIngress
 import YAMLReading
 
 /// Reads a configuration file's text; notes every mistake with its line.
@@ -84,8 +85,28 @@ struct ConfigurationReader {
         configuration.cluster = top["cluster"].flatMap(cluster)
         configuration.shutdownTime =
             top["shutdown_seconds"]?.integer(in: 1...3_600).map { .seconds($0) } ?? configuration.shutdownTime
+        checkListeners(configuration, top)
         return keyFile == nil || store == nil ? nil : configuration
     }
+
+    /// Notes listeners whose port another one has: at the start the second would find it taken.
+    private func checkListeners(_ configuration: Configuration, _ top: YAMLMapping) {
+        var taken = [("relay", configuration.relay.host, configuration.relay.port)]
+        let others = [
+            ("sealed_ingress", configuration.sealedIngress.map { ($0.web.host, $0.web.port) }),
+            ("api", configuration.api.map { ($0.console.host, $0.console.port) }),
+        ]
+        for (name, address) in others {
+            guard let (host, port) = address, port != 0 else { continue }
+            for (other, otherHost, otherPort) in taken
+            where otherPort == port && (otherHost == host || !Self.anyAddress.isDisjoint(with: [host, otherHost])) {
+                top[name]?.mistake("listens on port \(port), as \(other) does; expected another port")
+            }
+            taken.append((name, host, port))
+        }
+    }
+
+    private static let anyAddress: Set = ["0.0.0.0", "::"]
 
     /// One path, or a list of them.
     private func rulesFiles(_ value: YAMLValue) -> [String] {

@@ -203,6 +203,24 @@ import YAMLReading
         #expect(told.first?.contains(url) == false)
     }
 
+    @Test(arguments: [
+        ("127.0.0.1:7448", "127.0.0.1:7448", true), ("0.0.0.0:7448", "127.0.0.1:7448", true),
+        ("127.0.0.1:7448", "[::]:7448", true), ("127.0.0.1:0", "127.0.0.1:0", false),
+        ("127.0.0.1:7448", "127.0.0.2:7448", false), ("127.0.0.1:7447", "127.0.0.1:7448", false),
+    ])
+    func listenersHavePortsOfTheirOwn(_ relay: String, _ api: String, isMistake: Bool) {
+        let told = mistakes(
+            """
+            identity: { key_file: k }
+            store: { path: s }
+            relay: { listen: "\(relay)" }
+            api: { listen: "\(api)", token_file: t }
+            """
+        )
+        let mistake = "carillon.yaml:4:6: api: listens on port 7448, as relay does; expected another port"
+        #expect(told == (isMistake ? [mistake] : []))
+    }
+
     @Test func rootsMustBeCertificates() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "no-roots-\(UUID().uuidString).pem")
         defer { try? FileManager.default.removeItem(at: file) }

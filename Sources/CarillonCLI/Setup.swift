@@ -249,10 +249,18 @@ private struct SetupRun {
         }
     }
 
-    /// The key that the answers name; nil: a new one is to be made, or there is one.
+    /// The key that the answers name; nil: a new one is to be made. Keys are never replaced, so if there is a key, it
+    /// must be this one.
     private func givenKey() throws -> KeyPair? {
-        guard let path = plan.givenKey, !FileManager.default.fileExists(atPath: plan.keyPath) else { return nil }
-        return try Terminal.printingMistakes { try IdentityFile(path: path).read() }
+        guard let path = plan.givenKey else { return nil }
+        let key = try Terminal.printingMistakes { try IdentityFile(path: path).read() }
+        let old = IdentityFile(path: plan.keyPath)
+        let oldKey = old.exists ? try Terminal.printingMistakes { try old.read() } : key
+        guard oldKey.publicKey != key.publicKey else { return key }
+        Terminal.error(
+            "\(plan.keyPath): holds another key than \(path), and keys are never replaced; move it away first"
+        )
+        throw ExitCode(1)
     }
 
     private func write() throws {
@@ -368,6 +376,19 @@ private enum LentCredentials {
             attributes: [.posixPermissions: 0o700]
         )
         defer { try? FileManager.default.removeItem(at: folder) }
+        // Ctrl-C must not leave copies of credentials.
+        let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler {
+                try? FileManager.default.removeItem(at: folder)
+                signal(number, SIG_DFL)
+                kill(getpid(), number)
+            }
+            source.resume()
+            return source
+        }
+        defer { for source in sources { source.cancel() } }
         for file in files {
             guard let data = FileManager.default.contents(atPath: file.path) else { continue }
             _ = NewSecretFile.create(folder.appending(path: file.name).path, Array(data))

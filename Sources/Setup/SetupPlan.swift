@@ -7,8 +7,6 @@ package struct SetupPlan: Sendable {
     package struct File: Sendable, Hashable {
         package var path: String
         package var text: String
-        /// Readable by its owner alone.
-        package var isSecret = false
     }
 
     package let folder: String

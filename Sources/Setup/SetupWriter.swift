@@ -74,6 +74,8 @@ package struct SetupWriter {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw Self.cannotWrite(file.path) }
         defer { close(descriptor) }
+        // The service's user reads the configuration, whatever root's umask is. It holds no secrets.
+        guard !plan.isService || fchmod(descriptor, 0o644) == 0 else { throw Self.cannotWrite(file.path) }
         var rest = Array(file.text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

@@ -7,6 +7,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -503,6 +504,55 @@ def test_roots_setup_gives_the_key_to_the_service(tmp_path, lab):
     result = run(tmp_path, given, "--overwrite", "--offline")
     assert result.returncode == 2 and f"wrote {folder}/carillon.yaml" in result.stdout, result.stdout
     assert "there is something already" in result.stderr and not (tmp_path / "nowhere").exists()
+
+
+def test_the_umask_does_not_hide_the_configuration_from_the_service(tmp_path, lab):
+    given = answers(lab, tmp_path / "etc", run="service", state=str(tmp_path / "state"))
+    mask = os.umask(0o077)
+    try:
+        assert run(tmp_path, given, "--offline").returncode == 0
+    finally:
+        os.umask(mask)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "etc").iterdir() if path.is_file()}
+    assert set(modes) >= {"carillon.yaml", "rules.yaml", "systemd.conf"} and set(modes.values()) == {0o644}, modes
+    assert stat.S_IMODE((tmp_path / "etc").stat().st_mode) == 0o755
+
+
+def test_another_key_than_the_one_that_is_there_is_refused(tmp_path, lab):
+    folder = tmp_path / "router"
+    given = answers(lab, folder)
+    assert run(tmp_path, given, "--offline").returncode == 0
+    written = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert carillon("keys", "new", tmp_path / "other.key").returncode == 0
+    result = run(tmp_path, given | {"key": "other.key", "contact": "ops@example.org"}, "--offline", "--overwrite")
+    assert result.returncode == 1 and "holds another key than" in result.stderr, result.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
+    # The same key changes nothing.
+    shutil.copy(folder / "carillon.key", tmp_path / "same.key")
+    result = run(tmp_path, given | {"key": "same.key"}, "--offline", "--overwrite")
+    assert result.returncode == 0 and f"kept {folder}/carillon.key" in result.stdout, result.stderr
+
+
+def test_ctrl_c_leaves_no_copies_of_credentials(tmp_path, lab, monkeypatch):
+    """While a push service is asked that never answers."""
+    copies = tmp_path / "tmp"
+    copies.mkdir()
+    monkeypatch.setenv("TMPDIR", str(copies))
+    given = answers(lab, tmp_path / "etc", run="service", state=str(tmp_path / "state"), services=["ios"])
+    del given["android"], given["web"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(PATIENCE)
+        given["ios"]["environment"] = f"https://127.0.0.1:{server.getsockname()[1]}"
+        (tmp_path / "answers.yaml").write_text(json.dumps(given))
+        process = subprocess.Popen(
+            [built("carillon"), "setup", "--answers", "answers.yaml"], cwd=tmp_path, stdout=subprocess.DEVNULL
+        )
+        connection, _ = server.accept()
+        assert list(copies.glob("carillon-setup-*/apns.p8"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == -signal.SIGINT
+        connection.close()
+    assert not list(copies.glob("carillon-setup-*"))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         case unknownPlatform(available: [String])
         case refusedConfiguration(String)
         case refusedRegistration(String)
+        case uncheckedRegistration(String)
         case refusedCommand(String)
         case failedCommand(String)
         case unknownFilter(available: [String])
@@ -32,6 +33,11 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         PluginError(.refusedRegistration(text), platform)
     }
 
+    /// The plugin could not say whether the registration is in order.
+    static func uncheckedRegistration(_ platform: String, saying text: String) -> PluginError {
+        PluginError(.uncheckedRegistration(text), platform)
+    }
+
     static func refusedCommand(_ platform: String, saying text: String) -> PluginError {
         PluginError(.refusedCommand(text), platform)
     }
@@ -49,6 +55,11 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
         PluginError(.refusedSettings(text), name)
     }
 
+    /// The same may succeed later: the plugin's process hangs or is being started again.
+    package var isTemporary: Bool {
+        if case .uncheckedRegistration = code { true } else { false }
+    }
+
     /// No loaded plugin serves the platform.
     package var isUnknownPlatform: Bool {
         if case .unknownPlatform = code { true } else { false }
@@ -60,6 +71,7 @@ package struct PluginError: Error, Sendable, Hashable, CustomStringConvertible {
             "no loaded plugin serves \(name); there are: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
         case .refusedConfiguration(let text): "the \(name) transport refuses its configuration: \(text)"
         case .refusedRegistration(let text): "the \(name) transport refuses the registration: \(text)"
+        case .uncheckedRegistration(let text): "the \(name) transport could not check the registration: \(text)"
         case .refusedCommand(let text): "the \(name) transport does not do that: \(text)"
         case .failedCommand(let text): text
         case .unknownFilter(let available):

@@ -76,7 +76,7 @@ package struct Transports: Sendable {
         do {
             try instance.validate(address)
         } catch {
-            throw RegistrationRejection.invalid("\(error)")
+            throw error.isTemporary ? RegistrationRejection.failed("\(error)") : .invalid("\(error)")
         }
     }
 

@@ -80,7 +80,11 @@ package final class TransportInstance: DrainableInstance {
         let (status, said) = address.lend { registration in
             ErrorBuffer.lend { validate(handle.pointer, registration, $0) }
         }
-        guard status == .CARILLON_OK else { throw .refusedRegistration(platform, saying: said) }
+        switch status {
+        case .CARILLON_OK: return
+        case .CARILLON_BUSY, .CARILLON_FAILED: throw .uncheckedRegistration(platform, saying: said)
+        default: throw .refusedRegistration(platform, saying: said)
+        }
     }
 
     /// Attempts to deliver `notification` under the message id `id`, the same on every attempt, and calls `completion`

@@ -109,6 +109,8 @@ final class Registrations: Sendable {
                     let draft = try reader.draft(of: event, slot, account, arrivedAt: now)
                     return weighed.late.map { .done($0) } ?? .register(draft)
                 } catch {
+                    // It will come again, and must not be refused for that.
+                    if error.isTemporary, weighed.late == nil { signers.withLock { $0.giveBack(event.pubkey) } }
                     return .done(.refused(error))
                 }
             }

@@ -38,16 +38,21 @@ struct RegistrationReader: Sendable {
         self.checkSignal = checkSignal
     }
 
-    /// The draft of a registration that arrived at `arrivedAt`.
+    /// The draft of a registration that arrived at `arrivedAt`. `wasChecked`: a transport has accepted it before.
     func draft(
         of event: Event,
         _ slot: RegistrationSlot,
         _ account: PublicKey,
-        arrivedAt: Timestamp
+        arrivedAt: Timestamp,
+        wasChecked: Bool = false
     ) throws(RegistrationRejection) -> RegistrationDraft {
         let name = keys.names.named(by: event.identifier) ?? keys.names.current
         let content = try open(event, as: name.key)
-        try validate(content.address(registeredAt: arrivedAt))
+        do throws(RegistrationRejection) {
+            try validate(content.address(registeredAt: arrivedAt))
+        } catch {
+            guard wasChecked, error.isTemporary else { throw error }
+        }
         return RegistrationDraft(
             event: event,
             slot: slot,
@@ -62,7 +67,8 @@ struct RegistrationReader: Sendable {
     /// since that may change.
     func draft(ofWaiting event: Event, arrivedAt: Timestamp) -> RegistrationDraft? {
         guard case .register(let slot, let account)? = try? policy.request(of: event) else { return nil }
-        return try? draft(of: event, slot, account, arrivedAt: arrivedAt)
+        // It was checked when it arrived. A plugin that cannot do so again just now keeps nobody waiting for good.
+        return try? draft(of: event, slot, account, arrivedAt: arrivedAt, wasChecked: true)
     }
 
     /// `ourKey` is the one of ours that the event names.

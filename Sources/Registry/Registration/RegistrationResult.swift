@@ -65,6 +65,7 @@ package enum RegistrationResult: Hashable, Sendable {
 /// never a token, key or endpoint.
 package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringConvertible {
     private enum Code: String {
+        case error
         case invalid
         case unsupported
         case blocked
@@ -78,6 +79,11 @@ package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringCon
     private init(_ code: Code, _ reason: String) {
         self.code = code
         self.reason = reason
+    }
+
+    /// The registration could not be checked: sending it again later may help.
+    package static func failed(_ reason: String) -> RegistrationRejection {
+        RegistrationRejection(.error, "\(reason); try again later")
     }
 
     /// The registration breaks a rule: sending it again unchanged will not help.
@@ -104,6 +110,9 @@ package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringCon
     static func retiredKey(_ keys: RouterKeyNames) -> RegistrationRejection {
         .invalid("tag d: this router's key is another one now: register with \(keys.current.key.hex)")
     }
+
+    /// Whether the same registration may be taken later.
+    var isTemporary: Bool { code == .error }
 
     /// Whether the registration itself is at fault.
     var isInvalid: Bool { code == .invalid }

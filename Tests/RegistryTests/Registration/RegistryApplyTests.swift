@@ -1,5 +1,6 @@
 import Nostr
 import Notifications
+import Synchronization
 import Testing
 import TimeTestSupport
 import Units
@@ -210,6 +211,25 @@ struct RegistryApplyTests {
             try bench.registry.apply(one).message == "invalid: platform ios does not take this registration"
         )
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("two"))).isAccepted)
+    }
+
+    /// A plugin may be restarting. What comes again must not have used up what its author may register.
+    @Test func whatCannotBeCheckedNowMayComeAgain() throws {
+        let isBroken = Mutex(true)
+        var limits = RegistrationPolicy.Limits()
+        limits.registrationBurst = 2
+        let bench = try Bench(limits: limits) { _ in
+            if isBroken.withLock(\.self) { throw RegistrationRejection.failed("no plugin") }
+        }
+        let event = try bench.event(of: 1, Samples.phone("one"))
+        for _ in 1...5 { #expect(try bench.registry.apply(event).message == "error: no plugin; try again later") }
+        isBroken.withLock { $0 = false }
+        #expect(try bench.registry.apply(event).isAccepted)
+        // One that waits for its root was checked before, and does not wait for good.
+        #expect(try bench.registry.apply(bench.event(ofDevice: 11, for: 2, Samples.phone("two"))) == .waiting)
+        isBroken.withLock { $0 = true }
+        #expect(try bench.registry.learn(bench.deviceList(of: 2, devices: [11])) == .learned)
+        #expect(try bench.tokens(of: 2) == ["two"])
     }
 
     @Test func takesSeveralDevicesUpToTheLimit() throws {

@@ -270,7 +270,9 @@ package final class ChildSession: Sendable {
         ending.give(end)
         streams.end()
         handlers.ended(end, self)
-        questions.close()
+        // One that the router aborted was late, or took too much of something: that may be another time.
+        let crash = end.reason == nil ? end.crash : nil
+        questions.close(crashed: crash.flatMap { $0.call == .validate || $0.call == .check ? $0.id : nil })
     }
 
     private func crashReport() -> CrashReport? {

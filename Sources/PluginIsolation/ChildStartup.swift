@@ -111,7 +111,7 @@ struct ChildStartup: Sendable {
             } catch {
                 throw died(session, "was ended, because \(error)")
             }
-        case .ended: throw died(session, "ended")
+        case .ended, .crashed: throw died(session, "ended")
         case .late: throw died(session, "did not answer to \(what)")
         case .unaskable: throw session.hasEnded ? died(session, "ended") : .notStarted("it takes no question")
         }

@@ -6,17 +6,22 @@ import Units
 
 /// Keeps the process of one or several plugins going: starts it again after a death, has it load its libraries and make
 /// its instances, and hands out again what was in hand.
+///
+/// When one of several plugins is at fault, or the process would have to wait before it is started again, each plugin
+/// gets a process of its own from then on: the others do not wait for the one that keeps dying.
 package final class ChildSupervisor: Sendable {
     private struct State {
         var life: ProcessLife
         var session: ChildSession?
         /// Those who wait for a process that works.
         var waiters: [Handover<ChildSession?>] = []
+        /// What keeps the processes of the single libraries going, once each has its own.
+        var parts: [ChildSupervisor] = []
     }
 
     let settings: IsolationSettings
     let table: InstanceTable
-    private let libraries = ProcessLibraries()
+    private let libraries: ProcessLibraries
     private let log: Logger
     private let onRemake: @Sendable (UnsafePointer<carillon_host>) -> Void
     private let now: @Sendable () -> Deadline
@@ -46,6 +51,7 @@ package final class ChildSupervisor: Sendable {
         self.onRemake = onRemake
         self.now = now
         keeper = RestartKeeper(now: now)
+        libraries = ProcessLibraries()
         let program = settings.program
         if let launch {
             self.launch = launch
@@ -54,6 +60,16 @@ package final class ChildSupervisor: Sendable {
         }
         table = InstanceTable(onMistake: onMistake, states: states, openStream: openStream, now: now)
         state = Mutex(State(life: ProcessLife(RestartPolicy(unit: settings.pause))))
+    }
+
+    /// The supervisor of one library of `whole`.
+    private init(_ libraries: ProcessLibraries, _ table: InstanceTable, _ life: ProcessLife, of whole: ChildSupervisor)
+    {
+        (settings, log, onRemake, now, launch) = (whole.settings, whole.log, whole.onRemake, whole.now, whole.launch)
+        self.libraries = libraries
+        self.table = table
+        keeper = RestartKeeper(now: now)
+        state = Mutex(State(life: life))
     }
 
     private var startup: ChildStartup {
@@ -82,10 +98,7 @@ package final class ChildSupervisor: Sendable {
         let (results, session) = self.libraries.load(libraries, with: startup)
         guard results.contains(where: { if case .success = $0 { true } else { false } }) else { return results }
         if let session { adopt(session) }
-        keeper.start(
-            { [self] in state.withLock { $0.life.isStopped ? .end : .restart(at: $0.life.due) } },
-            restart: { [self] in restart() }
-        )
+        keep()
         let missing = self.libraries.confinement.missing
         if settings.isSandboxed, !missing.isEmpty {
             log.warning(
@@ -114,6 +127,13 @@ package final class ChildSupervisor: Sendable {
 
     // MARK: Keeping
 
+    private func keep() {
+        keeper.start(
+            { [self] in state.withLock { $0.life.isStopped ? .end : .restart(at: $0.life.due) } },
+            restart: { [self] in restart() }
+        )
+    }
+
     private func restart() {
         let start = now()
         var opened: ChildSession?
@@ -130,7 +150,9 @@ package final class ChildSupervisor: Sendable {
         } catch {
             // It may live on, such as when a library was replaced.
             opened?.close()
-            noteDeath(error.text, startedAt: start, isExplained: false)
+            var isAccident = true
+            if case .died(let end, _) = error { isAccident = end.isAccident }
+            noteDeath(error.text, startedAt: start, isExplained: false, isAccident: isAccident, guilty: nil)
         }
     }
 
@@ -152,23 +174,46 @@ package final class ChildSupervisor: Sendable {
         // The end of any other was the router's wish, or is noted by who waits for it.
         guard let start else { return }
         let named = end.crash.flatMap { $0.call == .deliver ? $0.id : nil }
+        let guilty =
+            end.crash.flatMap { libraries.guilty($0, session.modules) } ?? named.flatMap(table.library(ofDelivery:))
         let ended = table.end(session, named: named)
-        noteDeath(end.text(session.modules), startedAt: start, isExplained: ended.wasAlone)
+        noteDeath(
+            end.text(session.modules),
+            startedAt: start,
+            isExplained: ended.wasAlone,
+            isAccident: end.isAccident,
+            guilty: guilty
+        )
         ended.settle()
     }
 
-    private func noteDeath(_ text: String, startedAt start: Deadline, isExplained: Bool) {
+    /// `guilty` is the library that the process died of, as far as that is known.
+    private func noteDeath(
+        _ text: String,
+        startedAt start: Deadline,
+        isExplained: Bool,
+        isAccident: Bool,
+        guilty: UInt32?
+    ) {
         let (now, words) = (now(), "\(names) \(text)")
-        let (next, deaths) = state.withLock { state -> (RestartPolicy.Next?, Int) in
+        let (next, deaths, parts) = state.withLock { state -> (RestartPolicy.Next?, Int, [ChildSupervisor]) in
             let next = state.life.died(words, at: now, startedAt: start, isExplained: isExplained)
-            return (next, state.life.deaths)
+            if next != nil, !isAccident || next != .restart(after: .zero) {
+                state.parts = divide(state.life, guilty: guilty, now: now)
+                if !state.parts.isEmpty { state.life.stop() }
+            }
+            return (next, state.life.deaths, state.parts)
         }
         guard let next else { return }
         log.error(
             "A plugin's process ended",
             metadata: ["plugins": "\(names)", "reason": "\(text)", "deaths": "\(deaths)"]
         )
-        if case .pause = next {
+        if !parts.isEmpty {
+            log.warning("Each plugin of that process gets its own", metadata: ["plugins": "\(names)"])
+            for part in parts { part.keep() }
+            failWaiters()
+        } else if case .pause = next {
             log.critical(
                 "A plugin's process ends again and again: it rests for a minute",
                 metadata: ["plugins": "\(names)"]
@@ -176,6 +221,15 @@ package final class ChildSupervisor: Sendable {
             failWaiters()
         }
         keeper.wake()
+    }
+
+    /// Supervisors of the single libraries, where there are several, each to be started now.
+    private func divide(_ life: ProcessLife, guilty: UInt32?, now: Deadline) -> [ChildSupervisor] {
+        let single = libraries.parts()
+        guard single.count > 1 else { return [] }
+        return zip(single, table.divide(among: single.count, guilty: guilty)).map { libraries, table in
+            ChildSupervisor(libraries, table, life.part(users: table.instanceCount, now: now), of: self)
+        }
     }
 
     private func failWaiters() {
@@ -188,14 +242,23 @@ package final class ChildSupervisor: Sendable {
 
     // MARK: Using the process
 
+    /// The supervisors of its libraries: this one, or the one of each, in their order.
+    package var supervisors: [ChildSupervisor] { state.withLock { $0.parts.isEmpty ? [self] : $0.parts } }
+
+    /// The supervisor of the library with this number, and the number that the library has there.
+    func supervisor(of library: UInt32) -> (supervisor: ChildSupervisor, library: UInt32) {
+        state.withLock { $0.parts.isEmpty ? (self, library) : ($0.parts[Int(library)], 0) }
+    }
+
     /// The process that works, if there is one now.
     var session: ChildSession? { state.withLock(\.session) }
 
-    /// A process that works: it is waited for as long as `span`, and started if none was wanted.
+    /// A process that works: it is waited for as long as `span`, and started if none was wanted. Nil at once where it
+    /// is to be started later than that.
     func readySession(within span: Duration) -> ChildSession? {
         let waiter = Handover<ChildSession?>()
         let session = state.withLock { state -> ChildSession?? in
-            switch state.life.need(now: now()) {
+            switch state.life.need(now: now(), within: span) {
             case .runs: if let session = state.session { return session }
             case .fails: return .some(nil)
             case .starts: break
@@ -260,12 +323,13 @@ package final class ChildSupervisor: Sendable {
     /// Ends the process for good.
     package func stop() {
         table.close()
-        let session = state.withLock { state -> ChildSession? in
+        let (session, parts) = state.withLock { state in
             state.life.stop()
             defer { state.session = nil }
-            return state.session
+            return (state.session, state.parts)
         }
         session?.close()
+        for part in parts { part.stop() }
         failWaiters()
         keeper.wake()
     }

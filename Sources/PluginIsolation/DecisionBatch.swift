@@ -35,15 +35,15 @@ package struct DecisionBatch {
     private static let most = 64
     private static let mostBytes = 1 << 20
 
-    private let instance: UInt32
-    private let supervisor: ChildSupervisor
+    private let number: UInt32
+    private let instance: IsolatedInstance
     /// What asks each question; nil: it is longer than it may be.
     private var frames: [[UInt8]?] = []
     private var bytes = 0
 
-    init(_ instance: UInt32, _ supervisor: ChildSupervisor) {
+    init(_ number: UInt32, _ instance: IsolatedInstance) {
+        self.number = number
         self.instance = instance
-        self.supervisor = supervisor
     }
 
     /// Whether further questions belong into another batch.
@@ -52,7 +52,7 @@ package struct DecisionBatch {
     /// Adds a question. What `call` points to is not needed afterwards.
     package mutating func add(_ call: carillon_filter_call) {
         var writer = FrameWriter(reserving: 1024 + max(0, call.event.len))
-        let fits = writer.frame(.decide, id: 0) { DecideMessage.write(instance: instance, call, to: &$0) }
+        let fits = writer.frame(.decide, id: 0) { DecideMessage.write(instance: number, call, to: &$0) }
         frames.append(fits ? writer.take() : nil)
         bytes += frames.last??.count ?? 0
     }
@@ -62,19 +62,19 @@ package struct DecisionBatch {
     package func ask() -> [Decision] {
         var decisions = frames.map { _ in Decision(session: nil, answer: .unaskable) }
         let asked = frames.indices.filter { frames[$0] != nil }
-        guard let session = supervisor.session else { return decisions }
-        let span = supervisor.settings.questionDeadline
+        guard let session = instance.supervisor.session else { return decisions }
+        let span = instance.supervisor.settings.questionDeadline
         let answers = session.ask(asked.compactMap { frames[$0] }, within: span)
         for (index, answer) in zip(asked, answers) { decisions[index] = Decision(session: session, answer: answer) }
         guard let suspect = answers.firstIndex(where: { !$0.isFrame }) else { return decisions }
         switch answers[suspect] {
-        case .ended: break
+        case .ended, .crashed: break
         // The watch ends a process that hangs.
         case .late: _ = session.end(within: span)
         case .frame, .unaskable: return decisions
         }
         for index in asked[asked.index(after: suspect)...] {
-            guard let frame = frames[index], let session = supervisor.readySession(within: span) else { break }
+            guard let frame = frames[index], let session = instance.supervisor.readySession(within: span) else { break }
             let answer = session.ask([frame], within: span).first ?? .unaskable
             decisions[index] = Decision(session: session, answer: answer)
             guard answer.isFrame else { break }

@@ -12,9 +12,18 @@ final class DeliveryChannel: Sendable {
     }
 
     private let work: ProcessWork
-    private let lastTicket = Atomic<UInt64>(0)
+    private let lastID: Atomic<UInt64>
 
-    init(_ work: ProcessWork) { self.work = work }
+    /// The ids of new deliveries follow `lastID`.
+    init(_ work: ProcessWork, after lastID: UInt64 = 0) {
+        self.work = work
+        self.lastID = Atomic(lastID)
+    }
+
+    /// The channel of a part of the work, where deliveries keep their ids.
+    func part(_ work: ProcessWork) -> DeliveryChannel {
+        DeliveryChannel(work, after: lastID.load(ordering: .relaxed))
+    }
 
     // MARK: Handing out
 
@@ -49,7 +58,7 @@ final class DeliveryChannel: Sendable {
         _ registration: carillon_registration,
         _ notification: carillon_notification
     ) -> Handout? {
-        let id = lastTicket.wrappingAdd(1, ordering: .relaxed).newValue
+        let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
         let frame = FrameWriter.frame(.deliver, id: id) { body in
             DeliverMessage.write(instance: instance, registration, notification, to: &body)
         }

@@ -114,6 +114,28 @@ package struct DeliveryLedger: Sendable {
         return ended.map(\.value)
     }
 
+    /// Those of `instances`, for a process of their own. What was in hand at the death stays suspected only if
+    /// `mayBeGuilty`.
+    package func part(of instances: Set<UInt32>, mayBeGuilty: Bool) -> DeliveryLedger {
+        var part = DeliveryLedger()
+        let own = entries.all.filter { instances.contains($0.value.instance) }.sorted { $0.number < $1.number }
+        for (id, value) in own {
+            var entry = value
+            if !mayBeGuilty { entry.state = .waiting }
+            _ = part.entries.insert(entry, for: id)
+            _ = part.numbers.insert(id, for: Self.key(entry.instance, entry.ticket))
+            part.totalBytes += entry.frame.count
+            guard entry.state == .waiting else { continue }
+            part.queue.append(id)
+            part.waitingBytes += entry.frame.count
+        }
+        _ = part.suspects.died(hand: suspects.all.filter { part.entries[$0]?.state == .suspected })
+        return part
+    }
+
+    /// The instance of a delivery.
+    func instance(of id: UInt64) -> UInt32? { entries[id]?.instance }
+
     /// The process is there, and so are its instances.
     package mutating func started() { isRunning = true }
 

@@ -5,7 +5,8 @@ import PluginServices
 /// A plugin's instance as its process is asked to make it, again after each restart.
 struct InstanceOrder: Sendable {
     let number: UInt32
-    let library: UInt32
+    /// The number of its library in the process.
+    var library: UInt32
     let table: CreateMessage.Table
     let index: UInt32
     let configuration: String

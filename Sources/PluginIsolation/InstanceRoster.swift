@@ -94,6 +94,26 @@ struct InstanceRoster: Sendable {
         stale.remove(instance)
     }
 
+    /// The instances of one library, which a process of its own is to make.
+    func part(of library: UInt32) -> InstanceRoster {
+        var part = InstanceRoster()
+        part.last = last
+        part.made = made.filter { orders[$0]?.library == library }
+        for instance in part.made {
+            guard var order = orders[instance] else { continue }
+            order.library = 0
+            part.orders[instance] = order
+            _ = part.hosts.insert(order.host, for: UInt64(instance))
+        }
+        return part
+    }
+
+    /// Instances that each new process is to make.
+    var present: Set<UInt32> { made }
+
+    /// The library of an instance.
+    func library(of instance: UInt32) -> UInt32? { orders[instance]?.library }
+
     // MARK: A new process
 
     /// What a new process is to make, each after ``beginRemaking(_:)``.

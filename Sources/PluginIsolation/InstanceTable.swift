@@ -35,6 +35,21 @@ final class InstanceTable: Sendable {
         requests = RequestRelay(work)
     }
 
+    /// A part of `whole`, for one of its libraries.
+    private init(_ work: ProcessWork, of whole: InstanceTable) {
+        (onMistake, states, openStream, now) = (whole.onMistake, whole.states, whole.openStream, whole.now)
+        self.work = work
+        deliveries = whole.deliveries.part(work)
+        inbound = InboundRelay(work)
+        requests = RequestRelay(work)
+    }
+
+    /// Divides what is left to do among tables of their own for `count` libraries. `guilty` is the one that the process
+    /// died of, as far as that is known.
+    func divide(among count: Int, guilty: UInt32?) -> [InstanceTable] {
+        work.divide(among: count, guilty: guilty).map { InstanceTable($0, of: self) }
+    }
+
     // MARK: Instances
 
     /// A new instance that the process is about to make.
@@ -78,6 +93,14 @@ final class InstanceTable: Sendable {
             state.roster.remove(instance)
             _ = state.ledger.endAll(of: instance)
         }
+    }
+
+    /// How many instances each new process is to make.
+    var instanceCount: Int { work.withLock(\.roster.present.count) }
+
+    /// The library of the instance that a delivery goes to.
+    func library(ofDelivery id: UInt64) -> UInt32? {
+        work.withLock { state in state.ledger.instance(of: id).flatMap { state.roster.library(of: $0) } }
     }
 
     /// The host of an instance.

@@ -27,8 +27,9 @@ package final class IsolatedPlugin: Sendable {
         self.library = library
     }
 
-    /// The supervisor of its process.
-    package var supervisor: ChildSupervisor { lease.supervisor }
+    /// The supervisor of its process, and the number of the library there. Both change when the libraries of a process
+    /// part.
+    private var place: (supervisor: ChildSupervisor, library: UInt32) { lease.supervisor.supervisor(of: library) }
 
     /// Loads libraries into the one process of `supervisor`.
     package static func load(
@@ -57,6 +58,7 @@ package final class IsolatedPlugin: Sendable {
         _ error: UnsafeMutablePointer<carillon_error>?
     ) -> carillon_status {
         guard let host else { return .CARILLON_INVALID }
+        let (supervisor, library) = place
         let order = supervisor.table.add(
             host,
             library: library,
@@ -67,10 +69,13 @@ package final class IsolatedPlugin: Sendable {
         let (status, needs, said) = supervisor.create(order)
         guard status == .CARILLON_OK else {
             supervisor.destroy(order.number)
+            // Its process died, perhaps of another library: it has its own now.
+            if place.supervisor !== supervisor { return create(table, at: index, host, config, instance, error) }
             ErrorRoom.write(said, to: error)
             return status
         }
-        instance?.pointee = IsolatedInstance(order.number, needs: needs, supervisor).retainedPointer()
+        let made = IsolatedInstance(order.number, needs: needs, group: lease.supervisor, library: self.library)
+        instance?.pointee = made.retainedPointer()
         return status
     }
 
@@ -80,8 +85,7 @@ package final class IsolatedPlugin: Sendable {
         _ block: carillon_str,
         _ error: UnsafeMutablePointer<carillon_error>?
     ) -> carillon_status {
-        let library = library
-        return supervisor.ask(.check, error, mayWait: true) { body in
+        ask(.check, of: library, in: lease.supervisor, error) { library, body in
             CheckMessage.write(library: library, index: UInt32(clamping: index), block, to: &body)
         }
     }
@@ -92,12 +96,27 @@ package final class IsolatedInstance: Sendable {
     private let number: UInt32
     /// What a filter's instance needs, as bits of its flags.
     private let filterNeeds: UInt32
-    private let supervisor: ChildSupervisor
+    /// The supervisor that loaded its library under the number `library`.
+    private let group: ChildSupervisor
+    private let library: UInt32
 
-    init(_ number: UInt32, needs: UInt32, _ supervisor: ChildSupervisor) {
+    init(_ number: UInt32, needs: UInt32, group: ChildSupervisor, library: UInt32) {
         self.number = number
         filterNeeds = needs
-        self.supervisor = supervisor
+        self.group = group
+        self.library = library
+    }
+
+    /// The supervisor of its process.
+    var supervisor: ChildSupervisor { group.supervisor(of: library).supervisor }
+
+    /// Hands something to the process, or to the one that the library got meanwhile.
+    private func hand(_ body: (ChildSupervisor) -> carillon_status) -> carillon_status {
+        let supervisor = supervisor
+        let status = body(supervisor)
+        guard status == .CARILLON_FAILED else { return status }
+        let current = self.supervisor
+        return current === supervisor ? status : body(current)
     }
 
     /// A pointer that keeps the instance until ``destroy(_:)``.
@@ -115,12 +134,9 @@ package final class IsolatedInstance: Sendable {
         _ notification: UnsafePointer<carillon_notification>?
     ) -> carillon_status {
         guard let instance = at(instance), let registration, let notification else { return .CARILLON_INVALID }
-        return instance.supervisor.table.deliveries.deliver(
-            instance.number,
-            ticket,
-            registration.pointee,
-            notification.pointee
-        )
+        return instance.hand {
+            $0.table.deliveries.deliver(instance.number, ticket, registration.pointee, notification.pointee)
+        }
     }
 
     /// The function `deliver_many` of a transport.
@@ -131,7 +147,7 @@ package final class IsolatedInstance: Sendable {
     ) -> carillon_status {
         guard let instance = at(instance), let deliveries else { return .CARILLON_INVALID }
         let all = UnsafeBufferPointer(start: deliveries, count: count).compactMap { $0?.pointee }
-        return instance.supervisor.table.deliveries.deliver(instance.number, all)
+        return instance.hand { $0.table.deliveries.deliver(instance.number, all) }
     }
 
     /// The function `receive` of a transport. A refusal of the plugin comes through `done` as the answer that the
@@ -159,9 +175,8 @@ package final class IsolatedInstance: Sendable {
         _ error: UnsafeMutablePointer<carillon_error>?
     ) -> carillon_status {
         guard let instance = at(instance), let registration else { return .CARILLON_INVALID }
-        let number = instance.number
-        return instance.supervisor.ask(.validate, error, mayWait: true) { body in
-            ValidateMessage.write(instance: number, registration.pointee, to: &body)
+        return ask(.validate, of: instance.library, in: instance.group, error) { _, body in
+            ValidateMessage.write(instance: instance.number, registration.pointee, to: &body)
         }
     }
 
@@ -201,7 +216,7 @@ package final class IsolatedInstance: Sendable {
 
     /// An empty batch of questions to a filter.
     package static func decisions(of instance: UnsafeMutableRawPointer?) -> DecisionBatch? {
-        at(instance).map { DecisionBatch($0.number, $0.supervisor) }
+        at(instance).map { DecisionBatch($0.number, $0) }
     }
 
     /// The function `needs` of a filter.
@@ -211,7 +226,11 @@ package final class IsolatedInstance: Sendable {
     package static func destroy(_ instance: UnsafeMutableRawPointer?) {
         guard let instance else { return }
         let own = Unmanaged<IsolatedInstance>.fromOpaque(instance).takeRetainedValue()
-        own.supervisor.destroy(own.number)
+        let supervisor = own.supervisor
+        supervisor.destroy(own.number)
+        // It may have got another process meanwhile.
+        let current = own.supervisor
+        if current !== supervisor, current.table.host(of: own.number) != nil { current.destroy(own.number) }
     }
 
     /// Who waits for the end of a command.
@@ -248,40 +267,61 @@ package final class IsolatedInstance: Sendable {
     }
 }
 
-extension ChildSupervisor {
-    /// Asks a question that a status and a sentence answer. Without a process the status is FAILED; `mayWait`: one that
-    /// is being started is waited for.
-    fileprivate func ask(
-        _ kind: FrameKind,
-        _ error: UnsafeMutablePointer<carillon_error>?,
-        mayWait: Bool,
-        _ body: (inout FrameWriter) -> Void
-    ) -> carillon_status {
-        guard let session = mayWait ? readySession(within: settings.questionDeadline) : session else {
-            ErrorRoom.write("the plugin's process does not run", to: error)
-            return .CARILLON_FAILED
+/// Asks the library that `group` loaded under the number `library` a question that a status and a sentence answer, in a
+/// process that is waited for while it starts. A process that dies of something else is asked again once. Without an
+/// answer the status is FAILED; it is INVALID if the process crashed in the very question.
+private func ask(
+    _ kind: FrameKind,
+    of library: UInt32,
+    in group: ChildSupervisor,
+    _ error: UnsafeMutablePointer<carillon_error>?,
+    _ body: (UInt32, inout FrameWriter) -> Void
+) -> carillon_status {
+    var text = "the plugin's process does not run"
+    for _ in 0..<2 {
+        let (supervisor, number) = group.supervisor(of: library)
+        let span = supervisor.settings.questionDeadline
+        guard let session = supervisor.readySession(within: span) else {
+            if group.supervisor(of: library).supervisor === supervisor { break }
+            continue
         }
-        let answer = session.ask(kind, within: settings.questionDeadline, body)
-        guard case .frame(let frame) = answer else {
-            let text =
-                switch answer {
-                case .ended: "the plugin's process \(session.end(within: .zero)?.text(session.modules) ?? "ended")"
-                case .unaskable: "the plugin's process cannot be asked"
-                case .late, .frame: "the plugin did not answer in time"
-                }
-            ErrorRoom.write(text, to: error)
-            return .CARILLON_FAILED
+        switch session.ask(kind, within: span, { body(number, &$0) }) {
+        case .frame(let frame): return read(frame, from: session, error)
+        case .crashed:
+            ErrorRoom.write("the plugin's process \(session.endText)", to: error)
+            return .CARILLON_INVALID
+        case .ended:
+            text = "the plugin's process \(session.endText)"
+            continue
+        case .unaskable: text = "the plugin's process cannot be asked"
+        case .late: text = "the plugin did not answer in time"
         }
-        do throws(ProtocolError) {
-            return try frame.read { frame throws(ProtocolError) in
-                guard frame.kind == .answered else { throw .unexpected(frame.kind) }
-                let answer = try AnswerMessage(reading: frame)
-                ErrorRoom.write(answer.text, to: error)
-                return answer.status
-            }
-        } catch let mistake {
-            session.kill(reason: "was ended, because \(mistake)")
-            return .CARILLON_FAILED
-        }
+        break
     }
+    ErrorRoom.write(text, to: error)
+    return .CARILLON_FAILED
+}
+
+/// Reads an answer of a status and a sentence.
+private func read(
+    _ frame: OwnedFrame,
+    from session: ChildSession,
+    _ error: UnsafeMutablePointer<carillon_error>?
+) -> carillon_status {
+    do throws(ProtocolError) {
+        return try frame.read { frame throws(ProtocolError) in
+            guard frame.kind == .answered else { throw .unexpected(frame.kind) }
+            let answer = try AnswerMessage(reading: frame)
+            ErrorRoom.write(answer.text, to: error)
+            return answer.status
+        }
+    } catch let mistake {
+        session.kill(reason: "was ended, because \(mistake)")
+        return .CARILLON_FAILED
+    }
+}
+
+extension ChildSession {
+    /// How it ended, as the end of a sentence.
+    fileprivate var endText: String { end(within: .zero)?.text(modules) ?? "ended" }
 }

@@ -28,6 +28,8 @@ package enum Answer: Sendable {
     case frame(OwnedFrame)
     /// The process ended.
     case ended
+    /// The process crashed in this very question.
+    case crashed
     /// No answer came in time.
     case late
     /// It could not be asked: it is too long, or too many are open.
@@ -83,14 +85,16 @@ package final class OpenQuestions: Sendable {
         }
     }
 
-    /// Answers all questions: the process has ended.
-    package func close() {
+    /// Answers all questions: the process has ended. `crashed` is the one that it says it crashed in.
+    package func close(crashed: UInt64? = nil) {
         let open = state.withLock { state in
             state.isClosed = true
             defer { state.open = [:] }
             return state.open
         }
-        for (_, completion) in open.sorted(by: { $0.key < $1.key }) { completion(.ended) }
+        for (number, completion) in open.sorted(by: { $0.key < $1.key }) {
+            completion(number == crashed ? .crashed : .ended)
+        }
     }
 }
 

@@ -20,6 +20,9 @@ package struct ProcessEnd: Sendable, Equatable {
         self.crash = crash
     }
 
+    /// Whether it was killed from outside, such as by the kernel or an operator: its plugins need not be at fault.
+    var isAccident: Bool { signal != 0 && reason == nil && crash == nil }
+
     /// What happened, as the end of a sentence, with names for addresses in `modules`.
     package func text(_ modules: [DescriptorMessage.Module]) -> String {
         let stack = crash.map { $0.stack(modules) } ?? ""
@@ -105,11 +108,23 @@ package struct CrashReport: Sendable, Equatable {
         return addresses.prefix(6).map { Self.name(of: $0, modules) }.joined(separator: " < ")
     }
 
+    /// The files of the libraries in the stack, innermost first.
+    func files(_ modules: [DescriptorMessage.Module]) -> [String] {
+        let modules = self.modules + modules
+        return addresses.compactMap { Self.module(of: $0, modules).map(Self.file) }
+    }
+
+    private static func module(of address: UInt64, _ modules: [DescriptorMessage.Module]) -> DescriptorMessage.Module? {
+        modules.first { address >= $0.start && address - $0.start < $0.size }
+    }
+
+    private static func file(_ module: DescriptorMessage.Module) -> String {
+        module.name.split(separator: "/").last.map(String.init) ?? module.name
+    }
+
     private static func name(of address: UInt64, _ modules: [DescriptorMessage.Module]) -> String {
-        let module = modules.first { address >= $0.start && address - $0.start < $0.size }
-        guard let module else { return "0x" + String(address, radix: 16) }
-        let file = module.name.split(separator: "/").last.map(String.init) ?? module.name
-        return "\(OutsideText.printable(file, limit: 64))+0x\(String(address - module.start, radix: 16))"
+        guard let module = module(of: address, modules) else { return "0x" + String(address, radix: 16) }
+        return "\(OutsideText.printable(file(module), limit: 64))+0x\(String(address - module.start, radix: 16))"
     }
 
     static func name(ofSignal signal: Int32) -> String {

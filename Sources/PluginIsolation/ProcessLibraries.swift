@@ -36,7 +36,24 @@ final class ProcessLibraries: Sendable {
         (UInt32(CARILLON_CONFINED_FILES), "files"), (UInt32(CARILLON_CONFINED_CALLS), "system calls"),
     ]
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    private init(_ state: State) { self.state = Mutex(state) }
+
+    convenience init() { self.init(State()) }
+
+    /// Each by itself, for a process of its own.
+    func parts() -> [ProcessLibraries] {
+        state.withLock { state in
+            state.loaded.map { ProcessLibraries(State(loaded: [$0], confinement: state.confinement)) }
+        }
+    }
+
+    /// The number of the library in which a process crashed: that whose code is innermost in the stack.
+    func guilty(_ crash: CrashReport, _ modules: [DescriptorMessage.Module]) -> UInt32? {
+        let names = names
+        return crash.files(modules).lazy.compactMap(names.firstIndex).first.map { UInt32($0) }
+    }
 
     /// Loads libraries into a process, one after the other. One that the process does not survive is left out, and the
     /// rest goes on in a new process. Returns the last process, unless it has nothing to do or did not survive.

@@ -62,12 +62,12 @@ struct ProcessLife: Sendable {
         return true
     }
 
-    /// Somebody needs the process; one that rests is to be started.
-    mutating func need(now: Deadline) -> Need {
+    /// Somebody needs the process within `span`; one that rests is to be started.
+    mutating func need(now: Deadline, within span: Duration) -> Need {
         switch phase {
         case .running: return .runs
         case .pausing, .stopped: return .fails
-        case .restarting: return .starts
+        case .restarting(let at): return at - now < span ? .starts : .fails
         case .resting:
             phase = .restarting(at: now)
             return .starts
@@ -90,6 +90,14 @@ struct ProcessLife: Sendable {
         case .pause(let pause): phase = .pausing(until: now + pause)
         }
         return next
+    }
+
+    /// That of one of several libraries in a process of its own, which is started at once if there are `users` of it.
+    func part(users: Int, now: Deadline) -> ProcessLife {
+        var part = self
+        part.users = users
+        part.phase = users == 0 ? .resting : .restarting(at: now)
+        return part
     }
 
     /// An instance is about to be made; ``leave()`` must follow when it is gone, or was not made.

@@ -45,10 +45,9 @@ struct ProcessRequests: Sendable {
         restart()
     }
 
-    /// A request of another process has ended.
-    mutating func end(_ number: UInt64, of session: ObjectIdentifier, _ ledger: inout DeliveryLedger) {
-        guard !orphans.isEmpty, let carried = orphans.removeValue(forKey: Orphan(session: session, number: number))
-        else { return }
-        ledger.endRequest(for: carried)
+    /// A request of another process has ended. Returns the deliveries that it carried.
+    mutating func end(_ number: UInt64, of session: ObjectIdentifier) -> [UInt64] {
+        guard !orphans.isEmpty else { return [] }
+        return orphans.removeValue(forKey: Orphan(session: session, number: number)) ?? []
     }
 }

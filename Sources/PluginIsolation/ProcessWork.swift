@@ -16,14 +16,46 @@ final class ProcessWork: Sendable {
         var inbound = InboundTable()
         /// Deliveries that were set aside.
         var setAside = 0
+        /// What was left to do when the libraries got processes of their own.
+        var parts: [ProcessWork] = []
 
         /// What is to be handed out after a delivery or a request has ended.
         mutating func takeNext() -> [[UInt8]] { ledger.mayHaveNext ? ledger.takeNext() : [] }
+
+        /// What is left to do for one library. `guilty` is the one that the process died of, as far as that is known.
+        fileprivate func part(of library: UInt32, guilty: UInt32?) -> State {
+            var part = State()
+            part.roster = roster.part(of: library)
+            part.ledger = ledger.part(of: part.roster.present, mayBeGuilty: guilty == nil || guilty == library)
+            part.setAside = setAside
+            return part
+        }
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    init(_ state: State = State()) { self.state = Mutex(state) }
 
     func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result { state.withLock { body(&$0) } }
+
+    /// Divides what is left to do among processes of their own for `count` libraries: this one does nothing more.
+    func divide(among count: Int, guilty: UInt32?) -> [ProcessWork] {
+        withLock { state in
+            state.isClosed = true
+            state.parts = (0..<count).map { ProcessWork(state.part(of: UInt32($0), guilty: guilty)) }
+            state.ledger = DeliveryLedger()
+            return state.parts
+        }
+    }
+
+    /// A request that a former process sent for deliveries has ended.
+    func endRequest(for deliveries: [UInt64]) {
+        let (session, frames) = withLock { state in
+            state.ledger.endRequest(for: deliveries)
+            return (state.session, state.takeNext())
+        }
+        Self.send(frames, to: session)
+    }
 
     /// The host of an instance.
     func host(of instance: UInt32) -> HostPointer? { withLock { $0.roster.host(of: instance) } }

@@ -71,6 +71,6 @@ final class QuestionChannel: Sendable {
     /// Handles an answer.
     func answer(_ frame: Frame) throws(ProtocolError) { try open.answer(frame) }
 
-    /// Answers all questions: the process has ended.
-    func close() { open.close() }
+    /// Answers all questions: the process has ended. `crashed` is the one that it says it crashed in.
+    func close(crashed: UInt64?) { open.close(crashed: crashed) }
 }

@@ -50,14 +50,17 @@ final class RequestRelay: Sendable {
     }
 
     private func end(_ request: OpenRequest, _ response: carillon_http_response) {
-        let (session, frames) = work.withLock { state in
+        let (session, frames, carried, parts) = work.withLock { state in
+            var carried: [UInt64] = []
             if state.session === request.session {
                 state.requests.end(request.id)
             } else {
-                state.requests.end(request.id, of: ObjectIdentifier(request.session), &state.ledger)
+                carried = state.requests.end(request.id, of: ObjectIdentifier(request.session))
+                state.ledger.endRequest(for: carried)
             }
-            return (state.session, state.takeNext())
+            return (state.session, state.takeNext(), carried, state.parts)
         }
+        for part in parts { part.endRequest(for: carried) }
         let fits = request.session.send(.response, id: request.id) { ResponseMessage.write(response, to: &$0) }
         if !fits {
             _ = request.session.send(.response, id: request.id) {

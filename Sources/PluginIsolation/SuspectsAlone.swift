@@ -22,6 +22,9 @@ package struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
 
     package init() {}
 
+    /// Those that are to be tried, the next one first.
+    package var all: [ID] { suspects }
+
     /// Whether no delivery is under suspicion, so that anything may be handed out.
     package var isQuiet: Bool { lone == nil && suspects.isEmpty }
 

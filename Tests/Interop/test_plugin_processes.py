@@ -1,9 +1,11 @@
 """Plugins run in processes of their own; one that dies costs nobody else anything, and operators see it."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -79,14 +81,16 @@ def test_one_that_dies_again_and_again_is_not_ready(console, stopped_router):
 
     def dies() -> bool:
         for each in processes(console):
-            if each["state"] == "running" and each["process"] not in killed:
+            # One that nothing uses has no process.
+            if "process" in each and each["process"] not in killed:
                 killed.add(each["process"])
                 os.kill(each["process"], signal.SIGKILL)
         return any(each["what"] == "plugin-paused" for each in console.json("/readyz")[1]["not_ready"])
 
-    wait_until(dies, "the process pauses", stopped_router.process)
-    [process] = processes(console)
-    assert process["state"] == "paused" and process["deaths"] >= 5 and console.json("/healthz")[0] == 200
+    wait_until(dies, "a process pauses", stopped_router.process)
+    paused = [each for each in processes(console) if each["state"] == "paused"]
+    assert paused and all(each["deaths"] >= 5 and len(each["plugins"]) == 1 for each in paused)
+    assert console.json("/healthz")[0] == 200
 
 
 @pytest.mark.parametrize("isolation", ["process", {"default": "none", "libCarillonAPNs.so": "process"}, "none"])
@@ -261,6 +265,74 @@ static carillon_status deliver(void *i, uint64_t ticket, const carillon_registra
     return CARILLON_OK;
 }
 """
+
+
+@pytest.mark.parametrize("end, way", [("abort()", "at once"), ("exit(0)", "at once"), ("abort()", "timer")])
+def test_a_plugin_that_keeps_dying_rests_alone(console, stopped_router, lab, alice, bob, tmp_path, end, way):
+    """It shares the process of the others at first."""
+    router = stopped_router
+    compiled(router, "fragile", f'#define END {end}\n#define WAY "{way}"\n' + FRAGILE, tmp_path)
+    router.configuration["plugins"]["isolation"] = {"fragile.so": "shared"}
+    console.start()
+    [process] = processes(console)
+    assert "fragile.so" in process["plugins"] and "libCarillonAPNs.so" in process["plugins"]
+
+    def process_of(name: str) -> dict:
+        [found] = [each for each in processes(console) if name in each["plugins"]]
+        return found
+
+    def registration(number: int) -> dict:
+        return alice.registration(router, ios(device_token()), device=f"phone{number}")
+
+    fragile = {"platform": "fragile", "token": device_token(), "filters": ios("")["filters"], "mode": "alert"}
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, fragile, device="fragile"), registration(0))
+        pushes = 0
+        for number in range(1, 5):
+            begin = time.monotonic()
+            socket.publish(bob.note(f"poison {number}", alice))
+            # Each of them registers at a time when the plugin dies.
+            socket.publish(registration(number))
+            pushes += number
+            lab.accepted(pushes)
+            assert time.monotonic() - begin < 5, number
+        own, others = process_of("fragile.so"), process_of("libCarillonAPNs.so")
+        assert own["plugins"] == ["fragile.so"] and own["deaths"] > 1
+        assert others["plugins"] == ["libCarillonAPNs.so"] and others["deaths"] == 1 and others["state"] == "running"
+
+        killed = set()
+
+        def rests() -> bool:
+            own = process_of("fragile.so")
+            if "process" in own and own["process"] not in killed:
+                killed.add(own["process"])
+                # It may have died of a message meanwhile.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(own["process"], signal.SIGKILL)
+            return own["state"] == "paused"
+
+        wait_until(rests, "the plugin rests", router.process)
+        begin = time.monotonic()
+        socket.publish(bob.note("harmless", alice), registration(5))
+        lab.accepted(pushes + 5)
+        assert time.monotonic() - begin < 5
+    assert process_of("libCarillonAPNs.so")["deaths"] == 1
+
+
+def test_a_registration_that_cannot_be_checked_now_may_come_again(console, stopped_router, lab, alice, bob):
+    """Its plugin hangs."""
+    router = stopped_router
+    router.configuration["plugins"]["isolation"] = "process"
+    console.start()
+    [process] = [each for each in processes(console) if each["plugins"] == ["libCarillonAPNs.so"]]
+    registration = alice.registration(router, ios(device_token()))
+    with Socket(router) as socket:
+        os.kill(process["process"], signal.SIGSTOP)
+        accepted, words = socket.offer(registration)
+        assert not accepted and words.startswith("error: ") and words.endswith("try again later")
+        os.kill(process["process"], signal.SIGCONT)
+        socket.publish(registration, bob.message("hello", alice))
+    lab.accepted(1)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ struct BadPluginTests {
         }
 
         /// Checks what is said of the end, and that the process runs again.
-        func expectReport(on breakdown: Breakdown, deaths: Int, setAside: Int) async {
+        func expectReport(on breakdown: Breakdown, deaths: ClosedRange<Int>, setAside: Int) async {
             #expect(
                 await eventually {
                     let report = self.report(on: breakdown)
@@ -131,7 +131,7 @@ struct BadPluginTests {
             let death = report?.lastDeath ?? "none"
             #expect(breakdown.words.contains { death.contains($0) }, "\(breakdown): \(death)")
             #expect(death.hasPrefix("\(breakdown.library) "))
-            #expect(report?.deaths == deaths, "\(breakdown)")
+            #expect(report.map { deaths.contains($0.deaths) } == true, "\(breakdown)")
             #expect(report?.setAside == setAside, "\(breakdown)")
         }
 
@@ -191,12 +191,17 @@ struct BadPluginTests {
                 )
             case .validate:
                 let instance = try ward.transport(breakdown, at: place)
-                #expect(throws: PluginError.self, "\(breakdown)") { try instance.validate(.somewhere) }
+                let error = #expect(throws: PluginError.self, "\(breakdown)") { try instance.validate(.somewhere) }
+                // A crash would only repeat itself. What ends a process otherwise may be another's doing: it is asked
+                // again once.
+                let isCrash = ["crash", "throws"].contains(breakdown.function)
+                if breakdown.function != "leak" { #expect(error?.isTemporary == !isCrash, "\(breakdown)") }
+                return await ward.expectReport(on: breakdown, deaths: isCrash ? 1...1 : 1...2, setAside: 0)
             // It dies with the delivery, and again with it alone, twice.
             case .deliver, .done:
                 let instance = try ward.transport(breakdown, at: place)
                 #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"), "\(breakdown)")
-                return await ward.expectReport(on: breakdown, deaths: 3, setAside: 1)
+                return await ward.expectReport(on: breakdown, deaths: 3...3, setAside: 1)
             case .decide:
                 let filter = try ward.filter(breakdown)
                 #expect(filter.decide(.sample) == .failed(reason: "status 4"), "\(breakdown)")
@@ -205,7 +210,7 @@ struct BadPluginTests {
                 #expect(await instance.outcome().kind == .delivered, "\(breakdown)")
                 #expect(await instance.drain(within: .seconds(10)), "\(breakdown)")
             }
-            await ward.expectReport(on: breakdown, deaths: 1, setAside: 0)
+            await ward.expectReport(on: breakdown, deaths: 1...1, setAside: 0)
         } catch {
             Issue.record("\(breakdown): \(error)")
         }

@@ -35,6 +35,15 @@ struct ProcessTests {
         )
     }
 
+    /// A registration that `behaviour.c` accepts.
+    private static let valid = DeviceAddress(
+        platform: "fixture",
+        app: "default",
+        token: "token",
+        fields: ["a": "1", "b": "2"],
+        registeredAt: 1
+    )
+
     private func outcome(_ instance: TransportInstance) async -> Outcome {
         await withCheckedContinuation { continuation in
             instance.deliver(.greeting, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0) }
@@ -162,6 +171,63 @@ struct ProcessTests {
             notification: nil
         )
         #expect(filter.decide(question) == .drop(reason: "because"))
+    }
+
+    /// The others share its process at first. They wait for one restart, are not tried alone, and lose nothing.
+    @Test(arguments: ["crash", "leave", "loop"]) func onePluginThatDiesDoesNotStopTheOthers(_ how: String) async throws
+    {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "good.so")
+        try workshop.compile("bad.c", to: "bad.so", ["-DBAD=\(how)", #"-DPLATFORM="bad""#])
+        let host = load(workshop) {
+            $0.usual = .shared
+            $0.deadline = .seconds(1)
+            $0.pause = .minutes(1)
+        }
+        #expect(host.processReports.map(\.plugins) == [["bad.so", "good.so"]])
+        let good = try make(host, doing: "request")
+        let bad = try host.makeTransport(
+            platform: "bad",
+            app: "default",
+            configuration: #"{"at":"deliver"}"#,
+            settings: InstanceSettings(sender: RecordingHTTP(), log: LogBook().logger)
+        )
+        await withTaskGroup { group in
+            group.addTask { #expect(await outcome(bad) == Outcome(.rejected, reason: "plugin-crashed")) }
+            for _ in 0..<100 { group.addTask { #expect(await outcome(good).reason == "answered") } }
+            group.addTask { #expect(throws: Never.self) { for _ in 0..<20 { try good.validate(Self.valid) } } }
+        }
+        let reports = host.processReports
+        #expect(reports.map(\.plugins) == [["bad.so"], ["good.so"]])
+        #expect(reports.map(\.deaths) == [3, 1] && reports.map(\.setAside) == [1, 0])
+        #expect(await outcome(good).reason == "answered")
+        await host.shutDown(within: .seconds(10))
+    }
+
+    /// A registration that cannot be checked now may be taken later.
+    @Test func aRegistrationWaitsForARestartOrComesAgain() async throws {
+        let workshop = try Workshop()
+        try workshop.compile("behaviour.c", to: "plugin.so")
+        let host = load(workshop) {
+            $0.questionDeadline = .seconds(1)
+            $0.pause = .minutes(1)
+        }
+        let instance = try make(host, doing: "inline")
+        func end(_ signal: Int32) throws { kill(try #require(host.processReports.first?.process), signal) }
+        try end(SIGSTOP)
+        let status = "/proc/\(try #require(host.processReports.first?.process))/stat"
+        #expect(await eventually { (try? String(contentsOfFile: status, encoding: .utf8))?.contains(") T ") == true })
+        #expect(try #require(throws: PluginError.self) { try instance.validate(Self.valid) }.isTemporary)
+        try end(SIGCONT)
+        try instance.validate(Self.valid)
+        try end(SIGKILL)
+        #expect(await eventually { host.processReports.first?.deaths == 1 })
+        #expect(await eventually { (try? instance.validate(Self.valid)) != nil })
+        try end(SIGKILL)
+        #expect(await eventually { host.processReports.first?.deaths == 2 })
+        let begin = Deadline.now()
+        #expect(try #require(throws: PluginError.self) { try instance.validate(Self.valid) }.isTemporary)
+        #expect(Deadline.now() - begin < .seconds(1), "nobody waits for what comes in a minute")
     }
 
     @Test func whatComesWithCarillonSharesOneProcess() throws {

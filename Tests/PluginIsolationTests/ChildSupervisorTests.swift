@@ -2,11 +2,12 @@ import CarillonABI
 import Dispatch
 import Foundation
 import Logging
-import PluginIsolation
 import PluginProtocol
 import Synchronization
 import Testing
 import Units
+
+@testable import PluginIsolation
 
 /// Processes that are started again.
 @Suite(.timeLimit(.minutes(1)))
@@ -128,6 +129,68 @@ struct ChildSupervisorTests {
         withExtendedLifetime(plugin) {}
     }
 
+    /// The one that keeps dying waits, and the other does not wait for it. A process that somebody kills is forgiven
+    /// once.
+    @Test(arguments: [false, true]) func librariesPartWhenTheirProcessDies(_ isKilled: Bool) async throws {
+        let children = Mutex<[ScriptedChild]>([])
+        let supervisor = Self.supervisor {
+            let child = try ScriptedChild()
+            Self.serve(child)
+            children.withLock { $0.append(child) }
+            return child
+        }
+        func end(_ number: Int) { children.withLock { isKilled ? $0[number].kill() : $0[number].exit(3) } }
+        func arePresent(_ processes: Int) async -> Bool {
+            await eventually {
+                children.withLock(\.count) == processes && supervisor.supervisors.allSatisfy { $0.session != nil }
+            }
+        }
+        let libraries = ["/a.so", "/b.so"].map { IsolatedLibrary(path: $0) }
+        let plugins = try IsolatedPlugin.load(libraries, into: supervisor).map { try $0.get() }
+        let made = try plugins.map { try #require(Self.create($0, Self.host())) }
+        if isKilled {
+            end(0)
+            #expect(await arePresent(2))
+            #expect(supervisor.report.plugins == ["a.so", "b.so"] && supervisor.report.deaths == 1)
+        }
+        end(children.withLock(\.count) - 1)
+        #expect(await arePresent(isKilled ? 4 : 3))
+        let parts = supervisor.supervisors
+        #expect(parts.map(\.report.plugins) == [["a.so"], ["b.so"]])
+        end(children.withLock(\.count) - 1)
+        #expect(await eventually { parts.count { $0.report.state == .restarting } == 1 })
+        #expect(parts.count { $0.report.state == .running && $0.session != nil } == 1)
+        for instance in made { IsolatedInstance.destroy(instance) }
+        #expect(parts.allSatisfy { $0.table.instanceCount == 0 })
+        withExtendedLifetime(plugins) {}
+    }
+
+    /// Its process dies of the other library while it is made.
+    @Test func anInstanceIsMadeInTheProcessThatItsLibraryGets() throws {
+        let first = try ScriptedChild()
+        let starts = Atomic(0)
+        let supervisor = Self.supervisor {
+            guard starts.wrappingAdd(1, ordering: .relaxed).newValue > 1 else { return first }
+            let child = try ScriptedChild()
+            Self.serve(child)
+            return child
+        }
+        let thread = Thread {
+            for _ in 0..<2 { for (kind, id) in (try? first.nextAsked()) ?? [] { Self.obey(first, kind, id) } }
+            _ = try? first.nextAsked()
+            first.exit(3)
+        }
+        thread.start()
+        let libraries = ["/a.so", "/b.so"].map { IsolatedLibrary(path: $0) }
+        let plugins = try IsolatedPlugin.load(libraries, into: supervisor).map { try $0.get() }
+        let instance = Self.create(plugins[1], Self.host())
+        #expect(instance != nil && supervisor.supervisors.count == 2)
+        // Nobody needs the other one.
+        #expect(supervisor.supervisors.map { $0.session != nil } == [false, true])
+        IsolatedInstance.destroy(instance)
+        withExtendedLifetime(plugins) {}
+    }
+
     /// From the moment on when an instance is wanted its process may not rest.
     @Test func aProcessDoesNotRestWhileAnInstanceIsMade() throws {
         let child = try ScriptedChild()
@@ -175,4 +238,13 @@ struct ChildSupervisorTests {
         #expect(supervisor.report.deaths == 0)
         withExtendedLifetime(plugin) {}
     }
+}
+
+/// Waits until `condition` holds, up to 20 s; returns whether it does.
+private func eventually(_ condition: @Sendable () -> Bool) async -> Bool {
+    for _ in 0..<4_000 {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(5))
+    }
+    return condition()
 }

@@ -82,6 +82,19 @@ struct InstanceRosterTests {
         #expect(!roster.hears(1, isRunning: false) && roster.isEmpty && roster.begin().stale.isEmpty)
     }
 
+    @Test func aPartHasTheInstancesOfOneLibrary() {
+        var roster = InstanceRoster()
+        let host = HostPointer(pointer: hostless())
+        for library in [0, 1, 1, 1] as [UInt32] {
+            _ = roster.add(host, library: library, .transport, index: 7, configuration: "c")
+        }
+        for instance in 1...3 as ClosedRange<UInt32> { _ = roster.confirm(instance) }
+        var part = roster.part(of: 1)
+        #expect(part.present == [2, 3] && part.host(of: 1) == nil && part.host(of: 4) == nil)
+        #expect(part.startRemaking().map { [$0.number, $0.library, $0.index] } == [[2, 0, 7], [3, 0, 7]])
+        #expect(part.add(host, library: 0, .transport, index: 0, configuration: "").number == 5)
+    }
+
     private func hostless() -> UnsafePointer<carillon_host> {
         UnsafePointer(UnsafeMutablePointer<carillon_host>.allocate(capacity: 1))
     }
@@ -91,9 +104,12 @@ struct InstanceRosterTests {
 struct ProcessLifeTests {
     @Test func whoNeedsOneThatRestsStartsIt() {
         var life = ProcessLife(RestartPolicy())
-        #expect(life.due == nil && life.need(now: 5) == .starts && life.due == 5)
-        #expect(life.begin(now: 6) && life.need(now: 7) == .runs && life.due == nil && life.startedAt == 6)
-        #expect(life.rest() && !life.rest() && life.need(now: 8) == .starts)
+        #expect(life.due == nil && life.need(now: 5, within: .seconds(1)) == .starts && life.due == 5)
+        #expect(
+            life.begin(now: 6) && life.need(now: 7, within: .seconds(1)) == .runs && life.due == nil
+                && life.startedAt == 6
+        )
+        #expect(life.rest() && !life.rest() && life.need(now: 8, within: .seconds(1)) == .starts)
         #expect(life.rest() == false, "it is being started for somebody")
     }
 
@@ -119,14 +135,37 @@ struct ProcessLifeTests {
             #expect(life.due != nil)
         }
         #expect(life.deaths == deaths && deaths == 5 && life.lastDeath == "died")
-        #expect(life.need(now: 1) == .fails && life.due == 60_000)
+        #expect(life.need(now: 1, within: .minutes(5)) == .fails && life.due == 60_000)
+    }
+
+    @Test func whoCannotWaitForTheNextStartFailsAtOnce() {
+        var life = ProcessLife(RestartPolicy())
+        for _ in 1...2 {
+            _ = life.begin(now: 0)
+            _ = life.died("died", at: 0, startedAt: 0, isExplained: false)
+        }
+        #expect(life.due == 1_000)
+        #expect(life.need(now: 1, within: .milliseconds(999)) == .fails)
+        #expect(life.need(now: 1, within: .seconds(1)) == .starts)
+    }
+
+    @Test func aPartStartsAtOnceWhereItIsUsed() {
+        var life = ProcessLife(RestartPolicy())
+        _ = life.begin(now: 0)
+        for _ in 1...5 { _ = life.died("died", at: 0, startedAt: 0, isExplained: false) }
+        #expect(life.reported == .pausing)
+        let (used, unused) = (life.part(users: 1, now: 9), life.part(users: 0, now: 9))
+        #expect(used.due == 9 && used.deaths == 5 && used.lastDeath == "died")
+        #expect(unused.due == nil && unused.reported == .running)
     }
 
     @Test func oneThatIsStoppedNeverRunsAgain() {
         var life = ProcessLife(RestartPolicy())
         _ = life.begin(now: 0)
         life.stop()
-        #expect(life.isStopped && !life.begin(now: 1) && life.need(now: 1) == .fails && life.due == nil)
+        #expect(
+            life.isStopped && !life.begin(now: 1) && life.need(now: 1, within: .seconds(1)) == .fails && life.due == nil
+        )
         #expect(life.died("died", at: 1, startedAt: 0, isExplained: false) == nil && life.deaths == 0)
     }
 }

@@ -231,6 +231,28 @@ struct DeliveryLedgerTests {
         #expect(ledger.takeNext() == [[1]])
     }
 
+    /// Only the deliveries of the library that the process died of are tried alone.
+    @Test func aPartTakesItsDeliveriesAlong() {
+        var ledger = ledger()
+        for id in 1...4 {
+            _ = ledger.admit(UInt64(id), instance: UInt32(id % 2), ticket: UInt64(id), frame: [UInt8(id)])
+        }
+        #expect(ledger.beginRequest(for: 4) == [4])
+        _ = ledger.died()
+        _ = ledger.admit(5, instance: 1, ticket: 5, frame: [5])
+        var guilty = ledger.part(of: [0], mayBeGuilty: true)
+        var innocent = ledger.part(of: [1], mayBeGuilty: false)
+        #expect(guilty.count == 2 && innocent.count == 3 && innocent.takeNext() == [])
+        innocent.started()
+        #expect(innocent.takeNext() == [[1], [3], [5]] && innocent.mayReceive)
+        #expect(innocent.admit(6, instance: 1, ticket: 6, frame: [6]) == .send)
+        guilty.started()
+        #expect(guilty.takeNext() == [[2]] && !guilty.mayReceive)
+        #expect(guilty.end(2, of: 0)?.ticket == 2 && guilty.takeNext() == [])
+        guilty.endRequest(for: [4])
+        #expect(guilty.takeNext() == [[4]] && guilty.cancel(instance: 0, ticket: 4) == .forward(4))
+    }
+
     /// What was handed out together is tried alone, and not before the request has ended that carried it.
     @Test func aBatchIsTriedOneByOne() {
         var ledger = ledger()

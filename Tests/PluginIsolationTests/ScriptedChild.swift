@@ -73,6 +73,12 @@ final class ScriptedChild: Sendable {
         control.end(ProcessEnd(signal: 0, status: status))
     }
 
+    /// Somebody kills it.
+    func kill() {
+        control.kill()
+        hangUp()
+    }
+
     /// It closes its connections, and lives on.
     func hangUp() {
         shutdown(deliveries, Int32(SHUT_RDWR))

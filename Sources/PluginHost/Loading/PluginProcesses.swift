@@ -72,14 +72,16 @@ final class PluginProcesses: Sendable {
 
     /// Ends the processes that nothing uses at the moment.
     func rest() {
-        for supervisor in supervisors.withLock(\.self) { supervisor.rest() }
+        for supervisor in current { supervisor.rest() }
     }
 
-    var reports: [PluginProcessReport] {
+    var reports: [PluginProcessReport] { current.map(\.report) }
+
+    private var current: [ChildSupervisor] {
         supervisors.withLock { supervisors in
-            supervisors.removeAll(where: \.isStopped)
+            supervisors = supervisors.flatMap(\.supervisors).filter { !$0.isStopped }
             return supervisors
-        }.map(\.report)
+        }
     }
 }
 

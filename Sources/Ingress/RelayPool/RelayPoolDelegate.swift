@@ -20,8 +20,8 @@ package protocol RelayPoolDelegate: Sendable {
     /// dealt with.
     func marked(_ relay: RelayURL, upTo moment: Int64)
 
-    /// Stored events of `relay` could not be read, so many times: once for each second with more events than the relay
-    /// gives out, and once for each reading that was given up because it was too long.
+    /// Events of `relay` may not have been read, so many times: once for each second with more events than the relay
+    /// gives out, for each reading that was given up because it was too long, and for each message over the limit.
     func couldNotRead(_ times: Int, at relay: RelayURL)
 }
 

@@ -20,8 +20,13 @@ import Testing
         }
     }
 
-    private func pieces(_ bytes: [UInt8], of sizes: () -> Int, frameBytes: Int = 1 << 20) -> [FrameCutter.Piece] {
-        var cutter = FrameCutter(frameBytes: frameBytes)
+    private func pieces(
+        _ bytes: [UInt8],
+        of sizes: () -> Int,
+        messageBytes: Int = 1 << 20,
+        bytesPassed: Int = 1 << 20
+    ) -> [FrameCutter.Piece] {
+        var cutter = FrameCutter(messageBytes: messageBytes, bytesPassed: bytesPassed)
         var pieces: [FrameCutter.Piece] = []
         var start = 0
         while start < bytes.count {
@@ -40,26 +45,67 @@ import Testing
         #expect(pieces(frames.flatMap(\.bytes), of: { 1 }) == expected)
     }
 
-    @Test func partsOfAMessageAndWhatStandsBetweenThemStayAsTheyAre() {
-        let frames = [
-            Frame(first: 0x01, payload: [1]), Frame(first: 0x89, payload: [2]), Frame(first: 0x81, payload: [3]),
-            Frame(first: 0x80, payload: [4]), Frame(first: 0x81, payload: [5]), Frame(first: 0x82, payload: [6]),
+    private static let parted = [
+        Frame(first: 0x01, payload: [1]), Frame(first: 0x89, payload: [2]), Frame(first: 0x00, payload: []),
+        Frame(first: 0x80, payload: [3, 4]), Frame(first: 0x81, payload: [5]),
+    ]
+
+    @Test(arguments: [1, 3, 100]) func partsOfAMessageArePutTogetherAroundWhatStandsBetweenThem(_ size: Int) {
+        let expected: [FrameCutter.Piece] = [
+            .frame(ByteBuffer(bytes: Self.parted[1].bytes)), .text(ByteBuffer(bytes: [1, 3, 4])),
+            .text(ByteBuffer(bytes: [5])),
         ]
-        let pieces = pieces(frames.flatMap(\.bytes), of: { 3 })
-        let expected = frames.enumerated().map { place, frame -> FrameCutter.Piece in
-            // A text within a message breaks the rules, and the decoder says so; it ends the message as well.
-            place == 4 ? .text(ByteBuffer(bytes: frame.payload)) : .frame(ByteBuffer(bytes: frame.bytes))
-        }
-        #expect(pieces == expected)
+        #expect(pieces(Self.parted.flatMap(\.bytes), of: { size }) == expected)
+    }
+
+    @Test(arguments: [1, 7, 100_000]) func aMessageOverTheLimitIsReadPast(_ size: Int) {
+        let short = Frame(first: 0x81, payload: [7]).bytes
+        let long = Frame(first: 0x81, payload: .init(repeating: 1, count: 1_025)).bytes
+        let inParts = [
+            Frame(first: 0x01, payload: .init(repeating: 1, count: 1_000)), Frame(first: 0x89, payload: [2]),
+            Frame(first: 0x00, payload: .init(repeating: 1, count: 25)), Frame(first: 0x80, payload: [3]),
+        ]
+        let pieces = pieces(short + long + short + inParts.flatMap(\.bytes) + short, of: { size }, messageBytes: 1_024)
+        let text = FrameCutter.Piece.text(ByteBuffer(bytes: [7]))
+        #expect(pieces == [text, .tooLong, text, .frame(ByteBuffer(bytes: inParts[1].bytes)), .tooLong, text])
+    }
+
+    @Test func aMessageOfTooManyPartsIsReadPast() {
+        let parts = Frame(first: 0x01, payload: [1]).bytes + .init(repeating: 0, count: 2 * 5_000)
+        let after = Frame(first: 0x80, payload: []).bytes + Frame(first: 0x81, payload: [7]).bytes
+        #expect(pieces(parts + after, of: { 100 }) == [.tooLong, .text(ByteBuffer(bytes: [7]))])
     }
 
     @Test(arguments: [
-        [0x81, 0x83, 1, 2, 3, 4, 9, 9, 9], [0xC1, 1, 0x20], [0x81, 126, 4, 1],
-        [0x81, 127] + [255] + .init(repeating: 0, count: 7),
+        [0x81, 127, 0, 0, 0, 0, 0, 0, 8, 1], [0x81, 127, 127, 255, 255, 255, 255, 255, 255, 255],
+        [0x01, 126, 4, 1] + .init(repeating: 0, count: 1_025) + [0x00, 126, 4, 0],
+    ]) func aMessageBeyondWhatIsReadPastEndsAll(_ bytes: [UInt8]) {
+        let short = Frame(first: 0x81, payload: [7]).bytes
+        let pieces = pieces(short + bytes + short, of: { 1_000 }, messageBytes: 1_024, bytesPassed: 2_048)
+        #expect(pieces.first == .text(ByteBuffer(bytes: [7])))
+        #expect(pieces.last == .broken(.tooLarge))
+    }
+
+    /// However short they are: a message without an end would be read for ever.
+    @Test func emptyPartsCountToo() {
+        let parts = Frame(first: 0x01, payload: []).bytes + .init(repeating: 0, count: 2 * 5_200)
+        let pieces = pieces(parts, of: { 1_000 }, messageBytes: 1_024, bytesPassed: 2_048)
+        #expect(pieces == [.tooLong, .broken(.tooLarge)])
+    }
+
+    @Test(arguments: [0x81, 0x01, 0x82, 0x83] as [UInt8])
+    func anotherMessageAmidTheFirstBreaksTheRules(_ first: UInt8) {
+        let bytes = Frame(first: 0x01, payload: [1]).bytes + Frame(first: first, payload: [2]).bytes
+        #expect(pieces(bytes + bytes, of: { 100 }) == [.broken(.protocolError)])
+    }
+
+    @Test(arguments: [
+        [0x81, 0x83, 1, 2, 3, 4, 9, 9, 9], [0xC1, 1, 0x20], [0x80, 1, 0x20], [0x82, 1, 0x20], [0x83, 0],
+        [0x89, 126, 4, 1], [0x81, 127] + [255] + .init(repeating: 0, count: 7),
     ])
     func whatAServerMustNotSendIsLeftToTheDecoder(_ bytes: [UInt8]) {
         let good = Frame(first: 0x81, payload: [7]).bytes
-        let pieces = pieces(good + bytes + good, of: { 1_000 }, frameBytes: 1_024)
+        let pieces = pieces(good + bytes + good, of: { 1_000 }, messageBytes: 1_024)
         #expect(pieces == [.text(ByteBuffer(bytes: [7])), .undivided(ByteBuffer(bytes: bytes + good))])
     }
 
@@ -68,13 +114,15 @@ import Testing
         var generator = SeededGenerator(seed: 3)
         for _ in 0..<50 {
             let frames = (0..<generator.number(1...30)).map { _ in
-                let first: UInt8 = generator.once(in: 5) ? [0x01, 0x80, 0x89, 0x82][generator.number(0...3)] : 0x81
                 let length = generator.once(in: 20) ? 70_000 : generator.number(0...300)
-                return Frame(first: first, payload: generator.bytes(length))
+                let payload = generator.bytes(length)
+                guard generator.once(in: 5) else { return [Frame(first: 0x81, payload: payload)] }
+                let ping = Frame(first: 0x89, payload: [])
+                return [Frame(first: 0x01, payload: payload), ping, Frame(first: 0x80, payload: payload)]
             }
-            let bytes = frames.flatMap(\.bytes)
+            let bytes = frames.joined().flatMap(\.bytes)
             let whole = pieces(bytes, of: { bytes.count })
-            #expect(whole.count == frames.count)
+            #expect(whole.count == frames.reduce(0) { $0 + ($1.count + 1) / 2 })
             let sizes = generator.once(in: 2) ? 1...40 : 1...9_000
             #expect(pieces(bytes, of: { generator.number(sizes) }) == whole)
         }
@@ -90,8 +138,8 @@ import Testing
             for _ in 0..<generator.number(1...4) {
                 bytes[generator.number(0...(bytes.count - 1))] = generator.bytes(1)[0]
             }
-            let whole = pieces(bytes, of: { bytes.count }, frameBytes: 1_024)
-            let parts = pieces(bytes, of: { generator.number(1...40) }, frameBytes: 1_024)
+            let whole = pieces(bytes, of: { bytes.count }, messageBytes: 1_024, bytesPassed: 4_096)
+            let parts = pieces(bytes, of: { generator.number(1...40) }, messageBytes: 1_024, bytesPassed: 4_096)
             #expect(joined(parts) == joined(whole))
             #expect(whole.reduce(0) { $0 + length($1) } <= bytes.count)
         }
@@ -116,6 +164,7 @@ import Testing
         switch piece {
         case .text(let bytes): bytes.readableBytes + 2
         case .frame(let bytes), .undivided(let bytes): bytes.readableBytes
+        case .tooLong, .broken: 2
         }
     }
 }

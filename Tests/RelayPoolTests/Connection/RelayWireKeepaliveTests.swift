@@ -14,6 +14,7 @@ struct RelayWireBeatTests {
         var ends: [ConnectionFailure?] = []
 
         func received(_ message: ByteBuffer) {}
+        func passes(isNew: Bool) {}
         func receivedAll() -> Int { 0 }
         func ended(_ failure: ConnectionFailure?) { ends.append(failure) }
     }

@@ -62,24 +62,52 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test func aMessageOverTheLimitEndsTheConnection() async throws {
+    @Test(arguments: [false, true]) func aMessageOverTheLimitIsReadPast(_ isFragmented: Bool) async throws {
         var limits = ConnectionLimits()
         limits.messageBytes = ByteCount(1_000)
-        for isFragmented in [false, true] {
-            var relay = try await ScriptedRelay()
-            let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
-            #expect(await relay.next() == .connected)
-            if isFragmented {
-                let part = ByteBuffer(repeating: 0x20, count: 600)
-                try await relay.send(WebSocketFrame(fin: false, opcode: .text, data: part))
-                try await relay.send(WebSocketFrame(fin: true, opcode: .continuation, data: part))
-            } else {
-                try await relay.send(String(repeating: " ", count: 1_001))
-            }
-            #expect(await client.failure() == .tooLarge)
-            #expect(await relay.next() == .closed(1009))
-            try await relay.close()
+        limits.bytesPassed = ByteCount(2_000_000)
+        var relay = try await ScriptedRelay()
+        let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
+        #expect(await relay.next() == .connected)
+        if isFragmented {
+            let part = ByteBuffer(repeating: 0x20, count: 600)
+            try await relay.send(WebSocketFrame(fin: false, opcode: .text, data: part))
+            try await relay.send(WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer(string: "here?")))
+            try await relay.send(WebSocketFrame(fin: true, opcode: .continuation, data: part))
+        } else {
+            try await relay.send(String(repeating: " ", count: 1_000_000))
         }
+        try await relay.send("after")
+        var received = client.received.makeAsyncIterator()
+        var isSkipped = false
+        while let next = await received.next(), next != .text("after") {
+            #expect([.all, .skipped].contains(next))
+            if next == .skipped { isSkipped = true }
+        }
+        #expect(isSkipped)
+        if isFragmented { #expect(await relay.next() == .pong("here?")) }
+        client.close()
+        #expect(await relay.next() == .closed(1000))
+        try await relay.close()
+    }
+
+    @Test(arguments: [false, true]) func aMessageTooLongToReadPastEndsTheConnection(_ isFragmented: Bool) async throws {
+        var limits = ConnectionLimits()
+        limits.messageBytes = ByteCount(1_000)
+        limits.bytesPassed = ByteCount(2_000)
+        var relay = try await ScriptedRelay()
+        let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
+        #expect(await relay.next() == .connected)
+        if isFragmented {
+            let part = ByteBuffer(repeating: 0x20, count: 1_200)
+            try await relay.send(WebSocketFrame(fin: false, opcode: .text, data: part))
+            try await relay.send(WebSocketFrame(fin: true, opcode: .continuation, data: part))
+        } else {
+            try await relay.send(String(repeating: " ", count: 2_001))
+        }
+        #expect(await client.failure() == .tooLarge)
+        #expect(await relay.next() == .closed(1009))
+        try await relay.close()
     }
 
     @Test(arguments: [(1009, ConnectionFailure.messageRefused), (1001, .closed)])

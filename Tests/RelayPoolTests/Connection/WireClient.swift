@@ -12,6 +12,8 @@ final class WireClient: Sendable {
         case text(String)
         /// A text that came although no more was wanted.
         case unwanted(String)
+        /// A message over the limit began.
+        case skipped
         /// One read was through.
         case all
         case ended(ConnectionFailure?)
@@ -31,6 +33,10 @@ final class WireClient: Sendable {
         func received(_ message: ByteBuffer) {
             let text = String(buffer: message)
             continuation.yield(wantsMore ? .text(text) : .unwanted(text))
+        }
+
+        func passes(isNew: Bool) {
+            if isNew { continuation.yield(.skipped) }
         }
 
         func receivedAll() -> Int {

@@ -35,6 +35,37 @@ struct HostileRelayTests {
         try await relay.close()
     }
 
+    /// One event that is too long, between two that are not, live and stored: neither the others nor the mark waits.
+    @Test func aMessageOverTheLimitDelaysNothing() async throws {
+        let test = try TestPool { $0.limits.messageBytes = .kibibytes(4) }
+        let key = test.identity.publicKey
+        let stored = try [1, 5_000, 1].map { try test.event(naming: key, String(repeating: "a", count: $0)) }
+        let live = try [2, 9_000, 2].map { try test.event(naming: key, String(repeating: "b", count: $0)) }
+        var relay = try await ScriptedRelay { text in
+            guard case .request(let subscription, let filters)? = try? ClientMessage(text) else { return [] }
+            let isForEvents = filters.contains { $0.tags["p"]?.contains(key.hex) == true && $0.kinds == nil }
+            let isLive = filters.contains { $0.limit == 1 }
+            let end = "[\"EOSE\",\"\(subscription.name)\"]"
+            func events(_ events: [Event]) -> [String] { events.map { RelayScript.event($0, on: subscription.name) } }
+            guard isForEvents else { return [end] }
+            return isLive ? [end] + events(live) : events(stored) + [end]
+        }
+        let began = Timestamp.now().seconds
+        try test.watch(url(relay), key, isEstablished: false)
+        let short = (stored + live).filter { $0.content.count < 4_000 }.map(\.id)
+        #expect(await Set(test.delegate.ids(4)).isSubset(of: short))
+        await test.wait(untilEstablished: [key])
+        #expect(try test.pool.conduct[url(relay)]?.offences[.tooLong] ?? 0 >= 2)
+        #expect(try test.pool.conduct.misbehaving.contains(url(relay)) == false)
+        #expect(test.delegate.unread >= 2)
+        await test.pool.shutdown()
+        #expect(try #require(test.delegate.marks.last) >= began)
+        // One connection, which we closed.
+        #expect(await relay.next() == .connected)
+        while let received = await relay.next(), received != .closed(1000) { #expect(received != .connected) }
+        try await relay.close()
+    }
+
     @Test func aFloodOfNoticesIsCountedAndEnds() async throws {
         let notices = [String](repeating: #"["NOTICE","buy \u001b[31mnow"]"#, count: 1_200)
         let relay = try await ScriptedRelay { _ in notices }

@@ -35,9 +35,9 @@ package enum RelayOffence: String, Sendable, Hashable, CaseIterable {
     package var tolerance: UInt64 {
         switch self {
         case .flood, .unread: 1
-        case .tooLong, .brokenFrames: 2
+        case .brokenFrames: 2
         case .invalidEvents, .unanswered: 5
-        case .malformed, .challenges: 10
+        case .malformed, .challenges, .tooLong: 10
         case .unasked: 20
         }
     }

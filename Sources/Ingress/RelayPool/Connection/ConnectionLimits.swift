@@ -13,8 +13,10 @@ package struct ConnectionLimits: Sendable {
     package var information: Duration = .seconds(3)
     /// How long an information document stays valid.
     package var informationAge: Duration = .hours(1)
-    /// The longest message of a relay; a longer one ends the connection (status 1009).
+    /// The longest message of a relay; a longer one is read past.
     package var messageBytes: ByteCount = .mebibytes(1)
+    /// The longest message that is read past; a longer one ends the connection (status 1009).
+    package var bytesPassed: ByteCount = .mebibytes(64)
     /// Events of one connection that may be unsettled; further ones stay unread in the socket.
     package var eventsInWork = 1_024
     /// The same in bytes.
@@ -54,7 +56,7 @@ package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
     case silent
     /// The relay broke the rules of WebSocket (RFC 6455).
     case protocolError = "protocol-error"
-    /// The relay sent a message over the limit.
+    /// The relay sent a message too long even to read past.
     case tooLarge = "too-large"
     /// The relay closed the connection because a message of ours was too long for it (status 1009).
     case messageRefused = "message-refused"
@@ -70,7 +72,7 @@ package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
         case .closed: "the relay closed the connection"
         case .silent: "the relay did not respond to pings"
         case .protocolError: "the relay violated the WebSocket protocol"
-        case .tooLarge: "the relay sent a message over the size limit"
+        case .tooLarge: "the relay sent a message that is too long even to be skipped"
         case .messageRefused: "the relay refused a message of the router as too long"
         case .unread: "the relay does not read the router's messages"
         }

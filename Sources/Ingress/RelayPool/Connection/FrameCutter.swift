@@ -1,39 +1,64 @@
 import NIOCore
+import Units
 
-/// Cuts what a server sends over a WebSocket (RFC 6455) into frames, as far as they are whole. Nearly everything that a
-/// relay says is one text in one frame; that leaves here as it is, without a copy. Everything else is for the decoder
-/// that knows all rules.
+/// Cuts what a server sends over a WebSocket (RFC 6455) into messages and frames, as far as they are whole. Nearly
+/// everything that a relay says is one text in one frame; that leaves here as it is, without a copy. A message over the
+/// limit is read past. What is no text is for the decoder that knows all rules.
 ///
 /// Pure: bytes in, pieces out.
 struct FrameCutter {
     enum Piece: Equatable {
-        /// The payload of a frame that is a message by itself.
+        /// A message, put together where it came in parts.
         case text(ByteBuffer)
-        /// Another whole frame, as it came: a control frame, or a part of a message.
+        /// A whole control frame, as it came.
         case frame(ByteBuffer)
-        /// Bytes that hold a frame that a server must not send, or too long a one. All that follows comes this way.
+        /// A message over the limit begins. What it holds does not leave here.
+        case tooLong
+        /// Bytes that hold a frame that a server must not send. All that follows comes this way.
         case undivided(ByteBuffer)
+        /// Nothing further can be read.
+        case broken(ConnectionFailure)
     }
 
-    private static let finalText: UInt8 = 0x81
     private static let reserved: UInt8 = 0x70
+    private static let final: UInt8 = 0x80
+    private static let control: UInt8 = 0x08
+    private static let opcode: UInt8 = 0x0F
+    private static let continuation: UInt8 = 0
+    private static let text: UInt8 = 1
     private static let longestHeader = 10
     /// A frame's header may promise much that never comes.
     private static let reserve = 16 << 10
+    /// The parts of one message at most.
+    private static let mostParts = 4_096
 
-    private let frameBytes: Int
+    private let messageBytes: Int
+    private let bytesPassed: Int
     private var rest = ByteBuffer()
     /// Whether further frames of a message are to come.
     private var isWithinMessage = false
+    /// The parts of that message so far.
+    private var parts = ByteBuffer()
+    private var partCount = 0
+    /// How long the message that is read past is, as far as its frames have begun; nil: none is.
+    private var passed: Int?
+    /// Bytes of its last frame that are to come.
+    private var toPass = 0
     private var isUndivided = false
+    private var isBroken = false
 
-    /// `frameBytes` is how long a frame's payload may be.
-    init(frameBytes: Int) {
-        self.frameBytes = frameBytes
+    /// `messageBytes` is how long a message may be; one of up to `bytesPassed` is read past.
+    init(messageBytes: Int, bytesPassed: Int) {
+        self.messageBytes = messageBytes
+        self.bytesPassed = bytesPassed
     }
+
+    /// Whether a message that is too long is being read past.
+    var isPassing: Bool { passed != nil || toPass > 0 }
 
     /// Takes what was read. Call ``next()`` until there is nothing more.
     mutating func add(_ bytes: ByteBuffer) {
+        guard !isBroken else { return }
         if rest.readableBytes == 0 {
             rest = bytes
         } else {
@@ -41,26 +66,75 @@ struct FrameCutter {
         }
     }
 
-    /// The next piece; nil when no whole frame is left.
+    /// The next piece; nil when nothing whole is left.
     mutating func next() -> Piece? {
-        guard rest.readableBytes > 0 else {
-            rest = ByteBuffer()
-            return nil
+        while true {
+            pass()
+            guard rest.readableBytes > 0 else {
+                rest = ByteBuffer()
+                return nil
+            }
+            if isUndivided { return takeEverything() }
+            guard let (first, header, length) = header() else { return keep() }
+            guard let length, first & Self.reserved == 0 else { return takeUndivided() }
+            guard first & Self.control == 0 else {
+                guard length <= messageBytes else { return takeUndivided() }
+                guard rest.readableBytes >= header + length else { return keep(header + length) }
+                return rest.readSlice(length: header + length).map { .frame($0) }
+            }
+            guard first & Self.opcode == (isWithinMessage ? Self.continuation : Self.text) else {
+                // The decoder does not know which texts came.
+                return isWithinMessage ? fail(.protocolError) : takeUndivided()
+            }
+            switch takePart(isLast: first & Self.final != 0, header: header, length: length) {
+            case .piece(let piece): return piece
+            case .incomplete: return keep(header + length)
+            case .taken: continue
+            }
         }
-        if isUndivided { return takeEverything() }
-        guard let (first, header, length) = header() else { return keep() }
-        guard let length, length <= frameBytes, first & Self.reserved == 0 else {
-            isUndivided = true
-            return takeEverything()
-        }
-        guard rest.readableBytes >= header + length else { return keep(header + length) }
-        if first == Self.finalText, !isWithinMessage {
-            rest.moveReaderIndex(forwardBy: header)
-            return rest.readSlice(length: length).map { .text($0) }
-        }
-        // Control frames may come between the parts of a message.
-        if first & 0x08 == 0 { isWithinMessage = first & 0x80 == 0 }
-        return rest.readSlice(length: header + length).map { .frame($0) }
+    }
+
+    private enum Part {
+        case taken
+        case incomplete
+        case piece(Piece)
+    }
+
+    /// Takes a message's part that is next, or the whole message.
+    private mutating func takePart(isLast: Bool, header: Int, length: Int) -> Part {
+        let isTooLong = length > messageBytes - parts.readableBytes || partCount == Self.mostParts
+        if passed != nil || isTooLong { return passPart(isLast: isLast, header: header, length: length) }
+        guard rest.readableBytes >= header + length else { return .incomplete }
+        rest.moveReaderIndex(forwardBy: header)
+        guard let part = rest.readSlice(length: length) else { return .incomplete }
+        defer { if isLast { endMessage() } else { isWithinMessage = true } }
+        if isLast, partCount == 0 { return .piece(.text(part)) }
+        parts.writeImmutableBuffer(part)
+        partCount += 1
+        return isLast ? .piece(.text(parts)) : .taken
+    }
+
+    /// Begins to read past the part that is next. So short ones count with their headers.
+    private mutating func passPart(isLast: Bool, header: Int, length: Int) -> Part {
+        let before = passed ?? parts.readableBytes
+        guard length <= bytesPassed - before - header else { return .piece(fail(.tooLarge)) }
+        let isNew = passed == nil
+        endMessage()
+        rest.moveReaderIndex(forwardBy: header)
+        toPass = length
+        if !isLast { (isWithinMessage, passed) = (true, before + header + length) }
+        return isNew ? .piece(.tooLong) : .taken
+    }
+
+    private mutating func pass() {
+        let count = min(toPass, rest.readableBytes)
+        rest.moveReaderIndex(forwardBy: count)
+        toPass -= count
+    }
+
+    private mutating func endMessage() {
+        (parts, partCount) = (ByteBuffer(), 0)
+        (isWithinMessage, passed) = (false, nil)
     }
 
     /// The first byte of the next frame, and the lengths of its header and payload; no length of a payload where that
@@ -84,9 +158,20 @@ struct FrameCutter {
         }
     }
 
+    private mutating func takeUndivided() -> Piece {
+        isUndivided = true
+        return takeEverything()
+    }
+
     private mutating func takeEverything() -> Piece {
         defer { rest = ByteBuffer() }
         return .undivided(rest)
+    }
+
+    private mutating func fail(_ failure: ConnectionFailure) -> Piece {
+        isBroken = true
+        rest = ByteBuffer()
+        return .broken(failure)
     }
 
     /// Keeps the beginning of a frame, which will have so many bytes, but not the large buffer that it came in.
@@ -109,8 +194,8 @@ final class FrameShortcut: ChannelInboundHandler {
     private var cutter: FrameCutter
     private let wire: RelayWire
 
-    init(frameBytes: Int, wire: RelayWire) {
-        cutter = FrameCutter(frameBytes: frameBytes)
+    init(_ limits: ConnectionLimits, wire: RelayWire) {
+        cutter = FrameCutter(messageBytes: limits.messageBytes.bytes, bytesPassed: limits.bytesPassed.bytes)
         self.wire = wire
     }
 
@@ -119,8 +204,11 @@ final class FrameShortcut: ChannelInboundHandler {
         while let piece = cutter.next() {
             switch piece {
             case .text(let text): wire.received(text)
+            case .tooLong: wire.passes(isNew: true)
             case .frame(let bytes), .undivided(let bytes): context.fireChannelRead(wrapInboundOut(bytes))
+            case .broken(let failure): wire.fail(failure)
             }
         }
+        if cutter.isPassing { wire.passes(isNew: false) }
     }
 }

@@ -116,7 +116,7 @@ struct RelayConnector: Sendable {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandlers(rules + [wire])
                     let decoder = try pipeline.handler(type: ByteToMessageHandler<WebSocketFrameDecoder>.self)
-                    let shortcut = FrameShortcut(frameBytes: bytes, wire: wire)
+                    let shortcut = FrameShortcut(limits, wire: wire)
                     try pipeline.addHandler(shortcut, position: .before(decoder))
                     return NIOLoopBound(wire, eventLoop: channel.eventLoop)
                 }

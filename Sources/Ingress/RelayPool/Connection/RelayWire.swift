@@ -71,7 +71,7 @@ final class RelayWire: ChannelDuplexHandler {
     /// Ends the connection because the relay broke the protocol.
     func fail(_ failure: ConnectionFailure) {
         guard let context else { return }
-        close(.protocolError, failure, context: context)
+        close(failure == .tooLarge ? .messageTooLarge : .protocolError, failure, context: context)
     }
 
     /// Closes the connection with a handshake.
@@ -118,6 +118,11 @@ final class RelayWire: ChannelDuplexHandler {
         guard !isClosing else { return }
         texts += 1
         owner?.received(text)
+    }
+
+    /// A message over the limit is being read past; `isNew`: this read began it.
+    func passes(isNew: Bool) {
+        if !isClosing { owner?.passes(isNew: isNew) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -244,6 +249,9 @@ protocol RelayWireOwner: AnyObject {
 
     /// A text message came.
     func received(_ message: ByteBuffer)
+
+    /// A message over the limit is being read past; `isNew`: this read began it.
+    func passes(isNew: Bool)
 
     /// Everything that could be read at once has been delivered. Returns how many events may concern somebody.
     func receivedAll() -> Int

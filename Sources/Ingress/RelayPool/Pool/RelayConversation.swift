@@ -149,6 +149,17 @@ final class RelayConversation: RelayWireOwner {
         }
     }
 
+    /// What else the relay has comes behind that message, so nobody loses patience.
+    func passes(isNew: Bool) {
+        let now = environment.now()
+        session.passes(now: now)
+        guard isNew else { return }
+        environment.conduct.note(.tooLong, by: url)
+        environment.delegate.couldNotRead(1, at: url)
+        link?.skippedMessage()
+        if !idleTalk.take(at: now) { rebuke(for: .flood) }
+    }
+
     /// Ends the connection for what the relay does. `offence` is nil where that is counted already.
     private func rebuke(for offence: RelayOffence? = nil) {
         guard !isRebuked else { return }

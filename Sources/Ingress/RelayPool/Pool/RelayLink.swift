@@ -23,6 +23,7 @@ final class RelayLink: @unchecked Sendable {
     /// Whether the connection was closed only to open the next, which has not happened yet.
     private var isRenewing = false
     private var lastFailure: ConnectionFailure?
+    private var hasSkipped = false
     private var alarm = LoopAlarm<Deadline>()
     /// Fulfilled when nothing of this is open any longer.
     private var end: EventLoopPromise<Void>?
@@ -116,8 +117,19 @@ final class RelayLink: @unchecked Sendable {
     func leftUnread(_ times: Int) {
         log(
             .warning,
-            "A relay holds more events of one second, or more in all, than it can be asked for; some were not read",
+            "A relay holds more events of one second, or more in all, than it can be asked for; some may be unread",
             ["times": "\(times)"]
+        )
+    }
+
+    /// A message of the relay is too long and is read past.
+    func skippedMessage() {
+        guard !hasSkipped else { return }
+        hasSkipped = true
+        log(
+            .warning,
+            "A relay sends messages over the size limit; each is skipped and counted, and this is said once",
+            ["limit": "\(environment.limits.messageBytes.bytes)"]
         )
     }
 

@@ -285,6 +285,11 @@ struct CatchUp: Sendable {
         return Arrival(reading: reading, sweep: number)
     }
 
+    /// A message over the limit is being read past: pages that are open wait for it.
+    mutating func passes(now: Timestamp) {
+        for (number, sweep) in sweeps where sweep.subscription != nil { sweeps[number]?.received(now: now) }
+    }
+
     /// Remembers a live event, because a sweep may bring it again and take it for an old one.
     mutating func cameLive(_ event: UnsafeRawBufferPointer, _ scanner: inout EventScanner) {
         if sweeps.isEmpty {

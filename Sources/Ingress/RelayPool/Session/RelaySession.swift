@@ -293,6 +293,9 @@ struct RelaySession: Sendable {
         return false
     }
 
+    /// A message over the limit is being read past, so that nothing else can come. Is not followed by actions.
+    mutating func passes(now: Timestamp) { catchUp.passes(now: now) }
+
     private mutating func liveArrival(_ event: UnsafeRawBufferPointer) -> Arrival {
         catchUp.cameLive(event, &scanner)
         return arrival(.live)

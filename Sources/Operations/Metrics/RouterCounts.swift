@@ -38,7 +38,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         if !isKept { outboxFailures.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// So often stored events of a relay were out of reach.
+    /// So often events of a relay may not have been read.
     package func couldNotRead(_ times: Int) { unread.wrappingAdd(UInt64(max(0, times)), ordering: .relaxed) }
 
     package func answered(_ source: EventSource, _ events: Int, _ nanoseconds: UInt64) {
@@ -150,8 +150,8 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         var unread = MetricFamily(
             "carillon_relay_unread_total",
             .counter,
-            "How often stored events of relays were out of reach: seconds of which a relay holds more than it gives out, and "
-                + "readings given up for their length."
+            "How often events of relays may not have been read: seconds of which a relay holds more than it gives out, "
+                + "readings given up for their length, and messages over the size limit."
         )
         unread.add(self.unread.load(ordering: .relaxed))
         var values = MetricFamily(

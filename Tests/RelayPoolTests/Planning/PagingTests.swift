@@ -77,6 +77,41 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(!exchange.marks.isEmpty)
 }
 
+/// 1,200 events of one second that name one key: no part of the filter tells them apart.
+@Test(arguments: [true, false], [true, false]) func aSecondOfOneKeyIsReadByKindsAndAuthors(
+    _ excludesUntil: Bool,
+    _ asksForAllKinds: Bool
+) {
+    var exchange = Exchange { if asksForAllKinds { $0.addressedKinds = nil } }
+    let second = Exchange.start - 50
+    let kinds: [Kind] = [.textNote, .textNote, .textNote, .textNote, .reaction, .contactList]
+    let crowd = (0..<1_200).map {
+        Event.sample($0, kinds[$0 % 6], to: key, by: .sample(2_000 + $0 * 7 % 90), at: second)
+    }
+    let before = (0..<100).map { Event.sample(9_000 + $0, to: key, at: second - 1 - Int64($0 / 10)) }
+    exchange.relay.events = crowd + before
+    exchange.relay.excludesUntil = excludesUntil
+    exchange.watch([5], since: 1_000, isEstablished: true)
+    exchange.connect(mark: Exchange.start - 86_400) { $0.maxLimit = 500 }
+    exchange.pass(.minutes(2))
+    #expect(Set(exchange.handed.map(\.id)) == Set((crowd + before).map(\.id)))
+    #expect(exchange.handed.count == 1_300)
+    // Somebody whom no page showed might have written as well.
+    #expect(exchange.unread == 1)
+    #expect(exchange.relay.requests.count < 40)
+    #expect(!exchange.marks.isEmpty)
+}
+
+@Test func aSecondOfStrangersIsNotAskedForForEver() {
+    let crowd = (0..<1_200).map { Event.sample($0, to: key, by: .sample(2_000 + $0), at: Exchange.start - 50) }
+    let before = Event.sample(9_000, to: key, at: Exchange.start - 80)
+    let exchange = caughtUp(crowd + [before]) { $0.cap = 100 }
+    // The relay shows no more than a hundred authors.
+    #expect(exchange.handed.count == 101)
+    #expect(exchange.unread == 1)
+    #expect(exchange.relay.requests.count < 20)
+}
+
 @Test func whatCannotBeReadIsCounted() {
     let second = Exchange.start - 50
     let crowd = (0..<700).map { Event.sample($0, to: key, at: second) }

@@ -5,8 +5,13 @@ import Nostr
 ///
 /// Each page asks for events up to one second after the oldest event so far: further events may share that second, and
 /// some relays take `until` as exclusive. A page without new events ends the reading, unless the relay may have cut it.
-/// A second with more events than a page holds is read with narrower filters.
+/// A second with more events than a page holds is read with narrower filters: with parts of what the filter names, and
+/// then by the kinds and authors of the events that came. Of kinds and authors that a full page hides nothing is known,
+/// so such a second counts as unread although most of it is read.
 struct Paging: Sendable {
+    /// Authors in one filter: what any relay takes in a REQ.
+    private static let authorsPerFilter = 25
+
     let stage: SweepStage
     private let limit: Int
     private var pagesLeft: Int
@@ -24,6 +29,8 @@ struct Paging: Sendable {
     /// Events on this page, wanted or not.
     private(set) var seen = 0
     private var new = 0
+    /// The last second of which something may be unread.
+    private var unreadSecond: Int64?
 
     init(_ stage: SweepStage, limit: Int) {
         self.stage = stage
@@ -118,21 +125,32 @@ struct Paging: Sendable {
         return !isSure || narrow(window, to: page.newest, except: ids)
     }
 
-    /// Reads the events of one second next, with two halves of the window's filter. Returns false when it cannot be
-    /// halved.
+    /// Reads the events of one second next, with parts of the window's filter. Returns false, once a second, when they
+    /// may leave something out.
     private mutating func narrow(_ window: PagingWindow, to second: Int64, except known: Set<EventID>? = nil) -> Bool {
-        guard let halves = window.filter.halves else { return false }
-        for half in halves {
+        let parts: [Filter]
+        var isSure = true
+        if let halves = window.filter.halves {
+            parts = halves
+        } else if !window.isOfOneSecond {
+            // Of that second alone, to see who wrote.
+            parts = [window.filter]
+        } else {
+            parts = window.filter.parts(of: window.kinds, by: window.authors, each: Self.authorsPerFilter)
+            isSure = unreadSecond == second
+            unreadSecond = second
+        }
+        for part in parts {
             windows.append(
                 PagingWindow(
-                    half,
+                    part,
                     second: second,
                     until: isUntilInclusive ? second : second + 1,
                     known: known ?? window.border
                 )
             )
         }
-        return true
+        return isSure
     }
 }
 
@@ -161,6 +179,9 @@ private struct PagingWindow: Sendable {
     private var borderBefore: Set<EventID> = []
     /// The range of seconds of this page's events.
     private(set) var page = (oldest: Int64.max, newest: Int64.min)
+    /// Of events of one second: the kinds and authors that came.
+    private(set) var kinds: Set<Kind> = []
+    private(set) var authors: Set<PublicKey> = []
     private var crowd: Crowd?
     /// The last second that was found to be perhaps too full for a page.
     private var lastCrowd: Int64?
@@ -190,6 +211,10 @@ private struct PagingWindow: Sendable {
         if let kinds = filter.kinds, !kinds.contains(event.kind) { return false }
         guard seconds >= filter.since ?? .min, seconds <= min(filter.until ?? .max, oldestBefore ?? .max) else {
             return false
+        }
+        if isOfOneSecond {
+            kinds.insert(event.kind)
+            authors.insert(event.pubkey)
         }
         if seconds == oldestBefore, borderBefore.contains(event.id) { return false }
         // An event may come twice on one page.
@@ -255,6 +280,18 @@ extension Filter {
         }
         guard let (name, values) = tags.first(where: { $0.value.count > 1 }) else { return nil }
         return Self.halves(of: values.sorted()).map { half in changed { $0.tags[name] = half } }
+    }
+
+    /// Filters for what matches this one and is of these kinds, or else by these authors. None when that is no less than
+    /// this one asks for.
+    fileprivate func parts(of kinds: Set<Kind>, by authors: Set<PublicKey>, each size: Int) -> [Filter] {
+        if self.kinds == nil, kinds.count > 1 { return kinds.map { kind in changed { $0.kinds = [kind] } } }
+        guard self.authors == nil, authors.count > 1 else { return [] }
+        let sorted = authors.sorted()
+        let size = min(size, (sorted.count + 1) / 2)
+        return stride(from: 0, to: sorted.count, by: size).map { start in
+            changed { $0.authors = Set(sorted[start..<min(start + size, sorted.count)]) }
+        }
     }
 
     private func changed(_ change: (inout Filter) -> Void) -> Filter {

@@ -20,7 +20,7 @@ def devices(router, *words):
 def listed(router, *options) -> list[dict]:
     run = devices(router, "list", "--json", *options)
     assert run.returncode == 0, run.stderr
-    return [json.loads(line) for line in run.stdout.splitlines()]
+    return json.loads(run.stdout)["devices"]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_lists_and_shows_who_is_registered_and_how_pushes_went(router, lab, sock
     assert [device["device"] for device in listed(router)] == [device["device"] for device in everybody]
 
     wrong = devices(router, "list", "--account", "alice")
-    assert wrong.returncode == 1 and "npub1" in wrong.stderr
+    assert wrong.returncode == 64 and "npub1" in wrong.stderr
     unknown = devices(router, "show", "4711")
     assert unknown.returncode == 1 and "there is no device 4711" in unknown.stderr
 
@@ -90,7 +90,7 @@ def test_a_test_push_prints_the_push_services_own_answer(router, lab, socket, al
     assert "the push service's answer: 410" in run.stdout and "left as it is" in run.stdout
     assert len(listed(router)) == 1
     loud = devices(router, "test", device["device"], "--mode", "loud")
-    assert loud.returncode == 1 and "wake, nudge, sealed, alert" in loud.stderr
+    assert loud.returncode == 64 and "wake, nudge, sealed, alert" in loud.stderr
 
 
 def test_shows_what_a_device_wishes(router, socket, alice):

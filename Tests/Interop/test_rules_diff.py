@@ -136,7 +136,7 @@ def test_commands_compare_files_with_what_is_in_force(console, lab, alice, bob):
     assert run.returncode == 64 and "a file with rules as well" in run.stderr
     router.stop()
     run = command(console)
-    assert run.returncode == 1 and "only a running router can compare rules" in run.stderr
+    assert run.returncode == 3 and "only a running router can compare rules" in run.stderr
 
 
 def test_keeps_nothing_unless_asked(console, lab, alice, bob):

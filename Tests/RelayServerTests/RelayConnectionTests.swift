@@ -40,7 +40,6 @@ import Units
 
     @Test(arguments: [
         "", "{}", "[]", "[\"EVENT\"]", "nonsense", "[\"HELLO\",1]", "[\"REQ\"]", "[\"REQ\",\"\",{}]",
-        "[\"REQ\",\"s\",{\"ids\":[\"xyz\"]}]",
         "[\"CLOSE\"]", "[\"AUTH\",{}]", "[\"EVENT\",{}", "\u{0}",
     ])
     func whatIsNoMessageGetsANoticeThatSaysSo(_ text: String) {
@@ -48,6 +47,31 @@ import Units
         let answers = texts(connection.receive(Array(text.utf8), now: now))
         #expect(answers.count == 1)
         #expect(answers.first?.hasPrefix("[\"NOTICE\",\"invalid: ") == true)
+    }
+
+    @Test(arguments: ["{\"ids\":[\"xyz\"]}", "42", "{},", "{\"limit\":1,\"limit\":2}", "{"])
+    func aRequestThatCannotBeReadIsClosedByItsName(_ filter: String) throws {
+        var connection = connection()
+        guard case .query = connection.receive(Array("[\"REQ\",\"s\",{}]".utf8), now: now) else {
+            Issue.record("was refused")
+            return
+        }
+        let answers = texts(connection.receive(Array("[\"REQ\",\"s\",\(filter)]".utf8), now: now))
+        #expect(answers.count == 1)
+        #expect(answers.first?.hasPrefix("[\"CLOSED\",\"s\",\"invalid: ") == true)
+        // What was open under that name is so no longer.
+        let news = try Event.signed(kind: .notificationRelay, createdAt: 5, content: "", by: keys)
+        #expect(connection.messages(for: LiveEvent(news)).isEmpty)
+    }
+
+    @Test(arguments: ["\"kind\":\"1\"", "\"sig\":[]", "\"tags\":[[\"p\",1e999]]", ""])
+    func aProofThatCannotBeReadIsRefusedByItsID(_ field: String) {
+        var connection = connection()
+        let id = String(repeating: "0a", count: 32)
+        let proof = "{\(field)\(field.isEmpty ? "" : ",")\"id\":\"\(id)\"}"
+        let answers = texts(connection.receive(Array("[\"AUTH\",\(proof)]".utf8), now: now))
+        #expect(answers.count == 1)
+        #expect(answers.first?.hasPrefix("[\"OK\",\"\(id)\",false,\"invalid: ") == true)
     }
 
     @Test func invalidUTF8GetsANotice() {

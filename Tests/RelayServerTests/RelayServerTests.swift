@@ -101,6 +101,61 @@ import Units
         }
     }
 
+    @Test func aMalformedEventIsRefusedByItsID() async throws {
+        let backend = RecordingBackend { _ in EventAnswer(id: nil, accepted: false, message: "invalid: odd") }
+        try await withServer(backend) { port in
+            var client = try await WebSocketClient(port: port)
+            _ = await client.next()
+            let id = String(repeating: "0a", count: 32)
+            try await client.send("[\"EVENT\",{\"kind\":\"1\",\"id\":\"\(id)\"}]")
+            #expect(await client.nextText() == "[\"OK\",\"\(id)\",false,\"invalid: odd\"]")
+            try await client.send("[\"EVENT\",{\"kind\":1,\"id\":\"0A\"}]")
+            #expect(await client.nextText() == "[\"NOTICE\",\"invalid: odd\"]")
+            try await client.close()
+        }
+    }
+
+    @Test(arguments: [true, false]) func textThatIsNoUTF8ClosesWith1007(_ isWhole: Bool) async throws {
+        try await withServer { port in
+            var client = try await WebSocketClient(port: port)
+            _ = await client.next()
+            let text = Array("[\"CLOSE\",\"caf".utf8) + [0xE9] + Array("\"]".utf8)
+            if isWhole {
+                try await client.send(opcode: .text, bytes: text)
+            } else {
+                // A character may be cut by frames; this is none.
+                try await client.send(opcode: .text, bytes: Array(text.prefix(14)), fin: false)
+                try await client.send(opcode: .continuation, bytes: Array(text.dropFirst(14)))
+            }
+            #expect(await client.next() == .closed(1007))
+        }
+    }
+
+    @Test func aCharacterMayBeCutByFrames() async throws {
+        try await withServer { port in
+            var client = try await WebSocketClient(port: port)
+            _ = await client.next()
+            let text = Array("[\"REQ\",\"é\",{}]".utf8)
+            try await client.send(opcode: .text, bytes: Array(text.prefix(9)), fin: false)
+            try await client.send(opcode: .continuation, bytes: Array(text.dropFirst(9)))
+            #expect(await client.nextText() == "[\"EOSE\",\"é\"]")
+            try await client.close()
+        }
+    }
+
+    @Test(arguments: [("HTTP/1.1", "", 400), ("HTTP/1.1", "host: a\r\nhost: a\r\n", 400), ("HTTP/1.0", "", 200)])
+    func aRequestNamesOneHost(_ version: String, _ fields: String, _ status: Int) async throws {
+        let upgrade =
+            "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n"
+            + "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+        try await withServer { port in
+            for further in ["", version == "HTTP/1.1" ? upgrade : ""] {
+                let answer = try await answer(port, "GET / \(version)\r\n\(fields)\(further)\r\n")
+                #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+            }
+        }
+    }
+
     @Test func whoAsksAndNeverReadsIsDisconnected() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.burst = 1_000
@@ -341,6 +396,11 @@ import Units
         path: String = "/",
         method: String = "GET"
     ) async throws -> String {
+        try await answer(port, "\(method) \(path) HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n")
+    }
+
+    /// What the server says to these bytes, until it ends the connection.
+    private func answer(_ port: Int, _ request: String) async throws -> String {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -350,7 +410,6 @@ import Units
         let answer = Mutex("")
         do {
             try await channel.executeThenClose { inbound, outbound in
-                let request = "\(method) \(path) HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n"
                 try await outbound.write(ByteBuffer(string: request))
                 for try await part in inbound { answer.withLock { $0 += String(buffer: part) } }
             }

@@ -61,6 +61,37 @@ struct FrameRulesTests {
         for frames in [long, many] { #expect(try messages(frames, from: .server) == ([], .messageTooLarge)) }
     }
 
+    /// What comes behind the rule for lengths when these bytes come, in pieces of `size`; and whether they broke it.
+    private func checked(_ bytes: [UInt8], inPiecesOf size: Int) throws -> (bytes: [UInt8], isBroken: Bool) {
+        let channel = EmbeddedChannel()
+        try channel.pipeline.syncOperations.addHandler(FrameLengths())
+        var (passed, isBroken): ([UInt8], Bool) = ([], false)
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            do {
+                try channel.writeInbound(ByteBuffer(bytes: bytes[start..<min(start + size, bytes.count)]))
+            } catch is FrameRules.Violation {
+                isBroken = true
+            }
+            while let buffer = try channel.readInbound(as: ByteBuffer.self) { passed += buffer.readableBytesView }
+        }
+        return (passed, isBroken)
+    }
+
+    @Test(arguments: [7, 1_000, 1_000_000]) func lengthsAreWrittenInAsFewBytesAsTheyCanBe(_ size: Int) throws {
+        let mask: [UInt8] = [1, 2, 3, 4]
+        let good =
+            [0x81, 0x80] + mask + [0x81, 0xFD] + mask + .init(repeating: 0x81, count: 125)
+            + [0x01, 0xFE, 0, 126] + mask + .init(repeating: 0, count: 126)
+            + [0x80, 0xFF, 0, 0, 0, 0, 0, 1, 0, 0] + mask + .init(repeating: 0x81, count: 1 << 16)
+            + [0x81, 3, 126, 127, 126]
+        #expect(try checked(good, inPiecesOf: size) == (good, false))
+        for wrong in [[0x81, 0xFE, 0, 125], [0x89, 0xFE, 0, 0], [0x81, 0xFF, 0, 0, 0, 0, 0, 0, 255, 255]] as [[UInt8]] {
+            let checked = try checked(good + wrong + mask + good, inPiecesOf: size)
+            #expect(checked.isBroken)
+            #expect(checked.bytes.starts(with: good) && checked.bytes.count < good.count + wrong.count)
+        }
+    }
+
     @Test func otherErrorsAreNotOfFrames() {
         #expect(WebSocketErrorCode(closingAfter: ChannelError.ioOnClosedChannel) == nil)
         #expect(WebSocketErrorCode(closingAfter: NIOWebSocketError.invalidFrameLength) == .messageTooLarge)

@@ -14,7 +14,7 @@ package final class HTTPServer: Sendable {
     package typealias Answer = @Sendable (Request, any Channel) async throws -> HTTPAnswer
 
     private struct Running {
-        let server: Server<HTTP1Channel>
+        let server: Server<HostChecking>
         let task: Task<Void, Never>
     }
 
@@ -65,7 +65,9 @@ package final class HTTPServer: Sendable {
     package func start() async throws -> Int {
         let (ports, port) = AsyncThrowingStream.makeStream(of: Int.self)
         let server = Server(
-            childChannelSetup: HTTP1Channel(responder: respond, configuration: channelConfiguration),
+            childChannelSetup: HostChecking(
+                base: HTTP1Channel(responder: respond, configuration: channelConfiguration)
+            ),
             configuration: ServerConfiguration(
                 address: terms.place.address,
                 backlog: 1024
@@ -156,6 +158,41 @@ package final class HTTPServer: Sendable {
             return false
         }
     }
+}
+
+/// Hummingbird's HTTP/1.1, which answers 400 besides to requests that name no host or two.
+private struct HostChecking: ServerChildChannel {
+    /// Ends the requests with an error of the parser's, which is answered when those before are.
+    private final class Rule: ChannelInboundHandler {
+        typealias InboundIn = HTTPServerRequestPart
+        typealias InboundOut = HTTPServerRequestPart
+
+        private var isOver = false
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            guard !isOver else { return }
+            if case .head(let head) = unwrapInboundIn(data),
+                !HostField.permits(head.headers["host"].count, isBefore11: head.version == .http1_0)
+            {
+                isOver = true
+                return context.fireErrorCaught(HTTPParserError.invalidHeaderToken)
+            }
+            context.fireChannelRead(data)
+        }
+    }
+
+    let base: HTTP1Channel
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
+        base.setup(channel: channel, logger: logger).flatMapThrowing { value in
+            let pipeline = channel.pipeline.syncOperations
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try pipeline.addHandler(Rule(), position: .after(decoder))
+            return value
+        }
+    }
+
+    func handle(value: HTTP1Channel.Value, logger: Logger) async { await base.handle(value: value, logger: logger) }
 }
 
 /// Where an HTTP server listens.

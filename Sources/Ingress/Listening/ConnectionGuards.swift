@@ -1,6 +1,12 @@
 import Glibc
 import NIOCore
 
+/// Which requests say whom they are for.
+package enum HostField {
+    /// Whether a request may have so many Host fields (RFC 9112, section 3.2): one, or none before HTTP/1.1.
+    package static func permits(_ count: Int, isBefore11: Bool) -> Bool { count == 1 || count == 0 && isBefore11 }
+}
+
 /// Closes connections that are too many.
 package final class ConnectionGate: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = NIOAny

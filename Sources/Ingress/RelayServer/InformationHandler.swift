@@ -1,7 +1,14 @@
 import BrowserPages
+import Listening
 import NIOCore
 import NIOHTTP1
 import NIOWebSocket
+
+extension HTTPRequestHead {
+    var namesOneHost: Bool {
+        HostField.permits(headers["host"].count, isBefore11: version == .http1_0)
+    }
+}
 
 /// Answers plain HTTP on the relay's port: with a document to clients that ask for it, with a sentence to others.
 final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
@@ -70,6 +77,9 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func answer(_ request: HTTPRequestHead, context: ChannelHandlerContext) {
         switch request.method {
+        case _ where !request.namesOneHost:
+            let sentence = "Expected one Host header.\n"
+            respond(.badRequest, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)
         case _ where refusesUpgrade:
             let sentence = "rate-limited: too many connections from your address\n"
             respond(.tooManyRequests, "text/plain; charset=utf-8", Array(sentence.utf8), context: context)

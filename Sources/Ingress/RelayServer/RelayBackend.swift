@@ -35,9 +35,9 @@ package struct EventAnswer: Sendable, Hashable {
 }
 
 extension EventAnswer {
-    /// OK, or a NOTICE when there is no id to say OK about.
-    var relayMessage: RelayMessage {
-        guard let id else { return .notice(message) }
+    /// OK, or a NOTICE when the event says no id to say OK about.
+    func relayMessage(to event: [UInt8]) -> RelayMessage {
+        guard let id = id ?? event.withUnsafeBytes(EventScanner.id) else { return .notice(message) }
         return .ok(id, isAccepted: accepted, message: message)
     }
 }

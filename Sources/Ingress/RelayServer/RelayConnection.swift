@@ -77,7 +77,10 @@ struct RelayConnection {
                 try ClientMessage(UnsafeRawBufferPointer(bytes))
             }
         } catch {
-            return .send([.notice(MachineReadablePrefix.invalid.message(error))])
+            let refusal = bytes.withUnsafeBytes { RelayMessage.refusal(of: $0, error) }
+            // That subscription is not replaced but gone.
+            if case .closed(let subscription, _) = refusal { forget(subscription) }
+            return .send([refusal])
         }
         switch message {
         case .event(let range):
@@ -121,7 +124,8 @@ struct RelayConnection {
         let scanned = try? event.withUnsafeBytes { try scanner.scan($0) }
         let registers = scanned?.kind == .pushRegistration || scanned?.kind == .addressablePushRegistration
         guard withinRate, !registers || rate.takeRegistration(now: now) else {
-            return .send([EventAnswer(id: scanned?.id, accepted: false, message: Self.slowDown).relayMessage])
+            let answer = EventAnswer(id: scanned?.id, accepted: false, message: Self.slowDown)
+            return .send([answer.relayMessage(to: event)])
         }
         if registers, let id = scanned?.id { registrations.insert(id) }
         work.take(event: event.count)

@@ -149,6 +149,7 @@ package final class RelayServer: Sendable {
             maxFrameSize: configuration.limits.messageBytes.bytes,
             automaticErrorHandling: false,
             shouldUpgrade: { channel, head in
+                guard head.namesOneHost else { return channel.eventLoop.makeSucceededFuture(nil) }
                 guard self.admission.admitForwarded(channel, head, place) else {
                     information.value.refusesUpgrade = true
                     return channel.eventLoop.makeSucceededFuture(nil)
@@ -179,6 +180,10 @@ package final class RelayServer: Sendable {
                 MessageDeadline(patience: TimeAmount(configuration.limits.messageTimeout), progress: progress),
                 position: .first
             )
+            let decoder = try channel.pipeline.syncOperations.handler(
+                type: ByteToMessageHandler<WebSocketFrameDecoder>.self
+            )
+            try channel.pipeline.syncOperations.addHandler(FrameLengths(), position: .before(decoder))
             try channel.pipeline.syncOperations.addHandlers(
                 FrameRules.handlers(
                     for: .client,

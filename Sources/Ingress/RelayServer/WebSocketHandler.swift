@@ -75,7 +75,12 @@ final class WebSocketHandler: ChannelDuplexHandler {
             progress.messageIsComplete()
             let now = now()
             activity.noteMessage(at: now)
-            handle(connection.receive(Array(buffer: frame.unmaskedData), now: now), context: context)
+            let text = Array(buffer: frame.unmaskedData)
+            // RFC 6455, section 8.1.
+            guard (try? UTF8Span(validating: text.span)) != nil else {
+                return close(.dataInconsistentWithMessage, context: context)
+            }
+            handle(connection.receive(text, now: now), context: context)
             if connection.isProven { activity.prove() }
         case .binary:
             progress.messageIsComplete()
@@ -198,7 +203,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
                 let (handler, context) = bound.value
                 let queries = handler.connection.answered(events: events.count, bytes: bytes, answers)
                 if handler.connection.isProven { handler.activity.prove() }
-                handler.send(answers.map(\.relayMessage), context: context)
+                handler.send(zip(answers, events).map { $0.relayMessage(to: $1) }, context: context)
                 for query in queries { handler.handle(query, context: context) }
                 handler.resumeReading(context: context)
             }

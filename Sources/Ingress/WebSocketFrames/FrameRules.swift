@@ -50,6 +50,60 @@ package final class FrameRules: ChannelInboundHandler {
     }
 }
 
+/// Refuses frames whose length is not written in as few bytes as it can be (RFC 6455, section 5.2), which a decoder does
+/// not tell. Stands before the decoder.
+package final class FrameLengths: ChannelInboundHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias InboundOut = ByteBuffer
+
+    /// The bytes of the next frame's header that came, up to its length.
+    private var header: [UInt8] = []
+    /// What is to come of the frame behind its length.
+    private var left: UInt64 = 0
+    private var isBroken = false
+
+    package init() {}
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isBroken else { return }
+        let bytes = unwrapInboundIn(data)
+        guard let end = bytes.withUnsafeReadableBytes({ endOfGoodFrames(in: $0) }) else {
+            return context.fireChannelRead(data)
+        }
+        isBroken = true
+        if end > 0, let good = bytes.getSlice(at: bytes.readerIndex, length: end) {
+            context.fireChannelRead(wrapInboundOut(good))
+        }
+        context.fireErrorCaught(FrameRules.Violation())
+    }
+
+    /// Where in these bytes the frame begins whose length is written wrongly; nil: there is none.
+    private func endOfGoodFrames(in bytes: UnsafeRawBufferPointer) -> Int? {
+        var (position, start) = (0, 0)
+        while position < bytes.count {
+            if left > 0 {
+                let step = min(left, UInt64(bytes.count - position))
+                left -= step
+                position += Int(step)
+                continue
+            }
+            if header.isEmpty { start = position }
+            header.append(bytes[position])
+            position += 1
+            guard header.count >= 2 else { continue }
+            let short = header[1] & 0x7F
+            let further = short < 126 ? 0 : short == 126 ? 2 : 8
+            guard header.count == 2 + further else { continue }
+            let length = further == 0 ? UInt64(short) : header[2...].reduce(0) { $0 << 8 | UInt64($1) }
+            guard further == 0 || length >= (further == 2 ? 126 : 1 << 16) else { return start }
+            // The mask follows. What is absurdly long goes no further than the decoder.
+            left = length &+ (header[1] & 0x80 == 0 ? 0 : 4)
+            header.removeAll(keepingCapacity: true)
+        }
+        return nil
+    }
+}
+
 extension WebSocketErrorCode {
     /// What to close a connection with after an error of its frames; nil where the error is not theirs.
     package init?(closingAfter error: any Error) {

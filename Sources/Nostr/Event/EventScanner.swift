@@ -31,6 +31,21 @@ package struct EventScanner {
         try fields(of: json, readsKeys: true).event()
     }
 
+    /// The id that an event gives, also one that ``scan(_:)`` refuses, as far as its text can be read: an answer to it
+    /// must name it.
+    package static func id(in json: UnsafeRawBufferPointer) -> EventID? {
+        guard var reader = try? JSONReader<EventError>(json) else { return nil }
+        reader.skipWhitespace()
+        guard reader.take("{") else { return nil }
+        while let key = try? reader.key() {
+            if EventField(key, in: reader) == .id { return (try? reader.hexString()).flatMap { $0.map(EventID.init) } }
+            guard (try? reader.skipValue()) != nil else { return nil }
+            reader.skipWhitespace()
+            guard reader.take(",") else { return nil }
+        }
+        return nil
+    }
+
     /// Says of what kind the event is, and gathers the ``pValues``. Checks all that ``scan(_:)`` checks, but leaves id,
     /// author and signature as digits, which is a quarter of the work.
     package mutating func kind(of json: UnsafeRawBufferPointer) throws(EventError) -> Kind {

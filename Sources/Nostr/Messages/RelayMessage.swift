@@ -44,6 +44,27 @@ package enum RelayMessage: Hashable, Sendable {
     }
 }
 
+extension RelayMessage {
+    /// The answer to a client's message that cannot be read. It names the subscription that a `REQ` asks for, or the
+    /// event of an `EVENT` or `AUTH`, where at least those can be read.
+    package static func refusal(of text: UnsafeRawBufferPointer, _ error: MessageError) -> RelayMessage {
+        let message = MachineReadablePrefix.invalid.message(error)
+        guard var reader = try? JSONReader<MessageError>(text), let command = try? reader.command() else {
+            return .notice(message)
+        }
+        if reader.says(command, "REQ"), let subscription = try? reader.subscription() {
+            return .closed(subscription, message: message)
+        }
+        if reader.says(command, "EVENT") || reader.says(command, "AUTH"),
+            (try? reader.nextElement("an event")) != nil,
+            let id = EventScanner.id(in: UnsafeRawBufferPointer(rebasing: text[reader.position...]))
+        {
+            return .ok(id, isAccepted: false, message: message)
+        }
+        return .notice(message)
+    }
+}
+
 /// What a relay sends to us as its client (NIP-01, NIP-42).
 package enum ReceivedRelayMessage: Hashable, Sendable {
     /// An event; it lies at these offsets of the message and has not been looked at.

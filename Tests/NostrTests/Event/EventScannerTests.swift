@@ -27,6 +27,23 @@ import Testing
         }
     }
 
+    /// Whatever else is wrong: an answer names the event.
+    @Test(arguments: [
+        EventSample.json(kind: "-1"), EventSample.json(tags: "{}"), EventSample.json(content: "1e999"),
+        EventSample.json(rest: ",\"id\":7"), Array("{\"a\":[{}],\"\\u0069d\":\"\(EventSample.id)\",".utf8),
+    ])
+    func theIDIsReadOfWhatIsNoEvent(_ json: [UInt8]) {
+        #expect(error(json) != nil)
+        #expect(withExactBuffer(json) { EventScanner.id(in: $0) }?.hex == EventSample.id)
+    }
+
+    @Test(arguments: [
+        "", " ", "{", "{}", "[]", "{\"id\":7}", "{\"id\":\"00\"}", "{\"id\"}", "{\"kind\":1,}", "{\"a\":]",
+    ])
+    func whatHasNoIDHasNone(_ json: String) {
+        #expect(withExactBuffer(Array(json.utf8)) { EventScanner.id(in: $0) } == nil)
+    }
+
     @Test func readsTheFixedFields() throws {
         let json = EventSample.json(createdAt: "9223372036854775807", kind: "65535", content: "\"hello\"")
         let event = try scan(json).event

@@ -10,6 +10,21 @@ import Testing
         try withExactBuffer(json) { try ReceivedRelayMessage($0) }
     }
 
+    @Test(arguments: [
+        (#"["REQ","s",{"kinds":1}]"#, #"["CLOSED","s","invalid: "#), (#"["REQ","s"#, #"["NOTICE","invalid: "#),
+        (#"["REQ",1,{}]"#, #"["NOTICE","invalid: "#), (#"["CLOSE","s"#, #"["NOTICE","invalid: "#),
+        (#"["EVENT",{"id":"\#(EventSample.id)"}"#, #"["OK","\#(EventSample.id)",false,"invalid: "#),
+        (#"["AUTH",{"id":"\#(EventSample.id)"}]"#, #"["OK","\#(EventSample.id)",false,"invalid: "#),
+        (#"["AUTH",{"id":"00"}]"#, #"["NOTICE","invalid: "#), ("", #"["NOTICE","invalid: "#),
+    ])
+    func aRefusalNamesWhatItCan(_ text: String, _ beginning: String) throws {
+        let refusal = try withExactBuffer(Array(text.utf8)) { bytes -> RelayMessage in
+            let error = #expect(throws: MessageError.self) { try ClientMessage(bytes) }
+            return RelayMessage.refusal(of: bytes, try #require(error))
+        }
+        #expect(String(decoding: refusal.json, as: UTF8.self).hasPrefix(beginning))
+    }
+
     @Test func foundationReadsWhatIsWritten() throws {
         let subscription = try #require(SubscriptionID("s\""))
         let event = Event.sample(content: Self.odd)

@@ -95,6 +95,26 @@ import Units
         }
     }
 
+    @Test(arguments: ["", "Host: a\r\nHost: a\r\n", "Host: a\r\nhost: b\r\n"])
+    func aRequestNamesOneHost(_ fields: String) async throws {
+        try await ServedIngress.run { ingress in
+            let connection = try await ingress.connect()
+            let good = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+            await connection.send(good + "GET / HTTP/1.1\r\n\(fields)\r\n" + good)
+            let answers = await connection.rest().split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+            #expect(answers == ["200", "400"])
+        }
+    }
+
+    @Test func aRequestOfHTTP10NeedsNoHost() async throws {
+        try await ServedIngress.run { ingress in
+            let connection = try await ingress.connect()
+            await connection.send("GET / HTTP/1.0\r\n\r\n")
+            #expect(try await connection.status() == 200)
+            await connection.close()
+        }
+    }
+
     /// What the backend says, what the sender hears, and whether it is told to come again.
     @Test(arguments: [
         (IngressAnswer.queued, 202, false), (.busy, 503, true), (.gone, 410, false), (.unknownDevice, 404, false),

@@ -1,5 +1,7 @@
 /// The blocks of push services in the configuration, and the files with credentials that they name.
 struct ServiceBlocks: Sendable {
+    typealias Credential = (key: String, name: String, path: String)
+
     private let answers: SetupAnswers
     private let isService: Bool
     /// Where secrets go that setup makes.
@@ -17,7 +19,7 @@ struct ServiceBlocks: Sendable {
     var newWebhookSecret: String? { isNew("webhook", "secrets_file") ? secretFolder + "/webhook.secrets" : nil }
 
     /// Each file with a credential, the name under which systemd lends it, and the key of the answers that named it.
-    var credentials: [(key: String, name: String, path: String)] {
+    var credentials: [Credential] {
         [
             ("ios.key_file", "apns.p8", nil), ("android.service_account", "firebase.json", nil),
             ("hms.client_secret_file", "hms.secret", nil), ("web.vapid_key_file", "vapid.pem", newVAPIDKey),

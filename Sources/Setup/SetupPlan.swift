@@ -72,8 +72,17 @@ package struct SetupPlan: Sendable {
     package func checkCommand(_ platform: String) -> String {
         let command = "\(program) push --config \(configurationPath) \(platform) check"
         guard isService else { return command }
-        let loans = blocks.credentials.filter { $0.key.hasPrefix(platform + ".") }
-            .map { "-p LoadCredential=\($0.name):\($0.path) " }
+        return lending(blocks.credentials.filter { $0.key.hasPrefix(platform + ".") }, to: command)
+    }
+
+    /// How to check the configuration later.
+    private var checkCommand: String {
+        let command = "check --config \(configurationPath)"
+        return lent.isEmpty ? "carillon \(command)" : lending(blocks.credentials, to: "\(program) \(command)")
+    }
+
+    private func lending(_ credentials: [ServiceBlocks.Credential], to command: String) -> String {
+        let loans = credentials.map { "-p LoadCredential=\($0.name):\($0.path) " }
         return "systemd-run --pipe --wait \(loans.joined())\(command)"
     }
 
@@ -165,7 +174,7 @@ package struct SetupPlan: Sendable {
         var lines = [
             "# Carillon's configuration, written by `carillon setup` on \(date). Change it as you like, and then:",
             "#",
-            "#     carillon check --config \(configurationPath)",
+            "#     \(checkCommand)",
             "#     \(reload)",
             "#",
             "# Relative paths start from this file's folder. contrib/docs/configuration.md lists everything that can stand here.",

@@ -272,6 +272,9 @@ struct SetupPlanTests {
         #expect(!dropIn.contains("ExecStart"))
         let configuration = try #require(file("carillon.yaml", plan))
         #expect(configuration.contains(#"key_file: "${CREDENTIALS_DIRECTORY}/apns.p8""#))
+        // Only the service has what systemd lends it, so the plain command would find mistakes.
+        #expect(configuration.contains("systemd-run --pipe --wait -p LoadCredential=apns.p8:/p8 "))
+        #expect(!configuration.contains("#     carillon check"))
         #expect(configuration.contains(#"navigate: "https://app.example.org/inbox""#))
         #expect(plan.newVAPIDKey == "/etc/carillon/secrets/vapid.pem")
     }

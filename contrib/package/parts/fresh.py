@@ -299,6 +299,31 @@ def setups(machine: Machine, dist: Path) -> None:
     nothing_is_left(machine)
 
 
+def by_hand(machine: Machine, dist: Path) -> None:
+    """The lines of start/operator.md, as somebody who is neither root nor the service."""
+    step("A configuration by hand, as the documents have it")
+    machine.install(*sorted(dist.glob("carillon*.deb")))
+    folder = machine.root / "tmp/by hand"
+    folder.mkdir()
+    folder.chmod(0o777)
+    text = (REPOSITORY / "contrib/docs/start/operator.md").read_text()
+    script = re.search(r"^```sh\n(.*?)^```", text, re.M | re.S)[1]
+    said = machine.run("sh", "-ec", f"cd '/tmp/by hand'\n{script}", user="nobody")
+    assert "no mistakes" in said, said
+    lab = laboratory(machine)
+    try:
+        with (folder / "carillon.yaml").open("a") as file:
+            file.write(f"relay: {{ listen: 127.0.0.1:{free_port()} }}\n")
+            file.write(f'http: {{ ca_file: {lab.addresses["ca_file"]}, allow_private: [127.0.0.0/8, "::1/128"] }}\n')
+        router = InstalledRouter(machine, "/usr/bin/carillon", "tmp/by hand/carillon.yaml", "nobody")
+        device = {"platform": "unifiedpush", "push_endpoint": lab.endpoint("upByHand")}
+        registers_and_pushes(router, lab, device)
+    finally:
+        lab.process.kill()
+    machine.run("apt-get", "purge", "-y", "carillon", "carillon-lab", "carillon-dev")
+    nothing_is_left(machine)
+
+
 def laboratory(machine: Machine) -> InstalledLab:
     shutil.rmtree(machine.root / "tmp/lab", ignore_errors=True)
     lab = InstalledLab(machine, "/usr/bin/carillon-lab", "tmp/lab")
@@ -369,6 +394,20 @@ def serves_and_pushes(machine: Machine, lab: InstalledLab, device: dict, environ
         router.process.kill()
 
 
+def registers_and_pushes(router: InstalledRouter, lab: InstalledLab, device: dict) -> None:
+    people = [Person(), Person()]
+    try:
+        router.start()
+        with Socket(router) as socket:
+            socket.publish(people[0].registration(router, device))
+        push(router, lab, people, ["moved"])
+        lab.accepted(1)
+        assert router.stop() == 0
+        print("an event became a push")
+    finally:
+        router.process.kill()
+
+
 def nothing_is_left(machine: Machine) -> None:
     left = machine.run("find", "/", "-xdev", "-path", "/proc", "-prune", "-o", "-path", "/tmp", "-prune", "-o",
                        "-name", "*carillon*", "-print")
@@ -384,6 +423,10 @@ def tarball(machine: Machine, dist: Path) -> None:
     folder = machine.root / "opt/first"
     folder.mkdir(parents=True)
     subprocess.run(["tar", "-C", folder, "--strip-components=1", "-xf", archive], check=True)
+    # What its README.txt says has to be there is enough.
+    machine.run("apt-get", "autoremove", "--purge", "-y")
+    needs = re.search(r"^ +(apt-get install .*)$", (folder / "README.txt").read_text(), re.M)[1].split()
+    machine.run(*needs, "-y", "--no-install-recommends")
     machine.run("/opt/first/bin/carillon", "check", "--config", "/opt/first/carillon.yaml")
     shutil.move(folder, machine.root / "srv/a second place")
     inside = "/srv/a second place"
@@ -391,16 +434,8 @@ def tarball(machine: Machine, dist: Path) -> None:
     edit(machine, f"{inside[1:]}/carillon.yaml", lab, lab.addresses["apns"]["key_file"])
     router = InstalledRouter(machine, f"{inside}/bin/carillon", f"{inside[1:]}/carillon.yaml", "root")
     try:
-        router.start()
-        people = [Person(), Person()]
-        with Socket(router) as socket:
-            socket.publish(people[0].registration(router, ios(device_token())))
-        push(router, lab, people, ["moved"])
-        lab.accepted(1)
-        assert router.stop() == 0
-        print("an event became a push")
+        registers_and_pushes(router, lab, ios(device_token()))
     finally:
-        router.process.kill()
         lab.process.kill()
 
 
@@ -409,6 +444,7 @@ if __name__ == "__main__":
     machine = Machine(Path(root))
     machine.run("apt-get", "update", "-qq")
     setups(machine, Path(dist))
+    by_hand(machine, Path(dist))
     packages(machine, Path(dist), Path(previous) if previous else None)
     tarball(machine, Path(dist))
     step("All passed")

@@ -25,6 +25,10 @@ public struct BoundedCache<Key: Hashable, Value> {
     @inlinable
     public func contains(_ key: Key) -> Bool { younger[key] != nil || older[key] != nil }
 
+    /// The value of `key`. This does not make it stay.
+    @inlinable
+    public func peek(_ key: Key) -> Value? { younger[key] ?? older[key] }
+
     /// The value of `key`, which stays for longer thereby.
     @inlinable
     public mutating func value(of key: Key) -> Value? {

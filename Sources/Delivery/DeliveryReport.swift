@@ -33,12 +33,14 @@ package struct DeliveryReport: Sendable, Hashable {
         case unreadable
         /// Final: an operator dropped it.
         case discarded
+        /// Final: its author deleted the event while it waited.
+        case deleted
 
         /// Whether the delivery has left the outbox.
         package var isFinal: Bool {
             switch self {
             case .retry, .misconfigured, .reduced, .postponed, .requeued: false
-            case .delivered, .gone, .rejected, .expired, .unregistered, .moved, .unreadable, .discarded: true
+            case .delivered, .gone, .rejected, .expired, .unregistered, .moved, .unreadable, .discarded, .deleted: true
             }
         }
 

@@ -41,7 +41,7 @@ package struct DeviceStatus: Sendable, Hashable {
             lastSuccess = Success(at: time, status: Int(status))
         case .gone, .rejected, .retry, .misconfigured, .expired:
             lastFailure = Failure(at: time, kind: kind.name, status: Int(status), reason: reason())
-        case .reduced, .postponed, .unregistered, .moved, .unreadable, .requeued, .discarded: break
+        case .reduced, .postponed, .unregistered, .moved, .unreadable, .requeued, .discarded, .deleted: break
         }
     }
 }

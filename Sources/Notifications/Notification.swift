@@ -31,8 +31,12 @@ package struct Notification: Sendable, Hashable {
     // Unchecked, since it changes only while a single notification refers to it.
     private final class Storage: @unchecked Sendable {
         var fields: Fields
+        var origin: EventOrigin?
 
-        init(_ fields: Fields) { self.fields = fields }
+        init(_ fields: Fields, _ origin: EventOrigin? = nil) {
+            self.fields = fields
+            self.origin = origin
+        }
     }
 
     /// Shared by copies until one of them changes: a notification is passed on some twenty times on its way, and has
@@ -42,8 +46,18 @@ package struct Notification: Sendable, Hashable {
     private var fields: Fields {
         _read { yield storage.fields }
         _modify {
-            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.fields) }
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.fields, storage.origin) }
             yield &storage.fields
+        }
+    }
+
+    /// The event that it is about; nil for a batch, and for what is about no event. No push service sees it, and
+    /// notifications that say the same are equal whatever it is.
+    package var origin: EventOrigin? {
+        get { storage.origin }
+        set {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.fields, newValue) }
+            storage.origin = newValue
         }
     }
 
@@ -234,6 +248,7 @@ package struct Notification: Sendable, Hashable {
             notification = .nudge(signal, urgency: urgency, count: count, neutral, neutralPresentation)
         }
         notification.expiresAt = expiresAt
+        notification.origin = origin
         return notification
     }
 
@@ -252,6 +267,25 @@ extension Notification: CustomReflectable {
     /// Its fields, not how they are stored.
     package var customMirror: Mirror {
         Mirror(self, children: Mirror(reflecting: fields).children, displayStyle: .struct)
+    }
+}
+
+/// An event as deletions name it: by its id, its address, or its author and time.
+package struct EventOrigin: Hashable, Sendable {
+    /// The event's id: 32 bytes as they are in memory.
+    package var event: SIMD4<UInt64>
+    /// The author's public key, likewise.
+    package var author: SIMD4<UInt64>
+    /// In seconds since 1970.
+    package var createdAt: Int64
+    /// A hash of the event's kind and identifier; nil where no event replaces another.
+    package var address: Int64?
+
+    package init(event: SIMD4<UInt64>, author: SIMD4<UInt64>, createdAt: Int64, address: Int64? = nil) {
+        self.event = event
+        self.author = author
+        self.createdAt = createdAt
+        self.address = address
     }
 }
 

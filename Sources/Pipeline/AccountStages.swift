@@ -172,7 +172,10 @@ struct AccountStages {
     /// Whether other owners may keep events that never came here.
     var handsOver: Bool { handedOver.isInUse }
 
-    mutating func knows(profileOf author: PublicKey) -> Bool { context.knows(profileOf: author) }
+    /// Whether anything of that author's may be kept.
+    mutating func knows(_ author: PublicKey) -> Bool {
+        partition.mayHaveWaiting(author) || context.knows(profileOf: author)
+    }
 
     /// Forgets what a deletion takes back, after so many registrations `ended`.
     mutating func withdraw(_ deletion: Deletion, ended: Int, _ batch: inout OpenBatch) {

@@ -168,8 +168,11 @@ struct Composer {
         for target: TargetDevice
     ) -> Notification {
         guard notification.mode == .sealed, !target.isSealedByTransport else { return notification }
-        return sealer?.seal(notification, id: id, for: target.device) ?? notification.stricter
+        var sealed =
+            sealer?.seal(notification, id: id, for: target.device) ?? notification.stricter
             ?? .wake(notification.signal, urgency: notification.urgency, count: notification.count)
+        sealed.origin = notification.origin
+        return sealed
     }
 }
 

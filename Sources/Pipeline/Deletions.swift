@@ -1,4 +1,4 @@
-import Caching
+import Delivery
 import Nostr
 import Registry
 import Storage
@@ -12,13 +12,10 @@ struct Deletions {
         case failed(EventOutcome)
     }
 
-    private struct Entry: Hashable {
-        let event: EventID
-        let author: PublicKey
-    }
-
     /// So many of a deletion's events and addresses are looked up before it is verified.
     private static let namesLookedAt = 100
+    /// So many deletions a second are verified of authors who nothing is known of: they may come before their events.
+    private static let mostOfStrangers = 100
     private static let registrationKinds: Set<String> = [
         "\(Kind.pushRegistration.rawValue)", "\(Kind.addressablePushRegistration.rawValue)",
     ]
@@ -27,11 +24,12 @@ struct Deletions {
     private let endsRegistrations: Bool
     private let isOurRelay: @Sendable (String) -> Bool
     private let trouble: FailureLog
-    /// Bounded, and in memory.
-    private var entries = BoundedCache<Entry, Void>(capacity: 100_000)
+    private var withdrawals = Withdrawals()
+    private var strangers: (second: Int64, count: Int) = (0, 0)
 
-    /// `endsRegistrations`: not only events are taken back here.
+    /// `endsRegistrations`: not only events are taken back here. `known` was taken back before.
     init(
+        _ known: [Withdrawal],
         registry: Registry,
         endsRegistrations: Bool,
         isOurRelay: @escaping @Sendable (String) -> Bool,
@@ -41,29 +39,40 @@ struct Deletions {
         self.endsRegistrations = endsRegistrations
         self.isOurRelay = isOurRelay
         self.trouble = trouble
+        for withdrawal in known { withdrawals.insert(withdrawal) }
     }
 
     /// Whether the author of an event deleted it.
-    func contains(_ event: Event) -> Bool { entries.contains(Entry(event: event.id, author: event.pubkey)) }
+    func contains(_ event: Event) -> Bool { withdrawals.contains(event) }
 
     /// Whether a deletion is worth a signature check: something is kept that it may take back. When that cannot be
-    /// told, it is. `isKept` says whether an event is kept anywhere, `isProfileKept` whether the author's profile is.
-    func isWanted(
+    /// told, it is. `isKept` says whether an event is kept anywhere, `isAuthorKnown` whether anything of its author's may
+    /// be.
+    mutating func isWanted(
         _ scanned: ScannedEvent,
         in json: UnsafeRawBufferPointer,
+        at now: Timestamp,
         isKept: (EventID) -> Bool,
-        isProfileKept: () -> Bool
+        isAuthorKnown: () -> Bool
     ) -> Bool {
         guard let event = try? Event(scanned: scanned, in: json), let deletion = Deletion(event) else { return true }
         if (try? registry.hasRegistered(event.pubkey)) ?? true { return true }
         switch deletion.scope {
-        case .everything: return isForUs(deletion) && isProfileKept()
+        case .everything: return isForUs(deletion) && (isAuthorKnown() || mayBeEarly(at: now))
         case .events(let ids, let addresses):
             // It may come before the registration that it takes back.
             if event.values(of: "k").contains(where: Self.registrationKinds.contains) { return true }
             if addresses.contains(where: { registry.keys.names.named(by: $0.identifier) != nil }) { return true }
-            return ids.prefix(Self.namesLookedAt).contains(where: isKept)
+            guard !ids.isEmpty || !addresses.isEmpty else { return false }
+            if isAuthorKnown() { return true }
+            return ids.prefix(Self.namesLookedAt).contains(where: isKept) || mayBeEarly(at: now)
         }
+    }
+
+    private mutating func mayBeEarly(at now: Timestamp) -> Bool {
+        if strangers.second != now.seconds { strangers = (now.seconds, 0) }
+        strangers.count += 1
+        return strangers.count <= Self.mostOfStrangers
     }
 
     /// A deletion (NIP-09) or a request to vanish (NIP-62); nil where it is neither, or not for us.
@@ -89,7 +98,7 @@ struct Deletions {
                 )
             }
             if ended > 0 { trouble.passed(at: now) }
-            for id in deletion.ids { entries.insert(Entry(event: id, author: deletion.author)) }
+            for withdrawal in deletion.withdrawals { withdrawals.insert(withdrawal) }
             return .applied(ended: ended)
         } catch {
             trouble.occurred(error, at: now)

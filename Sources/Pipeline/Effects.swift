@@ -18,6 +18,10 @@ struct Effects {
     private(set) var baselineLists: [EventID] = []
     /// How often an event was held for a device.
     private(set) var held = 0
+    /// How often a push was made or held that is neither an alert nor silent.
+    private(set) var special = 0
+    /// What authors took back and may still wait to be delivered.
+    private(set) var withdrawals: [Withdrawal] = []
     /// What becomes of devices' paces; nil: the batch needs nothing of the disk.
     private(set) var pace: PaceChanges?
     /// Why nothing of this batch can be kept, found out before it was tried.
@@ -28,8 +32,8 @@ struct Effects {
         self.log = log
     }
 
-    /// Whether there are deliveries or causes for the disk.
-    var hasPushes: Bool { !deliveries.isEmpty || !causes.isEmpty }
+    /// Whether there is anything for the disk besides paces.
+    var hasChanges: Bool { !deliveries.isEmpty || !causes.isEmpty || !withdrawals.isEmpty }
 
     /// How often a device is woken, now or in its time.
     var woken: Int { deliveries.count + held }
@@ -77,7 +81,14 @@ struct Effects {
 
     mutating func add(baselineList event: EventID) { baselineLists.append(event) }
 
-    mutating func set(_ pace: PaceChanges) { self.pace = pace }
+    mutating func noteSpecial() { special += 1 }
+
+    mutating func withdraw(_ more: [Withdrawal]) { withdrawals += more }
+
+    mutating func set(_ pace: PaceChanges) {
+        self.pace = pace
+        self.pace?.withdrawn = withdrawals
+    }
 
     mutating func fail(_ error: any Error) { failure = error }
 }

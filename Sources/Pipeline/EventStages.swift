@@ -97,10 +97,10 @@ final class EventStages {
         if registry.mustSettle(before: scanned.kind, isRecipientList: purpose == .recipientList) {
             settleRegistrations(&batch)
         }
-        let isListWanted = registry.wants(scanned, for: purpose, in: json) {
+        let isListWanted = registry.wants(scanned, for: purpose, in: json, at: batch.time) {
             accounts.handsOver || accounts.holds($0, by: scanned.pubkey)
-        } isProfileKept: {
-            accounts.knows(profileOf: scanned.pubkey)
+        } isAuthorKnown: {
+            accounts.knows(scanned.pubkey)
         }
         let result = gate.judge(
             scanned,
@@ -259,15 +259,19 @@ final class EventStages {
         case .failed(let outcome): batch.note(outcome)
         case .applied(let ended):
             updateIndex()
+            let concernsAny =
+                ended > 0 || source.isAnswered || accounts.knows(event.pubkey)
+                || deletion.ids.contains { accounts.holds($0, by: event.pubkey) }
             accounts.withdraw(deletion, ended: ended, &batch)
             let isHandedOver = accounts.handOver(deletion: event, from: source, at: place)
             let outcome = EventOutcome(
                 event: event.id,
                 end: isHandedOver ? .waits : .finished(.accepted),
                 // Whether it takes an event back is known to the owner who holds that.
-                step: isHandedOver && ended == 0 ? nil : .deleted,
+                step: isHandedOver && ended == 0 ? nil : concernsAny ? .deleted : .unaddressed,
                 account: ended > 0 ? event.pubkey : nil,
-                reason: ended > 0 ? "registrations ended: \(ended)" : StepReason.tookBack.rawValue
+                reason: ended > 0
+                    ? "registrations ended: \(ended)" : concernsAny ? StepReason.tookBack.rawValue : ""
             )
             batch.note(outcome)
         }

@@ -1,3 +1,4 @@
+import Caching
 import Delivery
 import Nostr
 import Notifications
@@ -19,6 +20,11 @@ struct Partition {
     private var filters: Filters
     private var hints: Hints
     private var scheduler: PushScheduler
+    /// The newest versions of replaceable events that were pushed.
+    private var versions = Withdrawals()
+    private let paceStore: (any PaceStore)?
+    /// The authors of events whose pushes may still wait somewhere.
+    private var pushedAuthors = BoundedCache<SIMD4<UInt64>, Void>(capacity: 100_000)
     private let ruledEvents: (any RuledEventObserver)?
     /// Says when the registry cannot be read.
     private let trouble: FailureLog
@@ -44,11 +50,16 @@ struct Partition {
         hints = Hints(registry: registry, observer: dependencies.hintObserver)
         scheduler = PushScheduler(settings: settings, dependencies: dependencies, deliveryID: deliveryID)
         ruledEvents = dependencies.ruledEvents
+        paceStore = dependencies.paceStore
         self.trouble = trouble
     }
 
     /// Takes up what the disk has of paces and held groups.
-    mutating func load(_ index: borrowing MatchIndex, at now: Timestamp) throws { try scheduler.load(index, at: now) }
+    mutating func load(_ index: borrowing MatchIndex, at now: Timestamp) throws {
+        try scheduler.load(index, at: now)
+        try paceStore?.forEachAuthor { pushedAuthors.insert($0) }
+        for withdrawal in try paceStore?.withdrawals() ?? [] { versions.insert(withdrawal) }
+    }
 
     // MARK: The way of an event
 
@@ -63,6 +74,16 @@ struct Partition {
         isKnown: (EventID) -> Bool
     ) -> EventOutcome {
         let event = addressed.event
+        // Of contact lists the matcher knows what is new.
+        guard event.kind.retention == .regular || event.kind == .contactList || !versions.isOutdated(EventOrigin(event))
+        else {
+            return EventOutcome(
+                event: event.id,
+                end: .finished(.accepted),
+                step: .duplicate,
+                reason: StepReason.outdated.rawValue
+            )
+        }
         do {
             let plans = try matcher.plan(addressed, in: index, &context, at: effects.time)
             if let place, try awaitContext(of: plans, addressed, at: place, &context, effects.time) {
@@ -70,12 +91,13 @@ struct Partition {
             }
             // What reads the disk comes first: it may fail.
             let sessions = try filters.sessions(for: plans, of: event, at: effects.time)
-            let (woken, held) = (effects.woken, effects.held)
+            let (woken, held, special) = (effects.woken, effects.held, effects.special)
             // By their places: a plan is large, and an event may have thousands.
             for place in plans.indices {
                 carryOut(plans[place], sessions.isEmpty ? nil : sessions[place], &context, &effects, isKnown: isKnown)
             }
-            if effects.held > held { scheduler.sign(event.id, by: event.pubkey) }
+            if effects.held > held { scheduler.sign(event) }
+            if effects.woken > woken { notePushed(event, isSpecial: effects.special > special, &effects) }
             // Two days of gift wraps are read again after a restart. One that woke no device now must wake none then.
             if effects.woken > woken || event.kind.isGiftWrap { effects.add(cause: event.id) }
             matcher.remember(addressed, in: index)
@@ -85,6 +107,17 @@ struct Partition {
             trouble.occurred(error, at: effects.time)
             return .notKept(event.id)
         }
+    }
+
+    /// Remembers what deletions may take back, and which versions must not follow. Over a restart that is worth it where
+    /// a push changes what a device goes on to show.
+    private mutating func notePushed(_ event: Event, isSpecial: Bool, _ effects: inout Effects) {
+        pushedAuthors.insert(SIMD4(event.pubkey.bytes))
+        guard event.kind.retention != .regular, let address = EventOrigin(event).address else { return }
+        let author = SIMD4(event.pubkey.bytes)
+        let older = Withdrawal(author: author, .olderVersions(address), until: max(event.createdAt, .min + 1) - 1)
+        versions.insert(older)
+        if isSpecial { effects.withdraw([older]) }
     }
 
     /// Tells whoever remembers what rules decided about. What somebody asked for over the API is decided by no rule.
@@ -244,13 +277,17 @@ struct Partition {
         }
     }
 
-    /// Takes deleted events out of the groups that they wait in.
+    /// Takes deleted events out of the groups that they wait in, and out of the outbox.
     mutating func withdraw(_ deletion: Deletion, _ context: inout EventContext, _ effects: inout Effects) {
         scheduler.withdraw(deletion, &context, &effects)
+        if mayHaveWaiting(deletion.author) { effects.withdraw(deletion.withdrawals) }
     }
 
     /// Whether an event waits, for context or for a device's time.
     func holds(_ event: EventID) -> Bool { scheduler.holds(event) || waiting.contains(event) }
+
+    /// Whether pushes for an event of that author may wait.
+    func mayHaveWaiting(_ author: PublicKey) -> Bool { pushedAuthors.contains(SIMD4(author.bytes)) }
 
     // MARK: Events that wait for context
 

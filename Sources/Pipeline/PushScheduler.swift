@@ -47,7 +47,7 @@ struct PushScheduler {
     func holds(_ event: EventID) -> Bool { pacing.holds(event) }
 
     /// Remembers who signed an event that waits.
-    mutating func sign(_ event: EventID, by author: PublicKey) { pacing.sign(event, by: author) }
+    mutating func sign(_ event: Event) { pacing.sign(event) }
 
     // MARK: Drafts
 
@@ -81,6 +81,7 @@ struct PushScheduler {
     ) {
         let pace = pacing.pace(for: preferences, on: draft.target.route.platform)
         let (target, match, now) = (draft.target, draft.match, effects.time)
+        if match.nature == .special { effects.noteSpecial() }
         let dependsOnCapacity = pacing.dependsOnCapacity(match, of: target.device, at: pace, now: now)
         let hasCapacity = !dependsOnCapacity || Self.take(capacity, for: target.device, target.route)
         switch pacing.admit(match, to: target, at: pace, hasCapacity: hasCapacity, now: now) {
@@ -105,13 +106,13 @@ struct PushScheduler {
             noteReleased(groups, further: 1, id, target.device, &effects)
             effects.log.note(.batched, match.event, target.account, target.device, delivery: id)
             for group in groups.dropFirst() { sum.add(group) }
-            sum.add(match)
+            sum.add(match, nil)
             deliver(sum, id, to: target, &effects)
         case .later(let reason, let group):
             let id = deliveryID(group.event, target.device)
-            if group.says(match) {
+            if let member = group.member(match.event) {
                 let notification = composer.compose(&draft, id: id, &context, at: now)
-                pacing.keep(composer.hold(notification, for: target.device), of: group, target.device)
+                pacing.keep(composer.hold(notification, for: target.device), of: member, target.device)
             }
             effects.hold(match.event, for: target, as: id, in: group, reason)
         }
@@ -145,12 +146,9 @@ struct PushScheduler {
 
     /// Takes deleted events out of the groups that they wait in.
     mutating func withdraw(_ deletion: Deletion, _ context: inout EventContext, _ effects: inout Effects) {
-        for id in deletion.ids {
-            let withdrawn = pacing.withdraw(id, by: deletion.author) { context.authors(of: id)?.first }
-            for (group, device) in withdrawn {
-                let delivery = deliveryID(group.event, device)
-                effects.log.note(.deleted, id, group.account, device, StepReason.whileHeld.rawValue, delivery: delivery)
-            }
+        for (event, group, device) in pacing.withdraw(deletion, signer: { context.authors(of: $0)?.first }) {
+            let delivery = deliveryID(group.event, device)
+            effects.log.note(.deleted, event, group.account, device, StepReason.whileHeld.rawValue, delivery: delivery)
         }
     }
 
@@ -191,11 +189,12 @@ struct PushScheduler {
         let (first, device) = (sum, target.device)
         let id = deliveryID(first.event, device)
         var notification: Notification?
-        // The notification of the one that is left of several is not known; it goes as a batch of one.
-        if release.groups.count == 1, first.saysItself, !pacing.isRest(first, of: device) {
+        // Of many events not all notifications are known: one that is left goes as a batch of one then.
+        let shown = release.groups.count == 1 ? first.shown : nil
+        if let shown {
             // A notification that cannot be read any more goes as a mere wake-up.
             let held =
-                try pacing.notification(of: first, device)
+                try pacing.notification(of: shown, device)
                 ?? HeldNotification(.wake(first.signal, urgency: first.urgency))
             guard !first.isExpired(at: effects.time), !held.notification.isExpired(at: effects.time) else {
                 return note(.expired, of: first, for: device, reason: StepReason.whileHeld.rawValue, &effects)
@@ -204,8 +203,8 @@ struct PushScheduler {
         }
         pacing.release(id, to: device, first.nature, release.pace, at: effects.time)
         noteReleased(release.groups, further: 0, id, device, &effects)
-        if let notification {
-            effects.deliver(notification, id: id, for: first.event, to: target, reason: QueuedReason.held)
+        if let shown, let notification {
+            effects.deliver(notification, id: id, for: shown.event, to: target, reason: QueuedReason.held)
         } else {
             for group in release.groups.dropFirst() { sum.add(group) }
             deliver(sum, id, to: target, &effects)
@@ -256,7 +255,7 @@ struct PushScheduler {
             for group in groups { note(.left, of: group, for: device, &effects) }
         }
         for drop in dropped { note(drop.step, of: drop.group, for: drop.device, reason: drop.reason, &effects) }
-        if effects.hasPushes || pacing.isTouched { effects.set(pacing.changes) }
+        if effects.hasChanges || pacing.isTouched { effects.set(pacing.changes) }
     }
 
     /// The disk took the batch, or refused it; nil: it was not asked.

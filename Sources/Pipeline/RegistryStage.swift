@@ -1,3 +1,4 @@
+import Delivery
 import Nostr
 import Registry
 import Rules
@@ -25,6 +26,7 @@ struct RegistryStage: ~Copyable {
         let lists = RecipientLists(settings, EventFilters(settings.filters), registry: registry)
         try lists.removeUnread()
         // All that may fail comes first.
+        let withdrawals = try dependencies.paceStore?.withdrawals() ?? []
         let index = try registry.load(
             signals: Array(settings.rules.namedSignals),
             languages: settings.rules.languages,
@@ -40,6 +42,7 @@ struct RegistryStage: ~Copyable {
             trouble: trouble
         )
         deletions = Deletions(
+            withdrawals,
             registry: registry,
             // Whoever hands a deletion over to the pipeline of a partition has ended them.
             endsRegistrations: feed == nil,
@@ -89,13 +92,14 @@ struct RegistryStage: ~Copyable {
     // MARK: What an event is worth
 
     /// Whether a list or a deletion is worth a signature check. `isKept` says whether an event is kept anywhere that a
-    /// deletion may take back, `isProfileKept` whether its author's profile is.
+    /// deletion may take back, `isAuthorKnown` whether anything of its author's may be.
     mutating func wants(
         _ scanned: ScannedEvent,
         for purpose: Purposes.Purpose,
         in json: UnsafeRawBufferPointer,
+        at now: Timestamp,
         isKept: (EventID) -> Bool,
-        isProfileKept: () -> Bool
+        isAuthorKnown: () -> Bool
     ) -> Bool {
         switch purpose {
         case .list: registrations.wantsLists(of: scanned.pubkey, in: index)
@@ -106,7 +110,7 @@ struct RegistryStage: ~Copyable {
                 in: index,
                 SlotMark(createdAt: scanned.createdAt, id: scanned.id)
             )
-        case .deletion: deletions.isWanted(scanned, in: json, isKept: isKept, isProfileKept: isProfileKept)
+        case .deletion: deletions.isWanted(scanned, in: json, at: now, isKept: isKept, isAuthorKnown: isAuthorKnown)
         default: false
         }
     }

@@ -46,7 +46,7 @@ final class Renderer {
     ) -> Rendering {
         let form = Form(mode: mode, language: language, isSilent: rule.isSilent(on: platform))
         if let known = rendered.first(where: { $0.form == form }) { return known.rendering }
-        let rendering = rule.rendering(
+        var rendering = rule.rendering(
             input(context: &context),
             signal: signal,
             mode: mode,
@@ -54,6 +54,7 @@ final class Renderer {
             isSilent: form.isSilent,
             now: now
         )
+        rendering.notification.origin = EventOrigin(facts.event)
         if rendered.count < Self.most { rendered.append((form, rendering)) }
         return rendering
     }

@@ -177,7 +177,7 @@ struct SpanRecorder {
         switch report.kind {
         case .delivered, .gone, .rejected, .retry, .reduced, .misconfigured:
             if report.attempt > 0 { finished.append(attempt(report, of: &open, at: time)) }
-        case .postponed, .requeued, .expired, .unregistered, .moved, .unreadable, .discarded:
+        case .postponed, .requeued, .expired, .unregistered, .moved, .unreadable, .discarded, .deleted:
             open.span.add(report.kind.name, at: time, reason: report.reason)
         }
         deliveries[report.delivery] = open

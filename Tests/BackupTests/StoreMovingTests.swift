@@ -135,7 +135,7 @@ private struct Interruption: Error {}
         try outbox.forEachCause { causes.append(Array($0)) }
         #expect(causes == [cause])
         var paces: [PaceRow] = []
-        try outbox.loadPaces(at: .now(), pace: { paces.append($0) }, held: { _ in })
+        try outbox.loadPaces(at: .now(), pace: { paces.append($0) }, member: { _ in }, held: { _ in })
         #expect(paces == [pace])
         #expect(outbox.count == 3)
     }

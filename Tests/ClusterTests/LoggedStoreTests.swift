@@ -116,12 +116,20 @@ struct LoggedStoreTests {
         var (rows, held): ([PaceRow], [HeldRow]) = ([], [])
         try next.loadPaces(at: 20) {
             rows.append($0)
+        } member: { _ in
         } held: {
             held.append($0)
         }
         #expect(rows.map(\.device) == full.pace.rows.map(\.device) && rows.first?.matches == 3)
         #expect(held.count == 3 && log.state.knownCauses == full.causes)
-        #expect(try next.heldNotification(HeldKey(device: DeviceID(rawValue: 5), slot: 2))?.sealedTo == -1)
+        let key = HeldMemberKey(device: DeviceID(rawValue: 5), number: 7)
+        let member = try #require(try next.heldNotification(key))
+        let origin = HeldMember.sample(key, sealedTo: -1).held.notification.origin
+        #expect(member.sealedTo == -1 && member.notification.origin == origin)
+        #expect(try next.withdrawals() == full.pace.withdrawn)
+        var authors: [SIMD4<UInt64>] = []
+        try next.forEachAuthor { authors.append($0) }
+        #expect(authors == [SIMD4(1, 2, 3, .max)])
     }
 
     @Test func nothingIsKeptThatTheLogRefuses() throws {

@@ -16,6 +16,7 @@ struct PartitionStateTests {
         var waiting: [Int64: PartitionState.Waiting] = [:]
         var paces: [DeviceID: PaceRow] = [:]
         var held: [HeldKey: HeldRow] = [:]
+        var members: [HeldMemberKey: HeldMember] = [:]
         var causes: Set<[UInt8]> = []
     }
 
@@ -50,9 +51,11 @@ struct PartitionStateTests {
         #expect(state.waiting == expected.waiting)
         #expect(state.paces == expected.paces)
         #expect(state.held == expected.held)
+        #expect(state.members == expected.members)
+        #expect(Array(state.withdrawals) == (try outbox.withdrawals()) && !state.withdrawals.isEmpty)
         #expect(expected.causes.allSatisfy(state.isKnown))
         #expect(try PartitionState(snapshot: state.snapshot()) == state)
-        #expect(!state.waiting.isEmpty && !state.held.isEmpty && !state.paces.isEmpty)
+        #expect(!state.waiting.isEmpty && !state.held.isEmpty && !state.members.isEmpty && !state.paces.isEmpty)
     }
 
     /// Keys in the outbox have the number of their queue; there is one in this test.
@@ -81,7 +84,6 @@ struct PartitionStateTests {
                 failure: stored.failure
             )
         }
-        var keys: [HeldKey] = []
         // At a time before everything, so that no row is dropped for its age.
         try outbox.loadPaces(at: Timestamp(milliseconds: 0)) { row in
             // A push whose delivery is gone counts as sent when an outbox is opened; here it is not.
@@ -90,12 +92,10 @@ struct PartitionStateTests {
                 (row.underWay, row.pushedAt) = (before.underWay, before.pushedAt)
             }
             contents.paces[row.device] = row
+        } member: { member in
+            contents.members[member.key] = member
         } held: { row in
             contents.held[row.key] = row
-            keys.append(row.key)
-        }
-        for key in keys {
-            contents.held[key]?.content = try outbox.heldNotification(key).map { .notification($0) } ?? .none
         }
         try outbox.forEachCause { contents.causes.insert(Array($0)) }
         return contents
@@ -138,11 +138,18 @@ struct PartitionStateTests {
         for _ in 0..<Int.random(in: 0...2, using: &random) {
             let key = HeldKey(device: device(&random), slot: .random(in: 0...3, using: &random))
             guard !transaction.pace.held.contains(where: { $0.key == key }) else { continue }
-            let notification = HeldNotification(.wake(.zap, urgency: .low), sealedTo: random.chance(0.5) ? 4 : nil)
-            let contents: [HeldRow.Content] = [.asBefore, .none, .notification(notification)]
-            transaction.pace.held.append(
-                .sample(key, content: contents[Int.random(in: 0...2, using: &random)], count: UInt32(index))
-            )
+            let members = (0..<Int.random(in: 0...2, using: &random)).map { UInt8($0) }
+            transaction.pace.held.append(.sample(key, members: members, count: UInt32(index)))
+            let member = HeldMemberKey(device: key.device, number: .random(in: 0...3, using: &random))
+            if random.chance(0.3) { transaction.pace.removed.append(member) }
+            guard random.chance(0.7), !transaction.pace.members.contains(where: { $0.key == member }) else { continue }
+            transaction.pace.members.append(.sample(member, sealedTo: random.chance(0.5) ? 4 : nil))
+        }
+        if random.chance(0.4) {
+            let author = SIMD4<UInt64>.random(in: 0...9, using: &random)
+            let address = Int64.random(in: .min ... .max, using: &random)
+            let scopes: [Withdrawal.Scope] = [.event(author), .address(address), .everything, .olderVersions(address)]
+            transaction.pace.withdrawn = scopes.map { Withdrawal(author: author, $0, until: address) }
         }
         if random.chance(0.2), let key = state.held.keys.map(\.rawValue).sorted().randomElement(using: &random) {
             transaction.pace.released = [HeldKey(rawValue: key)]

@@ -32,6 +32,27 @@ def test_a_push_that_was_under_way_arrives_after_a_crash(router, lab, alice, bob
     assert len({attempt.apns_id for attempt in attempts}) == 1
 
 
+@pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed in between"])
+def test_a_deleted_event_gets_no_further_attempt(router, lab, alice, bob, is_killed):
+    other = Person()
+    lab.misbehave("answer", status=503, times=0)
+    slip, kept = bob.note("a slip of the pen", alice), bob.note("meant", other)
+    with Socket(router) as socket:
+        for person in alice, other:
+            socket.publish(person.registration(router, ios(device_token(), mode="alert")))
+        socket.publish(slip, kept)
+        lab.attempts(2)
+        socket.publish(bob.event(5, "", [["e", slip["id"]]]))
+    if is_killed:
+        router.kill()
+    lab.behave()
+    if is_killed:
+        router.start()
+    lab.accepted(1)
+    router.wait_until_nothing_waits()
+    assert [push.payload["event_id"] for push in lab.received() if push.status == 200] == [kept["id"]]
+
+
 def test_events_accepted_just_before_a_crash_all_arrive(router, lab, alice, bob):
     people = [alice, *(Person() for _ in range(3))]
     tokens = {person.hex: device_token() for person in people}

@@ -183,7 +183,7 @@ def test_a_removed_device_takes_along_what_was_held_for_it(paced_router, lab, al
 
     def is_on_disk() -> bool:
         with sqlite3.connect(f"file:{paced_router.outbox}?mode=ro", uri=True) as database:
-            rows = database.execute("SELECT notification FROM outbox_held").fetchall()
+            rows = database.execute("SELECT notification FROM outbox_held_member").fetchall()
         return any(b"never-to-be-told" in (row[0] or b"") for row in rows)
 
     assert is_on_disk()

@@ -135,9 +135,80 @@ import Units
         bench.pass(61)
         #expect(bench.kept.count == 3)
         #expect(bench.kept.last?.notification.mode == .alert && bench.kept.last?.notification.count == 1)
+        #expect(bench.kept.last?.notification.body.contains("number 3") == true)
     }
 
-    @Test func ofEventsThatReplaceEachOtherTheOneThatIsSaidIsTakenBack() throws {
+    /// The push of one event that waited, of several of which all others were deleted, or alone.
+    private func rest(
+        of count: Int,
+        at place: Int,
+        mode: Mode,
+        isRestarted: Bool
+    ) throws -> (push: Delivery, trace: [PipelineStep]) {
+        let bench = try Workbench.paced(dependencies: PipelineDependencies(sealer: FakeSealer()))
+        let (owner, author) = (try bench.account(mode: mode.name), try Workbench.keys())
+        bench.submit([try note(bench, "first", to: owner, by: author)])
+        try bench.end()
+        let held = try (0..<count).map {
+            try note(bench, $0 == place ? "what is left" : "number \($0)", to: owner, by: author)
+        }
+        for note in held { bench.submit([note]) }
+        if isRestarted { try bench.restart() }
+        for note in held where note != held[place] {
+            bench.submit([try deletion(bench, of: [note], by: author)], from: .feed)
+        }
+        if isRestarted { try bench.restart() }
+        bench.pass(61)
+        #expect(bench.kept.count == 2)
+        return (try #require(bench.kept.last), bench.trace(of: held[place].id).map(\.step))
+    }
+
+    /// Some of four are held until the end of the window, and join the others then.
+    @Test(arguments: Mode.allCases, [(2, 0), (4, 3)])
+    func whatIsLeftOfSeveralGoesAsItself(mode: Mode, rest: (count: Int, place: Int)) throws {
+        for isRestarted in [false, true] {
+            let alone = try self.rest(of: 1, at: 0, mode: mode, isRestarted: isRestarted)
+            let left = try self.rest(of: rest.count, at: rest.place, mode: mode, isRestarted: isRestarted)
+            #expect(left.push.notification.count == 1 && left.push.notification.mode == mode)
+            #expect(left.push.notification.signal == alone.push.notification.signal)
+            #expect(left.push.notification.body == alone.push.notification.body)
+            #expect(left.push.notification.neutral == alone.push.notification.neutral)
+            #expect(left.push.notification.body.isEmpty == (mode != .alert))
+            #expect(left.trace.contains(.queued))
+        }
+    }
+
+    @Test(arguments: [true, false]) func aDeletionThatNamesNoEventTakesBackWhatIsHeld(isRestarted: Bool) throws {
+        let yaml = "{ version: 1, rules: [{ signal: x, match: { kinds: [1, 30023] }, title: '{{event.content}}' }] }"
+        let bench = try Workbench(rules: try RuleBook(yaml: yaml, name: "rules.yaml"), pacing: PacingPolicy())
+        let owner = try bench.account(["x"])
+        bench.submit([try bench.note(to: owner)])
+        try bench.end()
+        let authors = try (0..<2).map { _ in try Workbench.keys() }
+        let now = bench.clock.now().seconds
+        func article(_ name: String, by author: KeyPair, at moment: Int64) throws -> Event {
+            let tags = [["p", owner.publicKey.hex], ["d", name]]
+            return try bench.event(Kind(30023), name, tags: tags, by: author, at: moment)
+        }
+        bench.submit([try article("x", by: authors[0], at: now), try article("y", by: authors[0], at: now)])
+        bench.submit([try article("x", by: authors[1], at: now), try article("z", by: authors[1], at: now + 1)])
+        if isRestarted { try bench.restart() }
+        func delete(_ kind: Kind, _ tag: [String], by author: KeyPair, at moment: Int64) throws {
+            bench.submit([try bench.event(kind, tags: [tag], by: author, at: moment)], from: .feed)
+        }
+        // What is younger than a deletion stays, and so does what is another's.
+        try delete(.deletion, ["a", "30023:\(authors[0].publicKey.hex):x"], by: authors[0], at: now - 1)
+        try delete(.deletion, ["a", "30023:\(authors[0].publicKey.hex):x"], by: authors[1], at: now)
+        try delete(.requestToVanish, ["relay", "wss://elsewhere.example"], by: authors[1], at: now)
+        try delete(.deletion, ["a", "30023:\(authors[0].publicKey.hex):x"], by: authors[0], at: now)
+        try delete(.requestToVanish, ["relay", Deletion.allRelays], by: authors[1], at: now)
+        try delete(.deletion, ["a", "30023:\(authors[0].publicKey.hex):y"], by: authors[0], at: now)
+        bench.pass(61)
+        #expect(bench.kept.count == 2)
+        #expect(bench.kept.last?.notification.title == "z" && bench.kept.last?.notification.count == 1)
+    }
+
+    @Test func ofEventsThatReplaceEachOtherTheOneBeforeIsToldThen() throws {
         let yaml = """
             version: 1
             rules: [{ match: { kinds: [1] }, pace: latest, title: "{{event.content}}" }]
@@ -158,9 +229,16 @@ import Units
         edits = try ["fourth", "fifth"].map { try note(bench, $0, to: owner, by: author) }
         for edit in edits { bench.submit([edit]) }
         bench.submit([try deletion(bench, of: [edits[1]], by: author)])
+        #expect(try bench.rows().held == 1)
+        bench.pass(61)
+        #expect(bench.kept.last?.notification.title == "fourth" && bench.kept.count == 3)
+        try bench.end()
+        edits = try ["sixth", "seventh"].map { try note(bench, $0, to: owner, by: author) }
+        for edit in edits { bench.submit([edit]) }
+        bench.submit([try deletion(bench, of: edits, by: author)])
         #expect(try bench.rows().held == 0)
         bench.pass(120)
-        #expect(bench.kept.count == 2)
+        #expect(bench.kept.count == 3)
     }
 
     @Test func afterARestartWhatIsHeldIsFoundByTheNotesThatAreKnown() throws {
@@ -186,6 +264,59 @@ import Units
         #expect(bench.submit([late]).map(\.result) == [.accepted])
         #expect(bench.kept.isEmpty)
         #expect(bench.trace(of: late.id).last?.step == .deleted)
+    }
+
+    /// Relays deliver in any order, and nobody may have heard of the author.
+    @Test(arguments: ["e", "a", "vanish"]) func aDeletionOfARelayMayComeBeforeItsEvent(by kind: String) throws {
+        let yaml = "{ version: 1, rules: [{ signal: x, match: { kinds: [30023] }, title: '{{event.content}}' }] }"
+        let bench = try Workbench(rules: try RuleBook(yaml: yaml, name: "rules.yaml"), pacing: PacingPolicy())
+        let (owner, author) = (try bench.account(["x"]), try Workbench.keys())
+        let now = bench.clock.now().seconds
+        func article(_ content: String, at moment: Int64) throws -> Event {
+            let tags = [["p", owner.publicKey.hex], ["d", "x"]]
+            return try bench.event(Kind(30023), content, tags: tags, by: author, at: moment)
+        }
+        let late = try article("late", at: now)
+        func deletion(by keys: KeyPair) throws -> Event {
+            switch kind {
+            case "e": try self.deletion(bench, of: [late], by: keys, kind: "30023")
+            case "a":
+                try bench.event(.deletion, tags: [["a", "30023:\(keys.publicKey.hex):x"]], by: keys, at: now)
+            default: try bench.event(.requestToVanish, tags: [["relay", "ALL_RELAYS"]], by: keys, at: now)
+            }
+        }
+        bench.submit([try deletion(by: try Workbench.keys())], from: .relay(.live))
+        var forged = try deletion(by: author)
+        forged.signature.first = Bytes32(words: (1, 2, 3, 4))
+        bench.submit([forged], from: .relay(.live))
+        bench.submit([try deletion(by: author)], from: .relay(.live))
+        bench.submit([late], from: .relay(.live))
+        #expect(bench.kept.isEmpty)
+        #expect(bench.trace(of: late.id).last?.step == .deleted)
+        bench.submit([try article("another version", at: now + 1)], from: .relay(.live))
+        #expect(bench.kept.map(\.notification.title) == ["another version"])
+    }
+
+    /// What was pushed may wait in the outbox still, also of somebody who nothing else is known of.
+    @Test(arguments: [false, true]) func theOutboxLearnsOfDeletionsOfWhatWasPushed(isRestarted: Bool) throws {
+        let bench = try Workbench.paced()
+        let (owner, author) = (try bench.account(mode: "alert"), try Workbench.keys())
+        let pushed = try note(bench, "pushed", to: owner, by: author)
+        bench.submit([pushed])
+        if isRestarted { try bench.restart() }
+        bench.submit([try deletion(bench, of: [try bench.note(to: owner)], by: try Workbench.keys())], from: .feed)
+        #expect(try bench.outbox?.withdrawals() == [])
+        bench.submit([try deletion(bench, of: [pushed], by: author)], from: .feed)
+        bench.submit([try bench.event(.requestToVanish, tags: [["relay", "ALL_RELAYS"]], by: author)], from: .feed)
+        let origin = try #require(bench.kept.first?.notification.origin)
+        #expect(origin == EventOrigin(pushed))
+        let scopes = try bench.outbox?.withdrawals().filter { $0.author == origin.author }.map(\.scope)
+        #expect(scopes == [.event(origin.event), .everything])
+        // It is known after a restart that the event was deleted.
+        try bench.restart()
+        let again = try note(bench, "before it vanished", to: owner, by: author)
+        bench.submit([again])
+        #expect(bench.trace(of: again.id).last?.step == .deleted)
     }
 
     @Test func aDeletionThatConcernsNothingIsNotVerified() throws {

@@ -53,6 +53,8 @@ struct PartitionedOutbox {
         try outbox.forEachCause { causes.append(Array($0)) }
         causes = causes.suffix(limits.causes)
         for partition in group { for cause in causes { states[partition]?.adopt(cause: cause) } }
+        let withdrawals = try outbox.withdrawals().suffix(limits.withdrawals)
+        for partition in group { for withdrawal in withdrawals { states[partition]?.adopt(withdrawal) } }
         try outbox.forEachStored { stored in
             guard let partition = partition(of: stored.delivery.device) else { return }
             states[partition]?.adopt(
@@ -64,6 +66,7 @@ struct PartitionedOutbox {
         }
         try outbox.forEachPace { row in partition(of: row.device).map { states[$0]?.adopt(row) } }
         try outbox.forEachHeld { row in partition(of: row.key.device).map { states[$0]?.adopt(row) } }
+        try outbox.forEachHeldMember { member in partition(of: member.key.device).map { states[$0]?.adopt(member) } }
         try outbox.forEachKeptLetter { letter in
             partition(of: letter.delivery.device).map { states[$0]?.adopt(letter) }
         }

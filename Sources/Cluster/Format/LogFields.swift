@@ -40,6 +40,7 @@ extension BlobWriter {
 
     mutating func write(_ row: HeldRow) {
         write(signed: row.key.rawValue)
+        write(blob: row.members)
         write(byte: UInt8(truncatingIfNeeded: row.nature.rawValue))
         write(row.mark) { $0.write(signed: $1) }
         write(signed: row.madeAt)
@@ -53,18 +54,33 @@ extension BlobWriter {
         write(UInt64(row.count))
         write(row.since)
         write(row.expiresAt)
-        switch row.content {
-        case .asBefore: write(byte: 0)
-        case .none: write(byte: 1)
-        case .notification(let held):
-            write(byte: 2)
-            write(held)
-        }
     }
 
-    mutating func write(_ held: HeldNotification) {
-        write(held.sealedTo) { $0.write(signed: $1) }
-        write(blob: held.notification.blob)
+    mutating func write(_ member: HeldMember) {
+        write(signed: member.key.rawValue)
+        write(fixed: member.event)
+        write(byte: UInt8(truncatingIfNeeded: member.mode.rawValue))
+        write(member.expiresAt)
+        write(signed: member.madeAt)
+        write(member.held.sealedTo) { $0.write(signed: $1) }
+        write(blob: member.held.notification.blob)
+    }
+
+    mutating func write(_ withdrawal: Withdrawal) {
+        write(words: withdrawal.author)
+        write(signed: withdrawal.until)
+        switch withdrawal.scope {
+        case .event(let event):
+            write(byte: 0)
+            write(words: event)
+        case .address(let address):
+            write(byte: 1)
+            write(signed: address)
+        case .everything: write(byte: 2)
+        case .olderVersions(let address):
+            write(byte: 3)
+            write(signed: address)
+        }
     }
 
     mutating func write(_ failure: DeliveryFailure) {
@@ -158,11 +174,13 @@ extension BlobReader {
 
     mutating func heldRow() throws(BlobError) -> HeldRow {
         let key = HeldKey(rawValue: try signed())
+        let members = try blob()
         let nature: PushNature = try value("nature")
         let mark = try optional { reader throws(BlobError) in try reader.signed() }
         let madeAt = try signed()
         return HeldRow(
             key: key,
+            members: members,
             account: try fixed(32),
             event: try fixed(32),
             isMessage: try flag(),
@@ -173,26 +191,39 @@ extension BlobReader {
             count: try uint32(),
             since: try moment(),
             expiresAt: try moment(),
-            content: try heldContent(),
             nature: nature,
             mark: mark,
             madeAt: madeAt
         )
     }
 
-    private mutating func heldContent() throws(BlobError) -> HeldRow.Content {
-        let start = offset
-        switch try byte() {
-        case 0: return .asBefore
-        case 1: return .none
-        case 2: return .notification(try heldNotification())
-        default: throw .invalidValue(field: "content", offset: start)
-        }
+    mutating func heldMember() throws(BlobError) -> HeldMember {
+        let key = HeldMemberKey(rawValue: try signed())
+        let (event, mode): ([UInt8], Mode) = (try fixed(32), try value("mode"))
+        let (expiresAt, madeAt) = (try moment(), try signed())
+        let sealedTo = try optional { reader throws(BlobError) in try reader.signed() }
+        return HeldMember(
+            key: key,
+            event: event,
+            mode: mode,
+            expiresAt: expiresAt,
+            madeAt: madeAt,
+            HeldNotification(try notification(), sealedTo: sealedTo)
+        )
     }
 
-    mutating func heldNotification() throws(BlobError) -> HeldNotification {
-        let sealedTo = try optional { reader throws(BlobError) in try reader.signed() }
-        return HeldNotification(try notification(), sealedTo: sealedTo)
+    mutating func withdrawal() throws(BlobError) -> Withdrawal {
+        let (author, until) = (try words(), try signed())
+        let start = offset
+        let scope: Withdrawal.Scope
+        switch try byte() {
+        case 0: scope = .event(try words())
+        case 1: scope = .address(try signed())
+        case 2: scope = .everything
+        case 3: scope = .olderVersions(try signed())
+        default: throw .invalidValue(field: "withdrawal", offset: start)
+        }
+        return Withdrawal(author: author, scope, until: until)
     }
 
     mutating func failure() throws(BlobError) -> DeliveryFailure {

@@ -76,6 +76,9 @@ extension BlobWriter {
         write(pace.rows) { $0.write($1) }
         write(pace.held) { $0.write($1) }
         write(pace.released) { $0.write(signed: $1.rawValue) }
+        write(pace.removed) { $0.write(signed: $1.rawValue) }
+        write(pace.members) { $0.write($1) }
+        write(pace.withdrawn) { $0.write($1) }
     }
 
     private mutating func write(_ changes: OutboxChanges) {
@@ -126,6 +129,9 @@ extension BlobReader {
         pace.rows = try list { reader throws(BlobError) in try reader.paceRow() }
         pace.held = try list { reader throws(BlobError) in try reader.heldRow() }
         pace.released = try list { reader throws(BlobError) in HeldKey(rawValue: try reader.signed()) }
+        pace.removed = try list { reader throws(BlobError) in HeldMemberKey(rawValue: try reader.signed()) }
+        pace.members = try list { reader throws(BlobError) in try reader.heldMember() }
+        pace.withdrawn = try list { reader throws(BlobError) in try reader.withdrawal() }
         return pace
     }
 

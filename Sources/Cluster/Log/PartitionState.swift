@@ -9,6 +9,7 @@ package struct PartitionState: Equatable, Sendable {
     /// How much is remembered. Members that differ in this only remember different amounts.
     package struct Limits: Hashable, Sendable {
         package var causes = 16_384
+        package var withdrawals = 16_384
         package var deadLetters = 1_000
 
         package init() {}
@@ -39,14 +40,17 @@ package struct PartitionState: Equatable, Sendable {
     package internal(set) var nextDelivery: Int64 = 1
     package internal(set) var waiting: [Int64: Waiting] = [:]
     package internal(set) var paces: [DeviceID: PaceRow] = [:]
-    /// Contents are there or not; none is ``HeldRow/Content/asBefore``.
     package internal(set) var held: [HeldKey: HeldRow] = [:]
+    /// The events of those groups.
+    package internal(set) var members: [HeldMemberKey: HeldMember] = [:]
     package internal(set) var deadLetters: [Int64: DeadLetter] = [:]
     /// Up to when relays were read whose reader the partition's owner is, in seconds since 1970, by their URLs.
     package internal(set) var relays: [String: Int64] = [:]
     private(set) var nextLetter: Int64 = 1
     private var causeOrder: Deque<[UInt8]> = []
     private var causes: Set<[UInt8]> = []
+    /// What authors took back, the oldest first.
+    package private(set) var withdrawals: Deque<Withdrawal> = []
     private let limits: Limits
 
     package init(limits: Limits = Limits()) { self.limits = limits }
@@ -107,18 +111,24 @@ package struct PartitionState: Equatable, Sendable {
         if causeOrder.count > limits.causes { causes.remove(causeOrder.removeFirst()) }
     }
 
+    mutating func remember(_ withdrawal: Withdrawal) {
+        withdrawals.append(withdrawal)
+        if withdrawals.count > limits.withdrawals { withdrawals.removeFirst() }
+    }
+
     private mutating func apply(_ pace: PaceChanges) {
         for device in pace.forgotten {
             paces[device] = nil
             for slot in 0..<UInt8(HeldKey.slots) { held[HeldKey(device: device, slot: slot)] = nil }
+            for number in UInt8.min...UInt8.max { members[HeldMemberKey(device: device, number: number)] = nil }
         }
         forgetLetters(of: pace.forgotten)
         for row in pace.rows { paces[row.device] = row }
-        for var row in pace.held {
-            if row.content == .asBefore { row.content = held[row.key]?.content ?? .none }
-            held[row.key] = row
-        }
+        for row in pace.held { held[row.key] = row }
         for key in pace.released { held[key] = nil }
+        for key in pace.removed { members[key] = nil }
+        for member in pace.members { members[member.key] = member }
+        for withdrawal in pace.withdrawn { remember(withdrawal) }
     }
 
     private mutating func apply(_ changes: OutboxChanges) {
@@ -210,7 +220,9 @@ extension PartitionState {
         }
         writer.write(paces.values.sorted { $0.device < $1.device }) { $0.write($1) }
         writer.write(held.values.sorted { $0.key.rawValue < $1.key.rawValue }) { $0.write($1) }
+        writer.write(members.values.sorted { $0.key.rawValue < $1.key.rawValue }) { $0.write($1) }
         writer.write(Array(causeOrder)) { $0.write(fixed: $1) }
+        writer.write(Array(withdrawals)) { $0.write($1) }
         writer.write(deadLetters.sorted { $0.key < $1.key }) { writer, entry in
             writer.write(signed: entry.key)
             writer.write(entry.value.delivery)
@@ -245,10 +257,16 @@ extension PartitionState {
             for row in try reader.list({ reader throws(BlobError) in try reader.heldRow() }) {
                 state.held[row.key] = row
             }
+            for member in try reader.list({ reader throws(BlobError) in try reader.heldMember() }) {
+                state.members[member.key] = member
+            }
             for cause in try reader.list({ reader throws(BlobError) in try reader.fixed(32) })
             where state.causes.insert(cause).inserted {
                 state.causeOrder.append(cause)
             }
+            state.withdrawals = Deque(
+                try reader.list { reader throws(BlobError) in try reader.withdrawal() }
+            )
             for (number, letter) in try reader.list({ reader throws(BlobError) in try reader.deadLetter() }) {
                 state.deadLetters[number] = letter
             }

@@ -44,10 +44,7 @@ package final class LoggedStore: DeliveryStore {
         self.commit = commit
         self.deadLetters = deadLetters
         outbox = try Outbox(DatabaseQueue(), limit: limit, deadLetters: deadLetters)
-        var pace = PaceChanges()
-        pace.rows = Array(partition.paces.values)
-        pace.held = Array(partition.held.values)
-        try outbox.insert([], causes: [], pace: pace) { _ in }
+        try outbox.insert([], causes: [], pace: partition.storedPaces) { _ in }
         try restore(partition.deadLetters.sorted { $0.key < $1.key }.map(\.value))
         let numbers = partition.waiting.keys.sorted()
         for start in stride(from: 0, to: numbers.count, by: Self.portion) {
@@ -265,11 +262,22 @@ extension LoggedStore: DeadLetterStore {
 }
 
 extension LoggedStore: PaceStore {
-    package func loadPaces(at now: Timestamp, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
-        try outbox.loadPaces(at: now, pace: pace, held: held)
+    package func loadPaces(
+        at now: Timestamp,
+        pace: (PaceRow) -> Void,
+        member: (HeldMember) -> Void,
+        held: (HeldRow) -> Void
+    ) throws {
+        try outbox.loadPaces(at: now, pace: pace, member: member, held: held)
     }
 
-    package func heldNotification(_ key: HeldKey) throws -> HeldNotification? { try outbox.heldNotification(key) }
+    package func withdrawals() throws -> [Withdrawal] { try outbox.withdrawals() }
+
+    package func forEachAuthor(_ body: (SIMD4<UInt64>) -> Void) throws { try outbox.forEachAuthor(body) }
+
+    package func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification? {
+        try outbox.heldNotification(key)
+    }
 }
 
 extension LogTransaction {
@@ -291,6 +299,20 @@ extension LogTransaction {
             (one.letters, other.letters) = letters.halves
             return (one, other)
         }
+        if deliveries.isEmpty, !pace.members.isEmpty || !pace.removed.isEmpty || !pace.withdrawn.isEmpty {
+            (one.pace, other) = (pace.ofMembers, self)
+            (other.pace.forgotten, other.pace.removed, other.pace.members, other.pace.withdrawn) = ([], [], [], [])
+            guard other.isEmpty else { return (one, other) }
+            if !pace.removed.isEmpty, !pace.members.isEmpty {
+                one.pace.members = []
+                other.pace.members = pace.members
+            } else {
+                (one.pace.removed, other.pace.removed) = pace.removed.halves
+                (one.pace.members, other.pace.members) = pace.members.halves
+                (one.pace.withdrawn, other.pace.withdrawn) = pace.withdrawn.halves
+            }
+            return one.isEmpty || other.isEmpty ? nil : (one, other)
+        }
         guard deliveries.count + causes.count + pace.rows.count + pace.held.count + pace.released.count > 1 else {
             return nil
         }
@@ -303,6 +325,16 @@ extension LogTransaction {
         if one.isEmpty { (one.causes, other.causes) = causes.halves }
         if one.isEmpty { (one.pace.released, other.pace.released) = pace.released.halves }
         return one.isEmpty || other.isEmpty ? nil : (one, other)
+    }
+}
+
+extension PaceChanges {
+    /// What concerns held events and deleted ones alone. It comes before their groups.
+    fileprivate var ofMembers: PaceChanges {
+        var changes = PaceChanges()
+        (changes.forgotten, changes.removed, changes.members) = (forgotten, removed, members)
+        changes.withdrawn = withdrawn
+        return changes
     }
 }
 

@@ -18,6 +18,8 @@ extension PartitionState {
 
     package mutating func adopt(_ row: HeldRow) { held[row.key] = row }
 
+    package mutating func adopt(_ member: HeldMember) { members[member.key] = member }
+
     package mutating func adopt(_ letter: Outbox.KeptLetter) {
         keep(
             DeadLetter(
@@ -28,6 +30,9 @@ extension PartitionState {
             )
         )
     }
+
+    /// The oldest first.
+    package mutating func adopt(_ withdrawal: Withdrawal) { remember(withdrawal) }
 
     /// The oldest first.
     package mutating func adopt(cause: [UInt8]) { remember(cause) }
@@ -63,6 +68,8 @@ extension PartitionState {
         var pace = PaceChanges()
         pace.rows = Array(paces.values)
         pace.held = Array(held.values)
+        pace.members = Array(members.values)
+        pace.withdrawn = Array(withdrawals)
         return pace
     }
 }

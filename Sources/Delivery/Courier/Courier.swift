@@ -23,6 +23,7 @@ package final class Courier: Sendable {
     let mailbox = SerialMailbox<CourierMessage>(label: "carillon.courier")
     let writer: OutboxWriter
     let state: Mutex<State>
+    private let withdrawals: SharedWithdrawals
     private let resolver: AddressResolver
     private let sender: AttemptSender
     private let fullTrouble: FailureLog
@@ -50,6 +51,7 @@ package final class Courier: Sendable {
         )
         fullTrouble = FailureLog("The outbox is full; sources wait", level: .warning, logger: log)
         let waiting = try environment.store.waitingQueues()
+        withdrawals = SharedWithdrawals(try environment.store.withdrawals())
         capacity = OutboxCapacity(
             limit: environment.store.limit,
             host: { [environment] device in
@@ -63,7 +65,13 @@ package final class Courier: Sendable {
         try environment.store.forEachWaiting { [capacity] queue, device in capacity.add(1, for: device, of: queue) }
         state = Mutex(
             State(
-                queues: CourierQueues(limits: limits, policy: policy, waiting: waiting, random: environment.random)
+                queues: CourierQueues(
+                    limits: limits,
+                    policy: policy,
+                    waiting: waiting,
+                    withdrawals,
+                    random: environment.random
+                )
             )
         )
         let observer = environment.observer
@@ -138,6 +146,7 @@ package final class Courier: Sendable {
     /// Bring deliveries in groups: each call flushes to disk once. Callable from any thread.
     package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = [], pace: PaceChanges = PaceChanges()) throws {
         try environment.store.insert(deliveries, causes: causes, pace: pace, handOver: take)
+        withdrawals.insert(pace.withdrawn)
     }
 
     /// Takes deliveries that are on disk since this moment.

@@ -12,6 +12,7 @@ struct CourierQueue: Sendable {
     let name: QueueName
     private let limits: CourierLimits
     private let policy: RetryPolicy
+    private let withdrawals: SharedWithdrawals
     private(set) var paging: QueuePaging
     private(set) var devices = DeviceQueues()
     private var throttles: QueueThrottles
@@ -19,9 +20,18 @@ struct CourierQueue: Sendable {
     private(set) var inFlight = 0
 
     /// `number` is the queue's in the outbox.
-    init(index: Int, number: Int, name: QueueName, backlog: Backlog, limits: CourierLimits, policy: RetryPolicy) {
+    init(
+        index: Int,
+        number: Int,
+        name: QueueName,
+        backlog: Backlog,
+        limits: CourierLimits,
+        policy: RetryPolicy,
+        _ withdrawals: SharedWithdrawals
+    ) {
         self.index = index
         self.name = name
+        self.withdrawals = withdrawals
         paging = QueuePaging(index: index, number: number, backlog: backlog, limits: limits)
         self.limits = limits
         self.policy = policy
@@ -67,7 +77,7 @@ struct CourierQueue: Sendable {
         devices.wake(now: now, lifetime: policy.lifetime)
         actions.changes.reschedulings += paging.moveDelayedToDisk(from: &devices)
         while inFlight < throttles.allowance(now: now), let device = devices.nextReady() {
-            dropExpired(device, now: now, into: &actions)
+            dropObsolete(device, now: now, into: &actions)
             guard let first = devices[device].waiting.first else {
                 let caller = answerCall(device)
                 devices.release(device)
@@ -81,10 +91,17 @@ struct CourierQueue: Sendable {
         actions.reads += paging.nextReads(for: devices)
     }
 
-    private mutating func dropExpired(_ device: Int, now: Timestamp, into actions: inout CourierActions) {
-        while let first = devices[device].waiting.first, policy.deadline(of: first.delivery) <= now {
-            let failure = policy.outlives(first.delivery) ? lastFailure(of: first) : nil
-            end(device, .expired, reason: "expired", failure: failure, now: now, into: &actions)
+    /// Ends what has expired, and what its author took back.
+    private mutating func dropObsolete(_ device: Int, now: Timestamp, into actions: inout CourierActions) {
+        while let first = devices[device].waiting.first {
+            if policy.deadline(of: first.delivery) <= now {
+                let failure = policy.outlives(first.delivery) ? lastFailure(of: first) : nil
+                end(device, .expired, reason: "expired", failure: failure, now: now, into: &actions)
+            } else if withdrawals.contains(first.delivery) {
+                end(device, .deleted, reason: "deleted", now: now, into: &actions)
+            } else {
+                return
+            }
         }
     }
 

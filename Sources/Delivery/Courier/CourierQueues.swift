@@ -9,6 +9,7 @@ import Units
 struct CourierQueues: Sendable {
     private let limits: CourierLimits
     private let policy: RetryPolicy
+    private let withdrawals: SharedWithdrawals
     private var random: any RandomNumberGenerator & Sendable
     private(set) var queues: [CourierQueue] = []
     private var indices: [Int: Int] = [:]
@@ -25,10 +26,12 @@ struct CourierQueues: Sendable {
         limits: CourierLimits,
         policy: RetryPolicy,
         waiting: [StoredQueue],
+        _ withdrawals: SharedWithdrawals = SharedWithdrawals(),
         random: any RandomNumberGenerator & Sendable
     ) {
         self.limits = limits
         self.policy = policy
+        self.withdrawals = withdrawals
         self.random = random
         for queue in waiting {
             let backlog = Backlog(storedQueue: queue.number, last: queue.last)
@@ -150,7 +153,15 @@ struct CourierQueues: Sendable {
     private mutating func add(number: Int, name: QueueName, _ backlog: Backlog) -> Int {
         let index = queues.count
         queues.append(
-            CourierQueue(index: index, number: number, name: name, backlog: backlog, limits: limits, policy: policy)
+            CourierQueue(
+                index: index,
+                number: number,
+                name: name,
+                backlog: backlog,
+                limits: limits,
+                policy: policy,
+                withdrawals
+            )
         )
         indices[number] = index
         return index

@@ -4,16 +4,9 @@ import Units
 /// A held group as the outbox keeps it: events that wait until their device may be woken again, and then become one
 /// push.
 package struct HeldRow: Sendable, Hashable {
-    /// What to store as the notification of the first event, or of the latest where only that counts.
-    package enum Content: Sendable, Hashable {
-        /// Leave the stored one as it is.
-        case asBefore
-        /// None: there are several events, and the push will state their number.
-        case none
-        case notification(HeldNotification)
-    }
-
     package var key: HeldKey
+    /// Those of its events whose notifications are kept, the first one first.
+    package var members: [UInt8]
     package var nature: PushNature
     /// Identifies events that replace each other; nil: all count.
     package var mark: Int64?
@@ -34,10 +27,10 @@ package struct HeldRow: Sendable, Hashable {
     package var since: Timestamp
     /// When the last of them expires; the epoch: never.
     package var expiresAt: Timestamp
-    package var content: Content
 
     package init(
         key: HeldKey,
+        members: [UInt8] = [],
         account: [UInt8],
         event: [UInt8],
         isMessage: Bool,
@@ -48,12 +41,12 @@ package struct HeldRow: Sendable, Hashable {
         count: UInt32,
         since: Timestamp,
         expiresAt: Timestamp,
-        content: Content,
         nature: PushNature = .alert,
         mark: Int64? = nil,
         madeAt: Int64 = 0
     ) {
         self.key = key
+        self.members = members
         self.nature = nature
         self.mark = mark
         self.madeAt = madeAt
@@ -67,11 +60,63 @@ package struct HeldRow: Sendable, Hashable {
         self.count = count
         self.since = since
         self.expiresAt = expiresAt
-        self.content = content
     }
 }
 
-/// The notification of a group that consists of one event.
+/// One of the events of a held group, with its own notification: it is sent when no other event of the group is left.
+package struct HeldMember: Sendable, Hashable {
+    package var key: HeldMemberKey
+    /// The event's id: 32 bytes.
+    package var event: [UInt8]
+    package var mode: Mode
+    /// The epoch: never.
+    package var expiresAt: Timestamp
+    /// When the event was created, in seconds since 1970; 0 where all of its group count.
+    package var madeAt: Int64
+    package var held: HeldNotification
+
+    package init(
+        key: HeldMemberKey,
+        event: [UInt8],
+        mode: Mode,
+        expiresAt: Timestamp,
+        madeAt: Int64,
+        _ held: HeldNotification
+    ) {
+        self.key = key
+        self.event = event
+        self.mode = mode
+        self.expiresAt = expiresAt
+        self.madeAt = madeAt
+        self.held = held
+    }
+}
+
+/// Identifies an event that is held for a device: the device's number and, below it, one of 256.
+package struct HeldMemberKey: RawRepresentable, Hashable, Sendable {
+    package let rawValue: Int64
+
+    private static let numberBits: Int64 = 8
+
+    package init(rawValue: Int64) {
+        self.rawValue = rawValue
+    }
+
+    package init(device: DeviceID, number: UInt8) {
+        rawValue = device.rawValue << Self.numberBits | Int64(number)
+    }
+
+    package var device: DeviceID { DeviceID(rawValue: rawValue >> Self.numberBits) }
+
+    package var number: UInt8 { UInt8(truncatingIfNeeded: rawValue) }
+
+    /// All keys of a device.
+    static func all(of device: DeviceID) -> ClosedRange<Int64> {
+        HeldMemberKey(device: device, number: 0).rawValue...HeldMemberKey(device: device, number: .max).rawValue
+    }
+}
+
+/// The notification of an event that is held.
 package struct HeldNotification: Sendable, Hashable {
     package var notification: Notification
     /// Identifies the key that it is encrypted to; nil where it is not encrypted, or the key is unknown.

@@ -7,6 +7,10 @@ extension Notification {
     package static let blobVersion: UInt8 = 3
     private static let versionOfNeutralTexts: UInt8 = 2
     private static let firstBlobVersion: UInt8 = 1
+    /// Added to the version of a blob in which the event that it is about follows at once.
+    private static let hasOrigin: UInt8 = 0x10
+    /// The author's place in such a blob.
+    static let authorPlace = 1 + MemoryLayout<SIMD4<UInt64>>.size
 
     /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
     package var blob: [UInt8] {
@@ -14,13 +18,19 @@ extension Notification {
         let (actions, native) = (actions, native)
         // A number and a length take a few bytes.
         let lengths = textBytes + (native.isEmpty ? 0 : native.reduce(0) { $0 + $1.value.utf8.count + 16 })
-        var writer = BlobWriter(capacity: 96 + lengths)
+        let origin = origin
+        var writer = BlobWriter(capacity: 96 + (origin == nil ? 0 : 80) + lengths)
         let (neutral, sealed) = (neutral, sealed)
         let version =
             hasNeutralPresentation
             ? Notification.blobVersion
             : neutral.isEmpty && sealed.isEmpty ? Notification.firstBlobVersion : Notification.versionOfNeutralTexts
-        writer.write(byte: version)
+        if let origin {
+            writer.write(byte: version | Notification.hasOrigin)
+            writer.write(origin)
+        } else {
+            writer.write(byte: version)
+        }
         writer.write(byte: UInt8(truncatingIfNeeded: mode.rawValue))
         writer.write(byte: UInt8(truncatingIfNeeded: urgency.rawValue))
         writer.write(UInt64(count))
@@ -58,10 +68,12 @@ extension Notification {
     /// Reads ``blob``. The bytes may be anything; throws unless they are one whole notification.
     package init(blob: UnsafeRawBufferPointer) throws(BlobError) {
         var reader = BlobReader(blob)
-        let version = try reader.byte()
+        let stated = try reader.byte()
+        let version = stated & ~Notification.hasOrigin
         guard (Notification.firstBlobVersion...Notification.blobVersion).contains(version) else {
-            throw .unknownVersion(version)
+            throw .unknownVersion(stated)
         }
+        let origin = stated == version ? nil : try reader.origin()
         guard let mode = Mode(rawValue: Int32(try reader.byte())) else {
             throw .invalidValue(field: "mode", offset: reader.offset)
         }
@@ -99,10 +111,31 @@ extension Notification {
             neutralPresentation.native = try reader.blocks()
         }
         guard reader.remaining == 0 else { throw .trailingBytes(reader.remaining) }
+        self.origin = origin
+    }
+}
+
+extension SIMD4<UInt64> {
+    /// Nil unless `bytes` are 32.
+    package init?(bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == MemoryLayout<Self>.size else { return nil }
+        self = bytes.loadUnaligned(as: Self.self)
     }
 }
 
 extension BlobWriter {
+    package mutating func write(words: SIMD4<UInt64>) {
+        withUnsafeBytes(of: words) { write(fixed: $0) }
+    }
+
+    fileprivate mutating func write(_ origin: EventOrigin) {
+        write(words: origin.event)
+        write(words: origin.author)
+        write(signed: origin.createdAt)
+        write(flag: origin.address != nil)
+        if let address = origin.address { write(signed: address) }
+    }
+
     fileprivate mutating func write(_ actions: [NotificationAction]) {
         write(UInt64(actions.count))
         for action in actions {
@@ -130,6 +163,20 @@ extension BlobWriter {
 }
 
 extension BlobReader {
+    package mutating func words() throws(BlobError) -> SIMD4<UInt64> {
+        let bytes = try fixed(MemoryLayout<SIMD4<UInt64>>.size)
+        return bytes.withUnsafeBytes { SIMD4(bytes: $0) } ?? .zero
+    }
+
+    fileprivate mutating func origin() throws(BlobError) -> EventOrigin {
+        EventOrigin(
+            event: try words(),
+            author: try words(),
+            createdAt: try signed(),
+            address: try flag() ? try signed() : nil
+        )
+    }
+
     fileprivate mutating func actions() throws(BlobError) -> [NotificationAction] {
         var actions: [NotificationAction] = []
         for _ in 0..<(try count()) {

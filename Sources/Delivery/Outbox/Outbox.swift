@@ -315,17 +315,29 @@ extension Outbox {
 }
 
 extension Outbox: PaceStore {
-    package func loadPaces(at now: Timestamp, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws {
+    package func loadPaces(
+        at now: Timestamp,
+        pace: (PaceRow) -> Void,
+        member: (HeldMember) -> Void,
+        held: (HeldRow) -> Void
+    ) throws {
         try watch.writing {
             try writer.write { database in
                 try PaceStatements.settle(database, at: now)
                 try PaceStatements.readPaces(database, pace)
+                try PaceStatements.readMembers(database, member)
                 try PaceStatements.readHeld(database, held)
             }
         }
     }
 
-    package func heldNotification(_ key: HeldKey) throws -> HeldNotification? {
+    package func withdrawals() throws -> [Withdrawal] { try readLatest { try WithdrawalRows.all($0) } }
+
+    package func forEachAuthor(_ body: (SIMD4<UInt64>) -> Void) throws {
+        try readLatest { try WithdrawalRows.forEachAuthor($0, body) }
+    }
+
+    package func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification? {
         // The writer's connection: what a reader would see may be older.
         try watch.reading { try writer.writeWithoutTransaction { try PaceStatements.notification($0, of: key) } }
     }

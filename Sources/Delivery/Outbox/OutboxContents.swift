@@ -43,14 +43,17 @@ extension Outbox {
         }
     }
 
-    /// What is held, with its content.
     package func forEachHeld(_ body: (HeldRow) throws -> Void) throws {
         var rows: [HeldRow] = []
         try readLatest { try PaceStatements.readHeld($0) { rows.append($0) } }
-        for var row in rows {
-            row.content = try heldNotification(row.key).map { .notification($0) } ?? .none
-            try body(row)
-        }
+        for row in rows { try body(row) }
+    }
+
+    /// The events of held groups, with their notifications.
+    package func forEachHeldMember(_ body: (HeldMember) throws -> Void) throws {
+        var members: [HeldMember] = []
+        try readLatest { try PaceStatements.readMembers($0) { members.append($0) } }
+        for member in members { try body(member) }
     }
 
     package func forEachPace(_ body: (PaceRow) throws -> Void) throws {

@@ -170,5 +170,43 @@ enum OutboxMigrations {
             ALTER TABLE outbox_delivery ADD COLUMN shared INTEGER;
             """
         ),
+        (
+            // Each event of a held group keeps its notification (``HeldMemberKey``); so far the first one did, as long as
+            // it was alone. `members` are their numbers, a byte each.
+            "outbox-held-members",
+            """
+            CREATE TABLE outbox_held_member (
+                number INTEGER PRIMARY KEY,
+                event BLOB NOT NULL,
+                mode INTEGER NOT NULL,
+                expires INTEGER NOT NULL,
+                made INTEGER NOT NULL,
+                notification BLOB NOT NULL,
+                sealed_to INTEGER
+            ) STRICT;
+            INSERT INTO outbox_held_member
+                SELECT (number >> 5) << 8 | (number & 31), event, mode, expires, made, notification, sealed_to
+                FROM outbox_held WHERE notification IS NOT NULL;
+            ALTER TABLE outbox_held ADD COLUMN members BLOB;
+            UPDATE outbox_held SET members = CAST(char(number & 31) AS BLOB) WHERE notification IS NOT NULL;
+            ALTER TABLE outbox_held DROP COLUMN notification;
+            ALTER TABLE outbox_held DROP COLUMN sealed_to;
+            """
+        ),
+        (
+            // What authors took back: an event, what is at an address, or everything; and addresses of which a newer version
+            // was pushed.
+            "outbox-withdrawals",
+            """
+            CREATE TABLE outbox_withdrawal (
+                number INTEGER PRIMARY KEY,
+                author BLOB NOT NULL,
+                event BLOB,
+                address INTEGER,
+                until INTEGER NOT NULL,
+                is_older INTEGER
+            ) STRICT;
+            """
+        ),
     ]
 }

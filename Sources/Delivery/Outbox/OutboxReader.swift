@@ -197,7 +197,9 @@ extension Outbox {
                 if try database.tableExists("outbox_notification") {
                     try database.execute(sql: "DELETE FROM outbox_notification")
                 }
-                if try database.tableExists("outbox_held") { try database.execute(sql: "DELETE FROM outbox_held") }
+                for table in ["outbox_held", "outbox_held_member"] where try database.tableExists(table) {
+                    try database.execute(sql: "DELETE FROM \(table)")
+                }
                 return count
             }
         }

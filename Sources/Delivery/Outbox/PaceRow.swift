@@ -107,21 +107,40 @@ package struct PaceChanges: Sendable, Hashable {
     package var held: [HeldRow] = []
     /// Groups that no longer wait.
     package var released: [HeldKey] = []
+    /// Events that are held from now on. Each replaces the former one with its key.
+    package var members: [HeldMember] = []
+    /// Events that are no longer held.
+    package var removed: [HeldMemberKey] = []
+    /// What authors took back: deliveries that wait for another attempt get none.
+    package var withdrawn: [Withdrawal] = []
 
     package init() {}
 
-    package var isEmpty: Bool { forgotten.isEmpty && rows.isEmpty && held.isEmpty && released.isEmpty }
+    package var isEmpty: Bool {
+        forgotten.isEmpty && rows.isEmpty && held.isEmpty && released.isEmpty && members.isEmpty && removed.isEmpty
+            && withdrawn.isEmpty
+    }
 }
 
 /// Keeps devices' paces together with the deliveries, so that a released group becomes a delivery in the same
 /// transaction. Changes come through ``Courier/accept(_:causes:pace:)``.
 package protocol PaceStore: Sendable {
-    /// Calls `pace` with each device's row and then `held` with each group, without its notification. Call it once,
-    /// before anything is accepted or attempted: a delivery that was under way and is no longer in the outbox counts as
-    /// delivered. Drops rows that have no effect any more at `now`.
-    func loadPaces(at now: Timestamp, pace: (PaceRow) -> Void, held: (HeldRow) -> Void) throws
+    /// Calls `pace` with each device's row, then `member` with each event that is held and can be read, and then `held`
+    /// with each group. Call it once, before anything is accepted or attempted: a delivery that was under way and is no
+    /// longer in the outbox counts as delivered. Drops rows that have no effect any more at `now`.
+    func loadPaces(
+        at now: Timestamp,
+        pace: (PaceRow) -> Void,
+        member: (HeldMember) -> Void,
+        held: (HeldRow) -> Void
+    ) throws
 
-    /// The notification of a group's only event, or of the latest where only that counts; nil when there is none, or it
-    /// cannot be read.
-    func heldNotification(_ key: HeldKey) throws -> HeldNotification?
+    /// The notification of an event that is held; nil when there is none, or it cannot be read.
+    func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification?
+
+    /// What authors took back, as far as it is remembered, the oldest first.
+    func withdrawals() throws -> [Withdrawal]
+
+    /// Calls `body` with the authors of events whose notifications are stored.
+    func forEachAuthor(_ body: (SIMD4<UInt64>) -> Void) throws
 }

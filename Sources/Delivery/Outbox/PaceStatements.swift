@@ -68,12 +68,14 @@ enum PaceStatements {
     /// Reads the groups of one device, or all groups.
     static func readHeld(_ database: Database, of device: DeviceID? = nil, _ body: (HeldRow) -> Void) throws {
         // A reader may find an outbox of an earlier version.
-        let isFormer = try !database.columns(in: "outbox_held").contains { $0.name == "nature" }
+        let columns = try Set(database.columns(in: "outbox_held").map(\.name))
+        let isFormer = !columns.contains("nature")
         let select = try RawStatement(
             database,
             """
             SELECT number, account, event, is_message, has_overflowed, signal, mode, urgency, count, since, expires,
-                \(isFormer ? "mode = 0, NULL, 0" : "nature, mark, made")
+                \(isFormer ? "mode = 0, NULL, 0" : "nature, mark, made"),
+                \(columns.contains("members") ? "members" : "NULL")
             FROM outbox_held
             """ + (device == nil ? "" : " WHERE number BETWEEN ? AND ?")
         )
@@ -87,6 +89,7 @@ enum PaceStatements {
             body(
                 HeldRow(
                     key: isFormer ? HeldKey(former: select.integer(at: 0)) : HeldKey(rawValue: select.integer(at: 0)),
+                    members: Array(select.bytes(at: 14)),
                     account: Array(select.bytes(at: 1)),
                     event: Array(select.bytes(at: 2)),
                     isMessage: select.integer(at: 3) != 0,
@@ -97,7 +100,6 @@ enum PaceStatements {
                     count: UInt32(clamping: select.integer(at: 8)),
                     since: select.timestamp(at: 9),
                     expiresAt: select.timestamp(at: 10),
-                    content: .asBefore,
                     nature: PushNature(rawValue: Int32(clamping: select.integer(at: 11))) ?? .alert,
                     mark: select.isNull(at: 12) ? nil : select.integer(at: 12),
                     madeAt: select.integer(at: 13)
@@ -106,25 +108,62 @@ enum PaceStatements {
         }
     }
 
-    /// What the group says as long as it is one event; nil when there is nothing, or it cannot be read.
-    static func notification(_ database: Database, of key: HeldKey) throws -> HeldNotification? {
-        let select = try RawStatement(database, "SELECT notification, sealed_to FROM outbox_held WHERE number = ?")
+    /// Reads the events that are held, as far as they can be read.
+    static func readMembers(_ database: Database, _ body: (HeldMember) -> Void) throws {
+        let select = try RawStatement(
+            database,
+            "SELECT number, event, mode, expires, made, notification, sealed_to FROM outbox_held_member"
+        )
+        defer { select.reset() }
+        while try select.step() {
+            guard let held = notification(select, at: 5) else { continue }
+            body(
+                HeldMember(
+                    key: HeldMemberKey(rawValue: select.integer(at: 0)),
+                    event: Array(select.bytes(at: 1)),
+                    mode: Mode(rawValue: Int32(clamping: select.integer(at: 2))) ?? .wake,
+                    expiresAt: select.timestamp(at: 3),
+                    madeAt: select.integer(at: 4),
+                    held
+                )
+            )
+        }
+    }
+
+    /// What a push for that event alone says; nil when there is nothing, or it cannot be read.
+    static func notification(_ database: Database, of key: HeldMemberKey) throws -> HeldNotification? {
+        let select = try RawStatement(
+            database,
+            "SELECT notification, sealed_to FROM outbox_held_member WHERE number = ?"
+        )
         defer { select.reset() }
         try select.bind(key.rawValue, at: 1)
-        guard try select.step(), !select.isNull(at: 0) else { return nil }
-        guard let notification = try? Notification(blob: select.bytes(at: 0)) else { return nil }
-        return HeldNotification(notification, sealedTo: select.isNull(at: 1) ? nil : select.integer(at: 1))
+        return try select.step() ? notification(select, at: 0) : nil
+    }
+
+    /// A notification, and behind it what it is sealed to.
+    private static func notification(_ row: RawStatement, at column: Int32) -> HeldNotification? {
+        guard let notification = try? Notification(blob: row.bytes(at: column)) else { return nil }
+        return HeldNotification(notification, sealedTo: row.isNull(at: column + 1) ? nil : row.integer(at: column + 1))
     }
 
     static func apply(_ changes: PaceChanges, _ database: Database) throws {
         guard !changes.isEmpty else { return }
         try forget(changes.forgotten, database)
         try put(changes.rows, database)
-        for row in changes.held { try put(row, database) }
-        let delete = try RawStatement(database, "DELETE FROM outbox_held WHERE number = ?")
+        try put(changes.held, database)
+        try delete(changes.released.map(\.rawValue), from: "outbox_held", database)
+        try delete(changes.removed.map(\.rawValue), from: "outbox_held_member", database)
+        try put(changes.members, database)
+        try WithdrawalRows.add(changes.withdrawn, database)
+    }
+
+    private static func delete(_ numbers: [Int64], from table: String, _ database: Database) throws {
+        guard !numbers.isEmpty else { return }
+        let delete = try RawStatement(database, "DELETE FROM \(table) WHERE number = ?")
         defer { delete.reset() }
-        for key in changes.released {
-            try delete.bind(key.rawValue, at: 1)
+        for number in numbers {
+            try delete.bind(number, at: 1)
             try delete.run()
             delete.reset()
         }
@@ -177,6 +216,9 @@ enum PaceStatements {
             let keys = HeldKey.all(of: device)
             try database.cachedStatement(sql: "DELETE FROM outbox_held WHERE number BETWEEN ? AND ?")
                 .execute(arguments: [keys.lowerBound, keys.upperBound])
+            let members = HeldMemberKey.all(of: device)
+            try database.cachedStatement(sql: "DELETE FROM outbox_held_member WHERE number BETWEEN ? AND ?")
+                .execute(arguments: [members.lowerBound, members.upperBound])
         }
     }
 
@@ -210,49 +252,64 @@ enum PaceStatements {
         }
     }
 
-    private static func put(_ row: HeldRow, _ database: Database) throws {
-        let insert = try RawStatement(database, row.content == .asBefore ? updateGroup : putGroup)
+    private static func put(_ rows: [HeldRow], _ database: Database) throws {
+        guard !rows.isEmpty else { return }
+        let insert = try RawStatement(
+            database,
+            """
+            INSERT OR REPLACE INTO outbox_held
+                (number, is_message, has_overflowed, mode, urgency, count, since, expires, nature, made, account, event,
+                members, signal, mark)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """
+        )
         defer { insert.reset() }
-        let integers = [
-            row.key.rawValue, row.isMessage ? 1 : 0, row.hasOverflowed ? 1 : 0, Int64(row.mode.rawValue),
-            Int64(row.urgency.rawValue), Int64(row.count), row.since.milliseconds, row.expiresAt.milliseconds,
-        ]
-        for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
-        try insert.bind(Int64(row.nature.rawValue), at: 14)
-        if let mark = row.mark { try insert.bind(mark, at: 15) }
-        try insert.bind(row.madeAt, at: 16)
-        try row.account.withUnsafeBytes { account in
-            try insert.bind(blob: account, at: 9)
-            try row.event.withUnsafeBytes { event in
-                try insert.bind(blob: event, at: 10)
-                try insert.bind(row.signal.rawValue, at: 11) {
-                    guard case .notification(let held) = row.content else { return try insert.run() }
-                    if let key = held.sealedTo { try insert.bind(key, at: 13) }
-                    try held.notification.blob.withUnsafeBytes { blob in
-                        try insert.bind(blob: blob, at: 12)
-                        try insert.run()
+        for row in rows {
+            let integers = [
+                row.key.rawValue, row.isMessage ? 1 : 0, row.hasOverflowed ? 1 : 0, Int64(row.mode.rawValue),
+                Int64(row.urgency.rawValue), Int64(row.count), row.since.milliseconds, row.expiresAt.milliseconds,
+                Int64(row.nature.rawValue), row.madeAt,
+            ]
+            for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
+            if let mark = row.mark { try insert.bind(mark, at: 15) }
+            try row.account.withUnsafeBytes { account in
+                try insert.bind(blob: account, at: 11)
+                try row.event.withUnsafeBytes { event in
+                    try insert.bind(blob: event, at: 12)
+                    try row.members.withUnsafeBytes { members in
+                        try insert.bind(blob: members, at: 13)
+                        try insert.bind(row.signal.rawValue, at: 14) { try insert.run() }
                     }
                 }
             }
+            insert.reset()
         }
     }
 
-    private static let columns = """
-        (number, is_message, has_overflowed, mode, urgency, count, since, expires, account, event, signal, notification,
-        sealed_to, nature, mark, made)
-        """
-
-    private static let putGroup = """
-        INSERT OR REPLACE INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """
-
-    /// Leaves the notification, and what it is sealed to, as it is.
-    private static let updateGroup = """
-        INSERT INTO outbox_held \(columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?12, ?13, ?14, ?15, ?16)
-        ON CONFLICT (number) DO UPDATE SET
-            is_message = excluded.is_message, has_overflowed = excluded.has_overflowed, mode = excluded.mode,
-            urgency = excluded.urgency, count = excluded.count, since = excluded.since, expires = excluded.expires,
-            account = excluded.account, event = excluded.event, signal = excluded.signal, nature = excluded.nature,
-            mark = excluded.mark, made = excluded.made
-        """
+    private static func put(_ members: [HeldMember], _ database: Database) throws {
+        guard !members.isEmpty else { return }
+        let insert = try RawStatement(
+            database,
+            """
+            INSERT OR REPLACE INTO outbox_held_member (number, mode, expires, made, event, notification, sealed_to)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """
+        )
+        defer { insert.reset() }
+        for member in members {
+            try insert.bind(member.key.rawValue, at: 1)
+            try insert.bind(Int64(member.mode.rawValue), at: 2)
+            try insert.bind(member.expiresAt.milliseconds, at: 3)
+            try insert.bind(member.madeAt, at: 4)
+            if let key = member.held.sealedTo { try insert.bind(key, at: 7) }
+            try member.event.withUnsafeBytes { event in
+                try insert.bind(blob: event, at: 5)
+                try member.held.notification.blob.withUnsafeBytes { blob in
+                    try insert.bind(blob: blob, at: 6)
+                    try insert.run()
+                }
+            }
+            insert.reset()
+        }
+    }
 }

@@ -36,6 +36,7 @@ enum ReportWords {
         case .moved: "the device has moved to another platform or app, where the delivery goes on"
         case .requeued: "an operator had it tried again: it waits for its turn"
         case .discarded: "not delivered: an operator dropped it"
+        case .deleted: "not delivered: its author deleted the event"
         case .unreadable: "not delivered: what the outbox holds of it cannot be read"
         }
     }

@@ -122,7 +122,8 @@ extension DailyFigure.What {
         case .delivered: self = .delivered
         case .gone, .rejected: self = .failed
         case .expired: self = .expired
-        case .retry, .reduced, .misconfigured, .postponed, .requeued, .unregistered, .moved, .unreadable, .discarded:
+        case .retry, .reduced, .misconfigured, .postponed, .requeued, .unregistered, .moved, .unreadable, .discarded,
+            .deleted:
             return nil
         }
     }

@@ -60,7 +60,9 @@ final class FilterSession {
                 late.append(Rendered(place: place, before: notification, verdict: verdict))
             }
             if let reason = drop(verdict, of: place) { return .drop(filter: filters.all[place].name, reason: reason) }
-            if case .edited(let edited) = verdict { notification = edited }
+            guard case .edited(var edited) = verdict else { continue }
+            edited.origin = notification.origin
+            notification = edited
         }
         return .pass
     }

@@ -40,7 +40,7 @@ package struct DevicePace: Hashable, Sendable {
         let obstacle = history.obstacle(turn, pace, at: now)
         // Nothing overtakes what waits under its mark and may be later.
         if let index = index(of: match.mark) {
-            groups[index].add(match)
+            groups[index].add(match, freeNumber)
             return .held(obstacle?.reason ?? .underWay, in: groups[index])
         }
         guard let reason = obstacle?.reason ?? (hasCapacity ? nil : .behind) else {
@@ -84,16 +84,13 @@ package struct DevicePace: Hashable, Sendable {
     /// The group that goes by an event.
     func heldGroup(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
 
-    /// Takes one event out of the group that goes by `first`. Where only the latest counts, that is the latest, and the
-    /// group goes. Returns the group as it was; nil when there is none.
-    mutating func withdraw(fromGroupOf first: EventID) -> HeldGroup? {
+    /// Takes an event out of the group that goes by `first`, which goes with the last one. Returns the group as it was;
+    /// nil when there is none, or it no longer has the event.
+    mutating func withdraw(_ event: EventID, fromGroupOf first: EventID) -> HeldGroup? {
         guard let index = groups.firstIndex(where: { $0.event == first }) else { return nil }
         let group = groups[index]
-        if group.count > 1, group.mark == nil {
-            groups[index].count -= 1
-        } else {
-            groups.remove(at: index)
-        }
+        guard groups[index].remove(event) else { return nil }
+        if groups[index].isEmpty { groups.remove(at: index) }
         return group
     }
 
@@ -134,24 +131,32 @@ package struct DevicePace: Hashable, Sendable {
     ) -> HeldGroup {
         if match.mark != nil {
             if let index = indexToReplace(by: match) {
-                groups[index].countOne()
-                groups[index].replace(by: match)
+                groups[index].giveWay(to: match, freeNumber ?? groups[index].members.first?.number ?? 0)
                 return groups[index]
             }
             if match.nature != .alert || groups.count(where: { $0.isKept(.alert) }) < HeldGroup.slotsOfAlerts {
-                let group = HeldGroup(match, slot: freeSlot, account, hasOverflowed: hasOverflowed, at: now)
+                let group = newGroup(match, account, hasOverflowed: hasOverflowed, at: now)
                 groups.append(group)
                 return group
             }
         }
-        var group = HeldGroup(match, slot: freeSlot, account, hasOverflowed: hasOverflowed, at: now)
+        var group = newGroup(match, account, hasOverflowed: hasOverflowed, at: now)
         group.dropMark()
         if let index = groups.firstIndex(where: { $0.isOfSameSort(as: group) && $0.hasOverflowed == hasOverflowed }) {
-            groups[index].add(match)
+            groups[index].add(match, freeNumber)
             return groups[index]
         }
         groups.append(group)
         return group
+    }
+
+    private func newGroup(
+        _ match: PaceMatch,
+        _ account: PublicKey,
+        hasOverflowed: Bool,
+        at now: Timestamp
+    ) -> HeldGroup {
+        HeldGroup(match, freeNumber ?? 0, slot: freeSlot, account, hasOverflowed: hasOverflowed, at: now)
     }
 
     /// Brings all times up to now, and lets groups that waited for the end of a window that is over wait for it no
@@ -206,6 +211,12 @@ package struct DevicePace: Hashable, Sendable {
         guard others.count >= HeldGroup.slotsOfOthers else { return nil }
         let alike = others.filter { groups[$0].nature == match.nature }
         return (alike.isEmpty ? others : alike).min { groups[$0].since < groups[$1].since }
+    }
+
+    /// A number for one more held event; nil: all are taken.
+    private var freeNumber: UInt8? {
+        let taken = groups.flatMap { $0.members.map(\.number) }
+        return (UInt8.min...UInt8.max).first { !taken.contains($0) }
     }
 
     private var freeSlot: UInt8 {

@@ -4,7 +4,7 @@ import Nostr
 import Notifications
 
 /// Which events wait in which groups, so that an event that its author deletes is found. In memory and bounded: of what
-/// was held before a restart only the first event of each group is known.
+/// was held before a restart only the members of groups are known.
 struct HeldMatches {
     struct Place: Hashable {
         let device: DeviceID
@@ -13,43 +13,37 @@ struct HeldMatches {
     }
 
     struct Match {
-        /// Nil: it was held before a restart.
-        var author: PublicKey?
-        var places: Set<Place>
+        /// Nil until it is known who signed the event.
+        var origin: EventOrigin?
+        var places: Set<Place> = []
+        /// The event of the same author that was held before this one.
+        fileprivate var previous: EventID?
     }
 
     private static let capacity = 100_000
 
-    private var matches = BoundedCache<EventID, Match?>(capacity: capacity)
+    private var matches = BoundedCache<EventID, Match>(capacity: capacity)
+    /// The last held event of each author: a deletion may name no event.
+    private var latest = BoundedCache<SIMD4<UInt64>, EventID>(capacity: capacity)
     /// Groups that became part of others, with the event that those go by.
     private var merged = BoundedCache<Place, EventID>(capacity: capacity)
-    /// Groups that had several events; all but one were deleted.
-    private var rests = BoundedCache<Place, Void>(capacity: capacity)
-    /// The events that are shown by groups where only the latest counts.
-    private var shown = BoundedCache<Place, EventID>(capacity: capacity)
 
     func contains(_ event: EventID) -> Bool { matches.contains(event) }
 
-    /// An event waits in a group of a device. `isShown`: the group's push shows it.
-    mutating func add(_ event: EventID, of device: DeviceID, in group: HeldGroup, isShown: Bool) {
-        var match = known(event) ?? Match(author: nil, places: [])
-        let place = Place(device: device, first: group.event)
-        match.places.insert(place)
+    /// An event waits in a group of a device.
+    mutating func add(_ event: EventID, of device: DeviceID, in group: HeldGroup) {
+        var match = matches.value(of: event) ?? Match()
+        match.places.insert(Place(device: device, first: group.event))
         matches.set(match, for: event)
-        if group.mark != nil, isShown { shown.set(event, for: place) }
-    }
-
-    /// Whether the push of a group still shows `event` or counts it.
-    mutating func isShown(_ event: EventID, by group: HeldGroup, at place: Place) -> Bool {
-        guard group.mark != nil else { return true }
-        return event == shown.value(of: place) ?? (group.count == 1 ? group.event : nil)
     }
 
     /// Remembers who signed an event, if it waits.
-    mutating func sign(_ event: EventID, by author: PublicKey) {
-        guard var match = known(event) else { return }
-        match.author = author
+    mutating func sign(_ event: EventID, _ origin: EventOrigin) {
+        guard var match = matches.value(of: event), match.origin == nil else { return }
+        match.origin = origin
+        match.previous = latest.value(of: origin.author)
         matches.set(match, for: event)
+        latest.set(event, for: origin.author)
     }
 
     /// A group of a device is part of another one from now on.
@@ -57,22 +51,34 @@ struct HeldMatches {
         merged.set(other, for: Place(device: device, first: first))
     }
 
-    /// Where an event waits, if it does; it is forgotten here.
-    mutating func take(_ event: EventID) -> Match? {
-        guard var match = known(event) else { return nil }
-        matches.set(nil, for: event)
-        match.places = Set(match.places.map { present($0) })
-        return match
+    /// The events that wait and that a deletion names. `signer` is asked who signed an event whose author is not known.
+    mutating func events(of deletion: Deletion, signer: (EventID) -> PublicKey?) -> [EventID] {
+        let author = SIMD4(deletion.author.bytes)
+        var events = deletion.ids.filter { id in
+            guard let match = matches.value(of: id) else { return false }
+            return match.origin.map { $0.author == author } ?? (signer(id) == deletion.author)
+        }
+        let withdrawals = deletion.withdrawalsWithoutIDs
+        guard !withdrawals.isEmpty else { return Array(events) }
+        // An event that was forgotten and held again may come twice.
+        var seen: Set<EventID> = []
+        var next = latest.value(of: author)
+        while let event = next, seen.insert(event).inserted, let match = matches.value(of: event) {
+            if let origin = match.origin, withdrawals.contains(where: { $0.covers(origin) }) { events.insert(event) }
+            next = match.previous
+        }
+        return Array(events)
     }
 
-    /// Whether the only event of a group that goes by `first` is what is left of several.
-    func isRest(_ first: EventID, of device: DeviceID) -> Bool { rests.contains(Place(device: device, first: first)) }
-
-    mutating func noteRest(_ place: Place) { rests.insert(place) }
-
-    mutating func putBack(_ match: Match, _ event: EventID) { matches.set(match, for: event) }
-
-    private mutating func known(_ event: EventID) -> Match? { matches.value(of: event) ?? nil }
+    /// Where an event waits; it is forgotten here.
+    mutating func take(_ event: EventID) -> Set<Place> {
+        guard var match = matches.value(of: event) else { return [] }
+        defer {
+            match.places = []
+            matches.set(match, for: event)
+        }
+        return Set(match.places.map { present($0) })
+    }
 
     /// Where the group of a place is now.
     private mutating func present(_ place: Place) -> Place {

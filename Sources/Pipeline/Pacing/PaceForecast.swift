@@ -56,7 +56,7 @@ package struct PaceForecast: Sendable, Hashable {
     ) {
         let granted = policy.pace(for: preferences, on: platform)
         var state = row.map { DevicePace($0) } ?? DevicePace()
-        let waiting = held.compactMap(HeldGroup.init).map { group in
+        let waiting = held.compactMap { HeldGroup($0) }.map { group in
             (group: group, obstacle: state.obstacle(to: group, granted, at: now))
         }
         let first = waiting.min { ($0.obstacle?.until ?? now) < ($1.obstacle?.until ?? now) }

@@ -161,9 +161,9 @@ package struct Pacer {
 
     /// The author deleted an event of the group that goes by `first`. Returns the group as it was; nil when there is
     /// none.
-    mutating func withdraw(fromGroupOf first: EventID, of device: DeviceID) -> HeldGroup? {
+    mutating func withdraw(_ event: EventID, fromGroupOf first: EventID, of device: DeviceID) -> HeldGroup? {
         guard places[device] != nil else { return nil }
-        return change(device, mayMerge: false) { $0.withdraw(fromGroupOf: first) }
+        return change(device, mayMerge: false) { $0.withdraw(event, fromGroupOf: first) }
     }
 
     /// The device is registered at another place. This may come amid a batch, and holds if the disk refuses the batch.

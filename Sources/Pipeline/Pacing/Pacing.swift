@@ -29,8 +29,8 @@ struct Pacing {
     private let store: (any PaceStore)?
     private var pacer = Pacer()
     private var matches = HeldMatches()
-    /// The notifications of groups, until the disk has them.
-    private var unkept: [HeldKey: HeldNotification] = [:]
+    /// The notifications of held events, until the disk has them.
+    private var unkept: [HeldMemberKey: HeldNotification] = [:]
 
     init(policy: PacingPolicy?, store: (any PaceStore)?) {
         self.policy = store == nil ? nil : policy
@@ -41,17 +41,26 @@ struct Pacing {
     mutating func load(_ index: borrowing MatchIndex, at now: Timestamp) throws {
         guard let store, policy != nil else { return }
         var paces: [DeviceID: DevicePace] = [:]
+        var members: [DeviceID: [UInt8: HeldGroup.Member]] = [:]
+        var origins: [EventID: EventOrigin] = [:]
         try store.loadPaces(at: now) { row in
             paces[row.device] = DevicePace(row)
+        } member: { row in
+            guard let member = HeldGroup.Member(row) else { return }
+            members[row.key.device, default: [:]][member.number] = member
+            origins[member.event] = row.held.notification.origin
         } held: { row in
-            guard let group = HeldGroup(row) else { return }
+            guard let group = HeldGroup(row, members[row.key.device] ?? [:]) else { return }
             paces[row.key.device, default: DevicePace()].restore(group)
         }
         for (device, pace) in paces {
             pacer.restore(pace, of: device)
-            for group in pace.groups { matches.add(group.event, of: device, in: group, isShown: group.count == 1) }
+            for group in pace.groups {
+                for member in group.members { matches.add(member.event, of: device, in: group) }
+            }
             if let group = pace.groups.first, index.device(device, of: group.account) == nil { pacer.forget(device) }
         }
+        for (event, origin) in origins { matches.sign(event, origin) }
         pacer.notice(now)
     }
 
@@ -145,7 +154,7 @@ struct Pacing {
         switch admission {
         case .goes(let groups): return .now(with: groups)
         case .held(let reason, let group):
-            matches.add(match.event, of: device, in: group, isShown: group.says(match))
+            matches.add(match.event, of: device, in: group)
             return .later(reason, in: group)
         }
     }
@@ -193,46 +202,35 @@ struct Pacing {
 
     // MARK: What waits
 
-    /// Remembers a group's notification until the disk has it.
-    mutating func keep(_ notification: HeldNotification, of group: HeldGroup, _ device: DeviceID) {
-        unkept[HeldKey(device: device, slot: group.slot)] = notification
+    /// Remembers a held event's notification until the disk has it.
+    mutating func keep(_ notification: HeldNotification, of member: HeldGroup.Member, _ device: DeviceID) {
+        unkept[HeldMemberKey(device: device, number: member.number)] = notification
     }
 
-    /// The notification of a group that waits no longer; nil when the disk has none.
-    func notification(of group: HeldGroup, _ device: DeviceID) throws -> HeldNotification? {
-        let key = HeldKey(device: device, slot: group.slot)
+    /// The notification of an event that waits no longer; nil when the disk has none.
+    func notification(of member: HeldGroup.Member, _ device: DeviceID) throws -> HeldNotification? {
+        let key = HeldMemberKey(device: device, number: member.number)
         return try unkept[key] ?? store?.heldNotification(key)
     }
-
-    /// Whether a group has one event left of several. Then nobody knows its notification.
-    func isRest(_ group: HeldGroup, of device: DeviceID) -> Bool { matches.isRest(group.event, of: device) }
 
     /// Whether an event waits in any group.
     func holds(_ event: EventID) -> Bool { matches.contains(event) }
 
     /// Remembers who signed an event that waits.
-    mutating func sign(_ event: EventID, by author: PublicKey) { matches.sign(event, by: author) }
+    mutating func sign(_ event: Event) { matches.sign(event.id, EventOrigin(event)) }
 
-    /// Takes an event that `author` deleted out of the groups that it waits in; returns these as they were. `signer` is
-    /// asked who signed an event that was held before a restart.
+    /// Takes the events that a deletion names out of the groups that they wait in; returns these as they were. `signer`
+    /// is asked who signed an event whose author is not known any more.
     mutating func withdraw(
-        _ event: EventID,
-        by author: PublicKey,
-        signer: () -> PublicKey?
-    ) -> [(group: HeldGroup, device: DeviceID)] {
-        guard let match = matches.take(event) else { return [] }
-        guard (match.author ?? signer()) == author else {
-            matches.putBack(match, event)
-            return []
-        }
-        var withdrawn: [(group: HeldGroup, device: DeviceID)] = []
-        for place in match.places {
-            guard let held = pacer[place.device]?.heldGroup(of: place.first),
-                matches.isShown(event, by: held, at: place),
-                let group = pacer.withdraw(fromGroupOf: place.first, of: place.device)
-            else { continue }
-            if group.mark == nil, group.count == 2 { matches.noteRest(place) }
-            withdrawn.append((group, place.device))
+        _ deletion: Deletion,
+        signer: (EventID) -> PublicKey?
+    ) -> [(event: EventID, group: HeldGroup, device: DeviceID)] {
+        var withdrawn: [(event: EventID, group: HeldGroup, device: DeviceID)] = []
+        for event in matches.events(of: deletion, signer: signer) {
+            for place in matches.take(event) {
+                guard let group = pacer.withdraw(event, fromGroupOf: place.first, of: place.device) else { continue }
+                withdrawn.append((event, group, place.device))
+            }
         }
         return withdrawn
     }
@@ -257,15 +255,26 @@ struct Pacing {
             changes.rows.append(change.pace.history.row(of: change.device))
             let former = change.former?.groups ?? []
             for group in change.pace.groups where !former.contains(group) {
-                let key = HeldKey(device: change.device, slot: group.slot)
-                let content = unkept[key].map { HeldRow.Content.notification($0) } ?? .asBefore
-                changes.held.append(group.row(key, group.saysItself ? content : .none))
+                changes.held.append(group.row(of: change.device))
             }
             for group in former where !change.pace.groups.contains(where: { $0.slot == group.slot }) {
                 changes.released.append(HeldKey(device: change.device, slot: group.slot))
             }
+            addMembers(of: change, former, to: &changes)
         }
         return changes
+    }
+
+    private func addMembers(of change: Pacer.Change, _ former: [HeldGroup], to changes: inout PaceChanges) {
+        let before = former.flatMap(\.members)
+        let members = change.pace.groups.flatMap(\.members)
+        for member in members where !before.contains(member) {
+            let key = HeldMemberKey(device: change.device, number: member.number)
+            if let held = unkept[key] { changes.members.append(member.row(key, held)) }
+        }
+        for member in before where !members.contains(where: { $0.number == member.number }) {
+            changes.removed.append(HeldMemberKey(device: change.device, number: member.number))
+        }
     }
 
     mutating func commit() {

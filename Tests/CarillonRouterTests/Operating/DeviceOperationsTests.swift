@@ -378,8 +378,7 @@ import YAMLReading
                 urgency: .normal,
                 count: group.count,
                 since: Self.noon,
-                expiresAt: 0,
-                content: .none
+                expiresAt: 0
             )
         }
         try outbox.insert(

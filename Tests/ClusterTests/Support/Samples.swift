@@ -27,9 +27,10 @@ extension Delivery {
 }
 
 extension HeldRow {
-    static func sample(_ key: HeldKey, content: HeldRow.Content, count: UInt32 = 1) -> HeldRow {
+    static func sample(_ key: HeldKey, members: [UInt8] = [], count: UInt32 = 1) -> HeldRow {
         HeldRow(
             key: key,
+            members: members,
             account: [UInt8](repeating: 7, count: 32),
             event: [UInt8](repeating: UInt8(truncatingIfNeeded: key.rawValue), count: 32),
             isMessage: true,
@@ -40,10 +41,30 @@ extension HeldRow {
             count: count,
             since: 5,
             expiresAt: 9,
-            content: content,
             nature: .alert,
             mark: key.slot == 0 ? nil : 3,
             madeAt: 4
+        )
+    }
+}
+
+extension HeldMember {
+    static func sample(_ key: HeldMemberKey, sealedTo: Int64? = nil, _ title: String = "") -> HeldMember {
+        var notification = Notification.wake(.zap, urgency: .low)
+        notification.title = title
+        notification.origin = EventOrigin(
+            event: SIMD4(repeating: 7),
+            author: SIMD4(1, 2, 3, .max),
+            createdAt: -1,
+            address: sealedTo
+        )
+        return HeldMember(
+            key: key,
+            event: [UInt8](repeating: key.number, count: 32),
+            mode: .nudge,
+            expiresAt: 9,
+            madeAt: -4,
+            HeldNotification(notification, sealedTo: sealedTo)
         )
     }
 }
@@ -90,12 +111,16 @@ extension LogTransaction {
                 silentPushes: [7, 8]
             )
         ]
-        let held = HeldNotification(.wake(.zap, urgency: .low), sealedTo: -1)
         transaction.pace.held = [
-            .sample(HeldKey(device: device, slot: 0), content: .asBefore),
-            .sample(HeldKey(device: device, slot: 1), content: .none, count: 9),
-            .sample(HeldKey(device: device, slot: 2), content: .notification(held)),
+            .sample(HeldKey(device: device, slot: 0)),
+            .sample(HeldKey(device: device, slot: 1), members: [7, .max], count: 9),
+            .sample(HeldKey(device: device, slot: 2), members: [0]),
         ]
+        transaction.pace.members = [.sample(HeldMemberKey(device: device, number: 7), sealedTo: -1)]
+        transaction.pace.removed = [HeldMemberKey(device: device, number: 3)]
+        transaction.pace.withdrawn = [.event(SIMD4(1, 2, 3, 4)), .address(-5), .everything, .olderVersions(6)].map {
+            Withdrawal(author: SIMD4(repeating: .max), $0, until: 7)
+        }
         transaction.pace.released = [HeldKey(device: device, slot: 3)]
         let failure = DeliveryFailure(.rejected, status: 400, reason: "BadTopic")
         transaction.changes.removals = [OutboxKey(number: 1)]

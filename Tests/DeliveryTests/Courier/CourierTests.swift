@@ -185,6 +185,7 @@ struct CourierTests {
         var rows: [PaceRow] = []
         try outbox.loadPaces(at: time.now) {
             rows.append($0)
+        } member: { _ in
         } held: { _ in
         }
         // What a push service had and refused counts; what expired before it was sent does not.

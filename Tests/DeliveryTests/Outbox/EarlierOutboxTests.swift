@@ -46,8 +46,11 @@ struct EarlierOutboxTests {
         let outbox = try Outbox(path: path)
         var paces: [PaceRow] = []
         var held: [HeldRow] = []
+        var members: [HeldMember] = []
         try outbox.loadPaces(at: time) {
             paces.append($0)
+        } member: {
+            members.append($0)
         } held: {
             held.append($0)
         }
@@ -61,7 +64,9 @@ struct EarlierOutboxTests {
         // Of several it is not known whether all of them expire.
         #expect(held.map(\.expiresAt) == [time + .minutes(1), 0])
         let notification = Notification.wake(.dm, urgency: .normal)
-        #expect(try outbox.heldNotification(HeldKey(device: device, slot: 0)) == HeldNotification(notification))
+        #expect(held.map(\.members) == [[0], []])
+        #expect(members.map(\.key) == [HeldMemberKey(device: device, number: 0)])
+        #expect(members.map(\.held) == [HeldNotification(notification)] && members.map(\.event) == [held[0].event])
     }
 
     @Test func whatFailedInAnEarlierOutboxIsShownAndSentAgain() throws {

@@ -47,6 +47,26 @@ struct NotificationBlobTests {
         #expect(try decode(full.blob) == full)
     }
 
+    @Test(arguments: [nil, Int64(-1)]) func theEventComesBack(address: Int64?) throws {
+        for notification in [full, .wake(.mention, urgency: .normal)] {
+            var notification = notification
+            notification.origin = EventOrigin(
+                event: SIMD4(0, 1, 2, .max),
+                author: SIMD4(repeating: 5),
+                createdAt: .min,
+                address: address
+            )
+            let blob = notification.blob
+            #expect(try decode(blob) == notification && decode(blob).origin == notification.origin)
+            for length in 0..<blob.count {
+                #expect(throws: BlobError.self, "\(length) bytes") { try decode(Array(blob.prefix(length))) }
+            }
+            // A stricter form is about the same event.
+            #expect(notification.stricter?.origin == (notification.mode == .wake ? nil : notification.origin))
+        }
+        #expect(throws: BlobError.unknownVersion(0x20)) { try decode([0x20] + full.blob.dropFirst()) }
+    }
+
     @Test func aWakeUpIsSmall() throws {
         let wake = Notification.wake(.mention, urgency: .normal, count: 7)
         #expect(try decode(wake.blob) == wake)

@@ -174,8 +174,8 @@ struct OutboxTests {
         #expect(
             tables == [
                 "grdb_migrations", "other", "outbox_cause", "outbox_dead_letter", "outbox_delivery", "outbox_figure",
-                "outbox_held", "outbox_notification", "outbox_pace", "outbox_queue", "outbox_request",
-                "sqlite_sequence",
+                "outbox_held", "outbox_held_member", "outbox_notification", "outbox_pace", "outbox_queue",
+                "outbox_request", "outbox_withdrawal", "sqlite_sequence",
             ]
         )
     }

@@ -25,9 +25,10 @@ struct OutboxPaceTests {
         )
     }
 
-    private func held(_ device: Int64, slot: UInt8 = 0, _ content: HeldRow.Content, count: UInt32 = 1) -> HeldRow {
+    private func held(_ device: Int64, slot: UInt8 = 0, _ members: UInt8..., count: UInt32 = 1) -> HeldRow {
         HeldRow(
             key: HeldKey(device: DeviceID(rawValue: device), slot: slot),
+            members: members,
             account: Array(repeating: 1, count: 32),
             event: Array(repeating: UInt8(truncatingIfNeeded: device), count: 32),
             isMessage: slot == 1,
@@ -37,15 +38,29 @@ struct OutboxPaceTests {
             urgency: .high,
             count: count,
             since: now - .milliseconds(900),
-            expiresAt: now + .milliseconds(900),
-            content: content
+            expiresAt: now + .milliseconds(900)
         )
     }
 
-    private func load(_ outbox: Outbox, at now: Timestamp? = nil) throws -> (paces: [PaceRow], held: [HeldRow]) {
-        var loaded: (paces: [PaceRow], held: [HeldRow]) = ([], [])
+    private func member(_ device: Int64, _ number: UInt8, _ held: HeldNotification) -> HeldMember {
+        HeldMember(
+            key: HeldMemberKey(device: DeviceID(rawValue: device), number: number),
+            event: Array(repeating: number, count: 32),
+            mode: .sealed,
+            expiresAt: now + .milliseconds(700),
+            madeAt: -3,
+            held
+        )
+    }
+
+    private typealias Loaded = (paces: [PaceRow], members: [HeldMember], held: [HeldRow])
+
+    private func load(_ outbox: Outbox, at now: Timestamp? = nil) throws -> Loaded {
+        var loaded: Loaded = ([], [], [])
         try outbox.loadPaces(at: now ?? self.now) {
             loaded.paces.append($0)
+        } member: {
+            loaded.members.append($0)
         } held: {
             loaded.held.append($0)
         }
@@ -60,19 +75,25 @@ struct OutboxPaceTests {
 
     @Test func rowsComeBackAsTheyWere() throws {
         let outbox = try Outbox(DatabaseQueue())
-        let notification = Notification(mode: .alert, signal: .reply, title: "hello")
+        var notification = Notification(mode: .alert, signal: .reply, title: "hello")
+        notification.origin = EventOrigin(event: SIMD4(1, 2, 3, 4), author: SIMD4(repeating: .max), createdAt: -1)
+        let alone = member(1, 0, HeldNotification(notification, sealedTo: 7))
+        notification.origin?.address = .min
+        let last = member(1, .max, HeldNotification(notification))
         try put(outbox) { changes in
             changes.rows = [row(1), row(2)]
-            changes.held = [
-                held(1, .notification(HeldNotification(notification, sealedTo: 7))), held(1, slot: 2, .none, count: 9),
-            ]
+            changes.held = [held(1, 0), held(1, slot: 2, .max, 9, count: 9)]
+            changes.members = [alone, last]
         }
         let loaded = try load(outbox)
         #expect(loaded.paces == [row(1), row(2)])
-        #expect(loaded.held == [held(1, .asBefore), held(1, slot: 2, .asBefore, count: 9)])
-        #expect(try outbox.heldNotification(held(1, .none).key) == HeldNotification(notification, sealedTo: 7))
-        #expect(try outbox.heldNotification(held(1, slot: 2, .none).key) == nil)
-        #expect(try outbox.heldNotification(held(2, .none).key) == nil)
+        #expect(loaded.held == [held(1, 0), held(1, slot: 2, .max, 9, count: 9)])
+        #expect(loaded.members == [alone, last])
+        // Equal notifications may be about different events.
+        #expect(loaded.members.map(\.held.notification.origin) == [alone, last].map(\.held.notification.origin))
+        #expect(try outbox.heldNotification(alone.key) == HeldNotification(notification, sealedTo: 7))
+        #expect(try outbox.heldNotification(HeldMemberKey(device: DeviceID(rawValue: 1), number: 9)) == nil)
+        #expect(try outbox.heldNotification(HeldMemberKey(device: DeviceID(rawValue: 2), number: 0)) == nil)
     }
 
     @Test func whatIsKeptOfNaturesAndSilentPushesComesBack() throws {
@@ -80,7 +101,7 @@ struct OutboxPaceTests {
         var paced = row(-5)
         paced.silentPushes = [now - .seconds(3), now - .seconds(2), .distantFuture]
         let groups = PushNature.allCases.enumerated().map { index, nature in
-            var group = held(-5, slot: UInt8(29 + index), .none, count: 2)
+            var group = held(-5, slot: UInt8(29 + index), UInt8(index), count: 2)
             group.account = Array(repeating: 1, count: 32)
             group.event = Array(repeating: 2, count: 32)
             (group.nature, group.mark, group.madeAt) = (nature, index == 0 ? nil : .min + Int64(index), Int64(index))
@@ -90,40 +111,25 @@ struct OutboxPaceTests {
         try put(outbox) { changes in
             changes.rows = [paced]
             changes.held = groups
-            changes.held[1].content = .notification(HeldNotification(notification))
-        }
-        // A later member that keeps what is said.
-        try put(outbox) {
-            $0.held = [groups[1]].map { held in
-                var held = held
-                held.content = .asBefore
-                return held
-            }
+            changes.members = [member(-5, 1, HeldNotification(notification))]
         }
         let loaded = try load(outbox)
-        #expect(loaded.paces == [paced])
-        #expect(
-            loaded.held
-                == groups.map { held in
-                    var held = held
-                    held.content = .asBefore
-                    return held
-                }
-        )
-        #expect(try outbox.heldNotification(groups[1].key) == HeldNotification(notification))
+        #expect(loaded.paces == [paced] && loaded.held == groups)
         try put(outbox) { $0.forgotten = [DeviceID(rawValue: -5)] }
-        #expect(try load(outbox).held == [])
+        #expect(try load(outbox).held == [] && load(outbox).members == [])
     }
 
-    @Test func aNotificationStaysUntilItsGroupIsMoreThanOneOrGone() throws {
+    @Test func aHeldEventStaysUntilItIsReplacedOrRemoved() throws {
         let outbox = try Outbox(DatabaseQueue())
-        let notification = Notification(mode: .alert, signal: .reply, title: "hello")
-        try put(outbox) { $0.held = [held(1, .notification(HeldNotification(notification, sealedTo: 7)))] }
-        try put(outbox) { $0.held = [held(1, .asBefore)] }
-        #expect(try outbox.heldNotification(held(1, .none).key) == HeldNotification(notification, sealedTo: 7))
-        try put(outbox) { $0.held = [held(1, .none, count: 2)] }
-        #expect(try outbox.heldNotification(held(1, .none).key) == nil)
-        try put(outbox) { $0.released = [held(1, .none).key] }
+        let first = HeldNotification(.wake(.dm, urgency: .high))
+        let later = HeldNotification(.wake(.zap, urgency: .low))
+        try put(outbox) { $0.members = [member(1, 3, first), member(1, 4, first)] }
+        let keys = [member(1, 3, first).key, member(1, 4, first).key]
+        // In one transaction, what is new counts.
+        try put(outbox) { ($0.removed, $0.members) = (keys, [member(1, 4, later)]) }
+        #expect(try keys.map(outbox.heldNotification) == [nil, later])
+        try put(outbox) { $0.held = [held(1, 4)] }
+        try put(outbox) { $0.released = [held(1).key] }
         #expect(try load(outbox).held == [])
     }
 
@@ -132,7 +138,7 @@ struct OutboxPaceTests {
         try put(outbox) { changes in
             changes.rows = [row(1), row(2), row(3)]
             changes.held = [1, 2, 3].flatMap { device in
-                (0...3).map { held(device, slot: $0, .none, count: 2) }
+                (0...3).map { held(device, slot: $0, count: 2) }
             }
         }
         try put(outbox) { $0.forgotten = [DeviceID(rawValue: 2)] }
@@ -248,7 +254,7 @@ struct OutboxPaceTests {
         let outbox = try Outbox(DatabaseQueue())
         try put(outbox, [.sample(3, device: 3)]) { changes in
             changes.rows = [row(1), row(2), row(3, underWay: Delivery.sample(3).id)]
-            changes.held = [held(2, .none, count: 2)]
+            changes.held = [held(2, count: 2)]
         }
         #expect(try load(outbox, at: now + .days(1) - .seconds(5)).paces.count == 3)
         #expect(try load(outbox, at: now + .days(2)).paces.map(\.device.rawValue) == [2, 3])
@@ -259,7 +265,7 @@ struct OutboxPaceTests {
         let outbox = try Outbox(path: folder.path("outbox"))
         try put(outbox) { changes in
             changes.rows = [row(1), row(2)]
-            changes.held = [held(2, .none, count: 5), held(3, .none, count: 2)]
+            changes.held = [held(2, count: 5), held(3, count: 2)]
         }
         let devices = [1, 2, 3, 4].map { DeviceID(rawValue: $0) }
         let paces = try OutboxReader(path: folder.path("outbox")).paces(of: devices)

@@ -49,6 +49,8 @@ final class FailingStore: DeliveryStore {
         return try store.retries(of: queue, from: place, limit: limit)
     }
 
+    func withdrawals() throws -> [Withdrawal] { try store.withdrawals() }
+
     func present(_ keys: [OutboxKey]) throws -> Set<OutboxKey> { try store.present(keys) }
 
     func revive(

@@ -99,8 +99,7 @@ import Units
             urgency: .normal,
             count: count,
             since: now - .seconds(1),
-            expiresAt: 0,
-            content: .none
+            expiresAt: 0
         )
     }
 

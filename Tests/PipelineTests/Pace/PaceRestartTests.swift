@@ -128,9 +128,10 @@ import Units
         try bench.end()
         bench.submit([try bench.note(to: owner)])
         let database = try DatabaseQueue(path: bench.outboxPath)
-        try database.write { try $0.execute(sql: "UPDATE outbox_held SET notification = x'ff00'") }
+        try database.write { try $0.execute(sql: "UPDATE outbox_held_member SET notification = x'ff00'") }
         try bench.restart()
         bench.pass(61)
-        #expect(bench.kept.last?.notification == .wake(.mention, urgency: .normal))
+        let notification = try #require(bench.kept.last?.notification)
+        #expect(bench.kept.count == 2 && notification.title + notification.body == "1 new notifications")
     }
 }

@@ -41,8 +41,8 @@ import Units
         try bench.end()
         let held = try (0..<3).map { try bench.note(to: owner, "secret \($0)") }
         bench.submit(held)
-        #expect(try !bench.isHeldOnDisk("secret"))
         bench.pass(61)
+        #expect(try !bench.isHeldOnDisk("secret"))
         let batch = try #require(bench.kept.last)
         #expect(bench.kept.count == 2)
         #expect(batch.id == "\(held[0].id.hex.prefix(8))-\(batch.device.rawValue)")

@@ -27,6 +27,7 @@ import Units
         static let widget: UInt16 = 30_007
         static let badge: UInt16 = 30_008
         static let counted: UInt16 = 30_009
+        static let match: UInt16 = 30_312
     }
 
     private static let rules = """
@@ -46,6 +47,8 @@ import Units
           - { name: widget, signal: x, match: { kinds: [30007] }, apns: { push-type: widgets } }
           - { name: badge, signal: x, match: { kinds: [30008] }, apns: { badge: 1 } }
           - { name: counted, signal: x, match: { kinds: [30009] }, pace: batch, apns: { content-available: 1 } }
+          - { name: goal, signal: x, match: { kinds: [30312], tags: { status: live } }, apns: { event: update, content-state: { s: "{{event.content}}" } } }
+          - { name: final, signal: x, match: { kinds: [30312], tags: { status: ended } }, title: over, apns: { event: end } }
           - { name: note, signal: x, match: { kinds: [1] }, title: note, body: "{{event.content}}" }
         """
 
@@ -90,13 +93,41 @@ import Units
         #expect(sent.count == 3)
     }
 
+    @Test(arguments: [false, true])
+    func anOlderVersionDoesNotFollowTheEndOfALiveActivity(isRestarted: Bool) throws {
+        let author = try Workbench.keys()
+        func send(_ status: String, _ content: String, d: String = "", madeAt seconds: Int64) throws {
+            let tags = [["p", owner.publicKey.hex], ["d", d], ["status", status]]
+            let time = bench.clock.now().seconds + seconds
+            bench.submit([try bench.event(Kind(Kinds.match), content, tags: tags, by: author, at: time)])
+        }
+        try send("live", "1:0", madeAt: 0)
+        try bench.end()
+        bench.pass(61)
+        try send("ended", "2:0", madeAt: 0)
+        #expect(sent.count == 2 && sent[1] == "over")
+        try bench.end()
+        if isRestarted { try bench.restart() }
+        bench.pass(61)
+        // Made before the end, and one of another match.
+        try send("live", "1:1", madeAt: -70)
+        bench.pass(61)
+        #expect(sent.count == 2)
+        try send("live", "0:0", d: "another", madeAt: -140)
+        #expect(sent.count == 3 && sent[2].contains("0:0"))
+        try bench.end()
+        // It may begin anew.
+        try send("live", "3:0", madeAt: 0)
+        bench.pass(61)
+        #expect(sent.count == 4 && sent[3].contains("3:0"))
+    }
+
     @Test func theLatestUpdateSurvivesARestart() throws {
         try send(Kinds.update, "s1")
         try bench.end()
         try send(Kinds.update, "s2")
         try send(Kinds.update, "s3")
         #expect(try bench.isHeldOnDisk("s3"))
-        #expect(try !bench.isHeldOnDisk("s2"))
         try bench.restart()
         bench.pass(61)
         #expect(sent.count == 2 && sent[1].contains("s3"))

@@ -89,7 +89,7 @@ extension Workbench {
     func isHeldOnDisk(_ text: String) throws -> Bool {
         let database = try DatabaseQueue(path: outboxPath)
         let blobs = try database.read {
-            try Data.fetchAll($0, sql: "SELECT notification FROM outbox_held WHERE notification IS NOT NULL")
+            try Data.fetchAll($0, sql: "SELECT notification FROM outbox_held_member")
         }
         return blobs.contains { $0.range(of: Data(text.utf8)) != nil }
     }

@@ -37,7 +37,7 @@ export const texts = {
       retry: "noch nicht zugestellt: {queue} hat es nicht angenommen{answer}{attempt}; es wird wieder versucht{next}", postponed: "wartet: Der Server des Geräts hat um eine Pause gebeten oder war nicht erreichbar; es wird versucht{next}", postponed_endpoint: "wartet: Der Endpunkt dieses Geräts hat mehrere Sendungen nacheinander abgelehnt; es wird versucht{next}",
       reduced: "zu viel für {queue}{answer}: Es geht wieder hinaus und sagt weniger", reduced_unsupported: "{queue} kann es diesem Gerät in seinem Modus nicht senden{answer}: Es geht wieder hinaus und sagt weniger",
       misconfigured: "noch nicht zugestellt: {queue} lehnt die Zugangsdaten des Routers ab{answer}; es wartet, bis jemand das behebt", expired: "nicht zugestellt: Seine Zeit war um, bevor {queue} es annahm", unregistered: "nicht zugestellt: Das Gerät ist nicht mehr angemeldet", moved: "das Gerät ist auf eine andere Plattform oder App umgezogen, wo die Sendung weitergeht",
-      requeued: "ein Betreiber hat es wiederholen lassen: Es wartet, bis es an der Reihe ist", discarded: "nicht zugestellt: Ein Betreiber hat es verworfen", unreadable: "nicht zugestellt: Was im Ausgang davon steht, ist nicht lesbar",
+      requeued: "ein Betreiber hat es wiederholen lassen: Es wartet, bis es an der Reihe ist", discarded: "nicht zugestellt: Ein Betreiber hat es verworfen", deleted: "nicht zugestellt: Sein Autor hat das Ereignis gelöscht", unreadable: "nicht zugestellt: Was im Ausgang davon steht, ist nicht lesbar",
     },
     attempt: ", beim {attempt}. Versuch", next: ", frühestens {at}", goes: "; geht frühestens {at}", several: "; {count} Ereignisse warten",
     // The same in one word, for steps and outcomes.

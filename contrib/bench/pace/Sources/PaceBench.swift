@@ -97,11 +97,12 @@ import Units
             title: "Somebody mentioned you",
             body: String(repeating: "as they do every day, ", count: 10)
         )
-        func rows(_ number: Int64) -> (PaceRow, HeldRow) {
+        func rows(_ number: Int64) -> (PaceRow, HeldRow, HeldMember) {
             let device = DeviceID(rawValue: number)
             let row = PaceRow(device: device, pushedAt: start, dayOfPushes: 20_526, pushes: 1)
             let held = HeldRow(
                 key: HeldKey(device: device, slot: 0),
+                members: [0],
                 account: account(number).bytes.array,
                 event: event(number, 1).bytes.array,
                 isMessage: false,
@@ -111,18 +112,26 @@ import Units
                 urgency: .normal,
                 count: 1,
                 since: start,
-                expiresAt: .epoch,
-                content: .notification(HeldNotification(notification))
+                expiresAt: .epoch
             )
-            return (row, held)
+            let member = HeldMember(
+                key: HeldMemberKey(device: device, number: 0),
+                event: held.event,
+                mode: .alert,
+                expiresAt: .epoch,
+                madeAt: 0,
+                HeldNotification(notification)
+            )
+            return (row, held, member)
         }
         let holding = try seconds {
             for first in stride(from: Int64(1), through: count, by: Int64.Stride(group)) {
                 var changes = PaceChanges()
                 for number in first..<min(first + group, count + 1) {
-                    let (row, held) = rows(number)
+                    let (row, held, member) = rows(number)
                     changes.rows.append(row)
                     changes.held.append(held)
+                    changes.members.append(member)
                 }
                 try outbox.insert([], causes: changes.held.map(\.event), pace: changes) { _ in }
             }
@@ -132,10 +141,11 @@ import Units
                 var changes = PaceChanges()
                 var deliveries: [Delivery] = []
                 for number in first..<min(first + group, count + 1) {
-                    let (row, held) = rows(number)
+                    let (row, held, member) = rows(number)
                     changes.rows.append(row)
                     changes.released.append(held.key)
-                    guard let notification = try outbox.heldNotification(held.key)?.notification else { continue }
+                    changes.removed.append(member.key)
+                    guard let notification = try outbox.heldNotification(member.key)?.notification else { continue }
                     deliveries.append(
                         Delivery(
                             id: withUnsafeBytes(of: UUID().uuid) { DeliveryID(version: 4, of: $0) },

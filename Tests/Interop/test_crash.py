@@ -32,7 +32,7 @@ def test_a_push_that_was_under_way_arrives_after_a_crash(router, lab, alice, bob
     assert len({attempt.apns_id for attempt in attempts}) == 1
 
 
-@pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed in between"])
+@pytest.mark.parametrize("is_killed", [False, True], ids=["running", "killed in between"])
 def test_a_deleted_event_gets_no_further_attempt(router, lab, alice, bob, is_killed):
     other = Person()
     lab.misbehave("answer", status=503, times=0)

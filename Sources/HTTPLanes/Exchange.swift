@@ -11,6 +11,8 @@ final class Exchange: @unchecked Sendable {
     let deadline: Deadline
     /// How often a server has refused it unprocessed.
     var refusals = 0
+    /// Whether it has left its place with libcurl to others (``TransferQueue/slow(_:)``).
+    var isSlow = false
     private var completion: (@Sendable (Result<HTTPResponse, HTTPFailure>) -> Void)?
 
     init(

@@ -20,9 +20,13 @@ extension HTTPLanes {
         /// The most requests with libcurl, waiting or under way; further ones fail as overloaded. No account may have
         /// more than is free. Default: 10,000.
         package var otherRequests: Int
-        /// The most connections and transfers of libcurl altogether; no account may have more than is free. A host
-        /// whose connection has to make room for another one's costs a handshake next time. Default: 512.
+        /// The most connections and transfers of libcurl altogether, except slow ones; no account may have more than is
+        /// free. A host whose connection has to make room for another one's costs a handshake next time. Default: 512.
         package var otherConnections: Int
+        /// The most further transfers of libcurl that have taken longer than a quarter of a second while others wait: they
+        /// leave their places to those. When there are more, the oldest fails as timed out, after two seconds at the
+        /// earliest. Default: 1,536.
+        package var otherSlowTransfers: Int
         /// The most connections of libcurl to one host. Each queue of the courier has half as many attempts under way
         /// there. Default: 32.
         package var otherConnectionsPerHost: Int
@@ -37,6 +41,7 @@ extension HTTPLanes {
             multiplexedOrigins: Int = 1_536,
             otherRequests: Int = 10_000,
             otherConnections: Int = 512,
+            otherSlowTransfers: Int = 1_536,
             otherConnectionsPerHost: Int = 32
         ) {
             self.caFile = caFile
@@ -46,6 +51,7 @@ extension HTTPLanes {
             self.multiplexedOrigins = multiplexedOrigins
             self.otherRequests = otherRequests
             self.otherConnections = otherConnections
+            self.otherSlowTransfers = otherSlowTransfers
             self.otherConnectionsPerHost = otherConnectionsPerHost
         }
     }

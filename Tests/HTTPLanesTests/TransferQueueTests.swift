@@ -19,7 +19,7 @@ struct TransferQueueTests {
     }
 
     @Test func whoSendsMuchLeavesRoomForOthers() throws {
-        var queue = TransferQueue(places: 100)
+        var queue = TransferQueue(places: 100, slowPlaces: 2)
         for number in 0..<1_000 { queue.append(try exchange(number, share: 1)) }
         var begun: [Exchange] = []
         while let next = queue.next() { begun.append(next) }
@@ -34,7 +34,7 @@ struct TransferQueueTests {
     }
 
     @Test func whatWaitsBeginsInItsOrderAndInTurn() throws {
-        var queue = TransferQueue(places: 4)
+        var queue = TransferQueue(places: 4, slowPlaces: 2)
         for number in 0..<4 { queue.append(try exchange(number, share: 1)) }
         for number in 10..<12 { queue.append(try exchange(number, share: 2)) }
         var begun: [Exchange] = []
@@ -52,8 +52,35 @@ struct TransferQueueTests {
         end(begun + queue.takeAll())
     }
 
+    @Test func whatTakesLongLeavesItsPlaceAndTheirNumberIsLimited() throws {
+        var queue = TransferQueue(places: 4, slowPlaces: 2)
+        for number in 0..<9 { queue.append(try exchange(number, share: 1)) }
+        var begun: [Exchange] = []
+        func begin() {
+            while let next = queue.next() { begun.append(next) }
+        }
+        begin()
+        #expect(begun.count == 2)
+        for exchange in begun { queue.slow(exchange) }
+        // Not twice.
+        queue.slow(begun[0])
+        begin()
+        #expect(begun.count == 4 && queue.underWay == 4 && !queue.hasSlowPlace)
+        queue.slow(begun[2])
+        begin()
+        #expect(begun.count == 4)
+        queue.ended(begun[0])
+        queue.slow(begun[2])
+        begin()
+        #expect(begun.count == 5 && queue.underWay == 4)
+        queue.ended(begun[3])
+        begin()
+        #expect(begun.count == 6 && !queue.isEmpty)
+        end(begun + queue.takeAll())
+    }
+
     @Test func whatWaitsTooLongIsTakenOut() throws {
-        var queue = TransferQueue(places: 1)
+        var queue = TransferQueue(places: 1, slowPlaces: 2)
         queue.append(try exchange(1, share: 1, deadline: 10))
         queue.append(try exchange(2, share: 1, deadline: 30))
         queue.append(try exchange(3, share: 2, deadline: 20))

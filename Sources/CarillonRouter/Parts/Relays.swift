@@ -188,7 +188,7 @@ final class AccountChanges: Sendable {
 /// How many files and sockets this process may have open; each connection takes one.
 enum OpenFiles {
     /// For what is not a user's relay: databases, our own socket, push services, information documents, plugins.
-    private static let others = 2_048
+    private static let others = 4_096
 
     /// Raises the limit as far as the system lets us; many begin with 1,024 for the sake of `select`, which nobody here
     /// uses. Returns the limit.

@@ -26,6 +26,7 @@ final class CurlClients: Sendable {
     init(configuration: HTTPLanes.Configuration, addressGuard: AddressGuard, logger: Logger) throws {
         var scoped = configuration
         scoped.otherConnections = min(configuration.otherConnections, 64)
+        scoped.otherSlowTransfers = min(configuration.otherSlowTransfers, 64)
         self.configuration = scoped
         self.addressGuard = addressGuard
         roots = SharedRoots(file: configuration.caFile)

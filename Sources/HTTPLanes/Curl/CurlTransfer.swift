@@ -6,6 +6,7 @@ final class CurlTransfer {
     let exchange: Exchange
     let easy: UnsafeMutableRawPointer
     let isGuarded: Bool
+    let begunAt: Deadline
     private var wasForbidden = false
     private var hasBegun = false
     private var wasRepeated = false
@@ -30,6 +31,7 @@ final class CurlTransfer {
         self.addressGuard = addressGuard
         self.connections = connections
         self.isGuarded = exchange.request.untrustedURL
+        begunAt = .now()
     }
 
     /// Whether the request may have left.

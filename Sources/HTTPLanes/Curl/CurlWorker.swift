@@ -20,6 +20,13 @@ final class CurlWorker: @unchecked Sendable {
         var isEmpty: Bool { arrivals.isEmpty && overflow.isEmpty }
     }
 
+    /// A transfer that takes so long leaves its place to one that waits.
+    private static let slowAfter: Duration = .milliseconds(250)
+    /// How often that is looked for.
+    private static let placeInterval: Duration = .milliseconds(50)
+    /// How long the slowest transfer may take when there are more slow ones than may be.
+    private static let slowestGivesUpAfter: Duration = .seconds(2)
+
     private let multi: UnsafeMutableRawPointer
     private let configuration: HTTPLanes.Configuration
     private let addressGuard: AddressGuard
@@ -30,6 +37,7 @@ final class CurlWorker: @unchecked Sendable {
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     private var spareHandles: [UnsafeMutableRawPointer] = []
     private var soonestDeadline: Deadline = .distantFuture
+    private var placesMadeAt: Deadline = .distantPast
     /// The accounts of the requests that have ended.
     private var finished: [UInt32] = []
 
@@ -46,8 +54,9 @@ final class CurlWorker: @unchecked Sendable {
         self.addressGuard = addressGuard
         self.scope = scope
         connections = KeptConnections(limit: configuration.otherConnections)
-        queue = TransferQueue(places: configuration.otherConnections)
-        _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.otherConnections)
+        queue = TransferQueue(places: configuration.otherConnections, slowPlaces: configuration.otherSlowTransfers)
+        let connectionLimit = configuration.otherConnections + configuration.otherSlowTransfers
+        _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connectionLimit)
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.otherConnections)
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.otherConnectionsPerHost)
     }
@@ -63,6 +72,10 @@ final class CurlWorker: @unchecked Sendable {
             for exchange in errand.overflow { exchange.fail(.overloaded, mayHaveBeenProcessed: false) }
             if errand.end == .now { break }
             while let exchange = queue.next() { begin(exchange) }
+            if !queue.isEmpty {
+                makePlaces()
+                while let exchange = queue.next() { begin(exchange) }
+            }
             if configuration.gate?.isOpen == false { holdBack() }
             if errand.end == .whenDone, transfers.isEmpty { break }
             var running: Int32 = 0
@@ -116,6 +129,21 @@ final class CurlWorker: @unchecked Sendable {
         soonestDeadline = min(soonestDeadline, exchange.deadline)
     }
 
+    /// Takes their places from transfers that take long, as others wait.
+    private func makePlaces() {
+        let now = Deadline.now()
+        guard now - placesMadeAt >= Self.placeInterval else { return }
+        placesMadeAt = now
+        let old = transfers.values.filter { now - $0.begunAt >= Self.slowAfter }.sorted { $0.begunAt < $1.begunAt }
+        var slowest = old.lazy.filter(\.exchange.isSlow).makeIterator()
+        for transfer in old where !transfer.exchange.isSlow {
+            if !queue.hasSlowPlace, let oldest = slowest.next(), now - oldest.begunAt >= Self.slowestGivesUpAfter {
+                giveUp(oldest)
+            }
+            queue.slow(transfer.exchange)
+        }
+    }
+
     private func refuse(_ exchange: Exchange, _ reason: HTTPFailure.Reason) {
         finished.append(exchange.request.share)
         exchange.fail(reason, mayHaveBeenProcessed: false)
@@ -151,20 +179,24 @@ final class CurlWorker: @unchecked Sendable {
         let now = Deadline.now()
         for exchange in queue.takeDue(by: now) { refuse(exchange, .timeout) }
         guard soonestDeadline <= now else { return }
-        for transfer in transfers.values where transfer.exchange.deadline <= now {
-            curl_multi_remove_handle(multi, transfer.easy)
-            transfers[transfer.easy] = nil
-            let mayHaveBeenProcessed = transfer.mayHaveBeenProcessed
-            finished.append(transfer.exchange.request.share)
-            end(transfer).fail(.timeout, mayHaveBeenProcessed: mayHaveBeenProcessed)
-        }
+        for transfer in transfers.values where transfer.exchange.deadline <= now { giveUp(transfer) }
         soonestDeadline = transfers.values.reduce(.distantFuture) { min($0, $1.exchange.deadline) }
+    }
+
+    /// Ends a transfer that took too long.
+    private func giveUp(_ transfer: CurlTransfer) {
+        curl_multi_remove_handle(multi, transfer.easy)
+        transfers[transfer.easy] = nil
+        let mayHaveBeenProcessed = transfer.mayHaveBeenProcessed
+        finished.append(transfer.exchange.request.share)
+        end(transfer).fail(.timeout, mayHaveBeenProcessed: mayHaveBeenProcessed)
     }
 
     /// How long the thread may sleep, in milliseconds.
     private func pause() -> Int32 {
         if !finished.isEmpty { return 0 }
-        let left = min(soonestDeadline, queue.soonestDeadline) - Deadline.now()
+        let placesMade = queue.isEmpty ? Deadline.distantFuture : placesMadeAt + Self.placeInterval
+        let left = min(soonestDeadline, queue.soonestDeadline, placesMade) - Deadline.now()
         return Int32(min(max(.zero, left), .minutes(1)).milliseconds)
     }
 

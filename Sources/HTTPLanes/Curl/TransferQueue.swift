@@ -2,18 +2,28 @@ import DequeModule
 import Units
 
 /// Requests that wait for libcurl, by account, in turn. Knows no clock.
+///
+/// A transfer that takes long leaves its place to one that waits: hosts that never respond would else hold up an account's
+/// others. The number of such transfers has a limit of its own.
 struct TransferQueue {
     private var shares: FairShares
+    private let slowPlaces: Int
+    private var slow = 0
     private var waiting: [UInt32: WaitingRequests] = [:]
     /// Accounts with waiting requests, in turn.
     private var turns: Deque<UInt32> = []
 
-    /// - Parameter places: The most transfers under way.
-    init(places: Int) {
+    /// - Parameters:
+    ///   - places: The most transfers under way, except slow ones.
+    ///   - slowPlaces: The most slow ones.
+    init(places: Int, slowPlaces: Int) {
         shares = FairShares(room: places)
+        self.slowPlaces = slowPlaces
     }
 
-    var underWay: Int { shares.taken }
+    var underWay: Int { shares.taken + slow }
+    var isEmpty: Bool { turns.isEmpty }
+    var hasSlowPlace: Bool { slow < slowPlaces }
 
     /// No request waiting has a deadline before this.
     var soonestDeadline: Deadline { waiting.values.reduce(.distantFuture) { min($0, $1.soonestDeadline) } }
@@ -47,9 +57,22 @@ struct TransferQueue {
         return nil
     }
 
+    /// Notes that a request that began takes long.
+    mutating func slow(_ exchange: Exchange) {
+        guard !exchange.isSlow, hasSlowPlace else { return }
+        exchange.isSlow = true
+        slow += 1
+        shares.giveBack(exchange.request.share)
+    }
+
     /// Notes that a request that began has ended.
     mutating func ended(_ exchange: Exchange) {
-        shares.giveBack(exchange.request.share)
+        if exchange.isSlow {
+            exchange.isSlow = false
+            slow -= 1
+        } else {
+            shares.giveBack(exchange.request.share)
+        }
     }
 
     /// Takes out those whose deadline is `time` or earlier.

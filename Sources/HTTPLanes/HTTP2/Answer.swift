@@ -57,17 +57,18 @@ struct Answer {
         return response
     }
 
-    /// Takes in content, as far as it is wanted.
-    mutating func received(content piece: UnsafeRawBufferPointer, endsStream: Bool) throws(HTTP2Violation) {
+    /// Takes in content, as far as it is wanted. Returns how many bytes that is.
+    mutating func received(content piece: UnsafeRawBufferPointer, endsStream: Bool) throws(HTTP2Violation) -> Int {
         guard section == .content else { throw .stream(.protocolError) }
         contentLength += piece.count
         if let announcedLength, contentLength > announcedLength, hasContent { throw .stream(.protocolError) }
         if endsStream { try checkLength() }
-        guard hasContent, !piece.isEmpty else { return }
+        guard hasContent, !piece.isEmpty else { return 0 }
         let room = bodyLimit - body.count
         if body.isEmpty { body.reserveCapacity(min(bodyLimit, max(piece.count, announcedLength ?? 0))) }
         body.append(contentsOf: piece.prefix(room))
         isCutOff = piece.count > room
+        return min(room, piece.count)
     }
 
     private func checkLength() throws(HTTP2Violation) {

@@ -20,6 +20,7 @@ struct HTTP2Machine: ~Copyable {
     private var frames = RequestFrames()
     private var blocks: FieldBlockReader
     private var reader = FrameReader()
+    private var allowance = FrameAllowance()
     private var control = ControlFrames()
     private var settings = SettingsExchange()
     private var sendWindow = ConnectionSendWindow()
@@ -156,6 +157,7 @@ struct HTTP2Machine: ~Copyable {
     private mutating func close(_ stream: StreamPointer) -> Exchange {
         if stream.pointee.isSent { sending.remove(stream) } else { unsent.remove(stream) }
         budget.closed(wasSent: stream.pointee.isSent)
+        allowance.streamEnded()
         return streams.remove(stream)
     }
 
@@ -235,7 +237,10 @@ struct HTTP2Machine: ~Copyable {
         guard !hasSaidGoodbye else { return true }
         var rest = bytes
         do throws(HTTP2Violation) {
-            while let frame = try reader.next(&rest) { try received(frame) }
+            while let frame = try reader.next(&rest) {
+                try allowance.spend(frame.header)
+                try received(frame)
+            }
             guard !control.isFlooded else { throw .connection(.enhanceYourCalm) }
             return true
         } catch {
@@ -325,7 +330,7 @@ struct HTTP2Machine: ~Copyable {
         guard let stream else { return }
         stream.pointee.receiveWindow.received(frame.payload.count)
         let endsStream = frame.header.flags.contains(.endStream)
-        try stream.pointee.answer.received(content: content, endsStream: endsStream)
+        allowance.received(kept: try stream.pointee.answer.received(content: content, endsStream: endsStream))
         if endsStream || stream.pointee.answer.isCutOff {
             finish(stream, isEndedByPeer: endsStream)
         } else if let increment = stream.pointee.receiveWindow.takeIncrement() {

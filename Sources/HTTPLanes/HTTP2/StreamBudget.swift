@@ -98,3 +98,32 @@ struct ReceiveWindow {
         return used
     }
 }
+
+/// How many frames the peer may still send that bring no request forward (RFC 9113, section 10.5), since each costs
+/// processor time: trailers and interim answers without end, empty DATA, PING, SETTINGS, WINDOW_UPDATE, PRIORITY, frames
+/// of unknown types and frames on streams that have ended.
+///
+/// The peer gets some back with each stream that ends: an honest one uses two to five frames for an answer.
+struct FrameAllowance {
+    private static let limit = 10_000
+    private static let perStream = 100
+    /// A DATA frame with at least so many bytes that are kept is free. Their number is limited.
+    private static let usefulContent = 64
+
+    private var left = Self.limit
+
+    /// Charges a frame. A large one other than DATA costs more: its fields or settings are decoded one by one.
+    mutating func spend(_ header: FrameHeader) throws(HTTP2Violation) {
+        left -= header.type == .data ? 1 : 1 + header.length / 256
+        guard left > 0 else { throw .connection(.enhanceYourCalm) }
+    }
+
+    /// Gives back what a DATA frame cost of which `kept` bytes are part of an answer.
+    mutating func received(kept: Int) {
+        if kept >= Self.usefulContent { left += 1 }
+    }
+
+    mutating func streamEnded() {
+        left = min(Self.limit, left + Self.perStream)
+    }
+}

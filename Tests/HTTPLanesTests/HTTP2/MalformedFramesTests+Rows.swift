@@ -99,7 +99,56 @@ extension MalformedFramesTests {
             [RawFrame](repeating: RawFrame(type: 6, payload: zeros[..<8] + []), count: 20_000)
         ),
         Row("endless SETTINGS", .enhanceYourCalm, [RawFrame](repeating: .settings(), count: 20_000)),
+        Row(
+            "endless acknowledged PING",
+            .enhanceYourCalm,
+            endless(RawFrame(type: 6, flags: 1, payload: zeros[..<8] + []))
+        ),
+        Row(
+            "endless interim answers",
+            .enhanceYourCalm,
+            endless(.headers(1, field(":status", "103"), endStream: false))
+        ),
+        Row(
+            "endless trailers",
+            .enhanceYourCalm,
+            [.headers(1, ok, endStream: false)] + endless(.headers(1, field("a", "b"), endStream: false))
+        ),
+        Row(
+            "endless empty DATA",
+            .enhanceYourCalm,
+            [.headers(1, ok, endStream: false)] + endless(.data(1, [], endStream: false))
+        ),
+        Row(
+            "endless DATA of a byte",
+            .enhanceYourCalm,
+            [.headers(1, ok, endStream: false)] + endless(.data(1, [1], endStream: false))
+        ),
+        Row(
+            "endless DATA behind an answer without content",
+            .enhanceYourCalm,
+            [.headers(1, field(":status", "204"), endStream: false)]
+                + endless(.data(1, zeros[..<100] + [], endStream: false))
+        ),
+        Row(
+            "endless DATA on a stream that this side reset",
+            .enhanceYourCalm,
+            [.data(1, [])] + endless(.data(1, zeros[..<100] + [], endStream: false))
+        ),
+        Row("endless WINDOW_UPDATE", .enhanceYourCalm, endless(.windowUpdate(0, 1))),
+        Row("endless PRIORITY", .enhanceYourCalm, endless(RawFrame(type: 2, stream: 9, payload: [0, 0, 0, 1, 1]))),
+        Row("endless RST_STREAM", .enhanceYourCalm, [.headers(1, ok)] + endless(.reset(1, 8))),
+        Row("endless frames of no known type", .enhanceYourCalm, endless(RawFrame(type: 0xaa))),
+        // Each costs as much to decode as many small ones.
+        Row(
+            "many large field blocks",
+            .enhanceYourCalm,
+            [.data(1, [])]
+                + [RawFrame](repeating: .headers(1, field("a", String(repeating: "b", count: 16_000))), count: 200)
+        ),
     ]
+
+    private static func endless(_ frame: RawFrame) -> [RawFrame] { [RawFrame](repeating: frame, count: 10_200) }
 
     static let streamErrors: [Row] = [
         Row("PRIORITY of four bytes", .frameSizeError, RawFrame(type: 2, stream: 1, payload: [0, 0, 0, 0])),

@@ -97,6 +97,25 @@ struct MalformedFramesTests {
         #expect(answers.count == 3)
     }
 
+    @Test func aBusyConnectionMaySendMoreFramesThanAnIdleOne() throws {
+        let session = try session()
+        // 600,000 bytes for requests in frames that cost nothing, and 60 others for each.
+        for number in 4...1_003 {
+            let stream = UInt32(2 * number - 1)
+            #expect(session.submit(try #require(answers.exchange(number)), now: 0))
+            _ = output(of: session)
+            let frames: [RawFrame] =
+                [.headers(stream, [0x88], endStream: false)]
+                + [RawFrame](repeating: .data(stream, [UInt8](repeating: 1, count: 100), endStream: false), count: 6)
+                + [RawFrame](repeating: .windowUpdate(0, 1), count: 60) + [.data(stream, [])]
+            #expect(feed(frames, to: session))
+            settle(session)
+        }
+        #expect(answers.count == 1_000 && answers.status(1_003) == 200)
+        session.abandon(.closed)
+        settle(session)
+    }
+
     @Test(
         arguments: [
             [RawFrame.settingsAck], [.headers(1, [0x88])],

@@ -1,13 +1,14 @@
 internal import PluginKit
 import Units
 
-/// Logs problems with the keys that sign messages.
+/// Logs problems with the keys that sign messages, and what Microsoft says of refused ones.
 struct KeyReports: Sendable {
     private enum Subject: Hashable {
         case refusedToken(PushService)
         case unprovenKey(PushService)
         case otherKey(PushService)
         case unknownKey
+        case refusal(UInt32)
     }
 
     private let hourly: SeldomLog<Subject>
@@ -49,6 +50,16 @@ struct KeyReports: Sendable {
                     + "old_vapid_key_files; if apps were given another key, have them subscribe with ours"
             )
         }
+    }
+
+    /// Microsoft explains a status in a sentence of its own, which no reason can hold.
+    func refused(_ status: UInt32, _ explanation: String, now: Timestamp) {
+        hourly.log(
+            .refusal(status),
+            .warning,
+            now: now,
+            "\(PushService.windows.name) did not deliver a message (\(status)): \(explanation)"
+        )
     }
 
     /// A registration names a key that was configured once.

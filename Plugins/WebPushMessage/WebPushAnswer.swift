@@ -18,12 +18,22 @@ struct WebPushAnswer {
     private let answer: PushServiceAnswer
     private let service: PushService
     private let detail: WebPushDetail?
+    /// What Microsoft says of a message that it did not deliver, printable; nil: nothing.
+    let explanation: String?
 
     init(_ response: borrowing HTTPResponse, of service: PushService, now: Timestamp) {
         answer = PushServiceAnswer(response, now: now)
         self.service = service
         detail = WebPushDetail(response, of: service)
+        // From Microsoft's hosts only: a user's own server must not write into the log.
+        let text = service == .windows ? response.header("x-wns-error-description")?.string : nil
+        explanation = text.map { text in
+            let shown = text.unicodeScalars.prefix(200).filter { (0x20...0x7E).contains($0.value) }
+            return String(String.UnicodeScalarView(shown))
+        }
     }
+
+    var status: UInt32 { answer.status }
 
     var verdict: Verdict {
         switch (answer.status, detail) {

@@ -138,6 +138,9 @@ package final class WebPushSender: Sendable {
     }
 
     private func finish(_ attempt: SendingAttempt, _ answer: WebPushAnswer, _ authorization: String?) {
+        if let explanation = answer.explanation, !explanation.isEmpty {
+            reports.refused(answer.status, explanation, now: now())
+        }
         switch answer.verdict {
         case .outcome(let outcome):
             if outcome.kind == .delivered, let token = attempt.tokens.first {

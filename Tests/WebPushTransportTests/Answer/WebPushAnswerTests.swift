@@ -1,6 +1,8 @@
 import CarillonABI
 import PluginTestSupport
 import Testing
+import TimeTestSupport
+import Units
 
 /// Every answer that push services are known to give, and what follows from it.
 struct WebPushAnswerTests {
@@ -162,6 +164,18 @@ struct WebPushAnswerTests {
     func windows(_ row: AnswerRow) throws {
         #expect(try bench.outcome(row, from: Bench.windows) == row.outcome(ticket: 9))
         #expect(bench.fixture.host.requests.count == 1)
+    }
+
+    /// Microsoft explains a refusal in a sentence. A service of a user's own may not write into the log.
+    @Test func windowsExplainsInTheLog() throws {
+        var row = AnswerRow(400, .CARILLON_REJECTED, "other")
+        row.headers = ["x-wns-error-description": "Bad TTL\u{1B}[31m\nü header"]
+        for endpoint in [Bench.own, Bench.windows, Bench.windows] { _ = try bench.outcome(row, from: endpoint) }
+        #expect(bench.lines("Microsoft did not deliver a message (400): Bad TTL[31m header") == 1)
+        #expect(bench.lines("Bad TTL") == 1)
+        bench.fixture.clock.advance(by: .minutes(60))
+        _ = try bench.outcome(row, from: Bench.windows)
+        #expect(bench.lines("Bad TTL") == 2)
     }
 
     /// A service of a user's own may speak as any of them; it loses its message and holds up nobody.

@@ -2,6 +2,7 @@ import Nostr
 import Notifications
 import Platforms
 import Units
+import YAMLReading
 
 /// An operator's rules in order. The first match decides. Apps may have books of their own.
 package struct RuleBook: Sendable {
@@ -23,6 +24,8 @@ package struct RuleBook: Sendable {
     package let asksForPlatform: Bool
     /// Whether any rule depends on the device's app.
     package let asksForApp: Bool
+    /// What the files say that is allowed and probably not meant, those of apps' own too.
+    package let warnings: [Diagnostic]
     /// The books of apps with rules of their own: these rules first, then the common ones.
     package let ofApps: [String: RuleBook]
 
@@ -31,11 +34,15 @@ package struct RuleBook: Sendable {
         rules: [Rule],
         summary: NotificationTemplate,
         nudge: NeutralTemplates,
+        warnings: [Diagnostic] = [],
         ofApps: [String: RuleBook] = [:],
         platforms: PlatformCatalog
     ) {
         let telling = rules.filter { !$0.drops && $0.mode > .wake }
         self.rules = rules
+        self.warnings = ofApps.sorted { $0.key < $1.key }.flatMap(\.value.warnings).reduce(into: warnings) {
+            if !$0.contains($1) { $0.append($1) }
+        }
         self.ofApps = ofApps
         self.platforms = platforms
         self.summary = summary
@@ -52,7 +59,7 @@ package struct RuleBook: Sendable {
 
     /// The same with books of apps.
     func with(_ ofApps: [String: RuleBook]) -> RuleBook {
-        RuleBook(rules: rules, summary: summary, nudge: nudge, ofApps: ofApps, platforms: platforms)
+        RuleBook(rules: rules, summary: summary, nudge: nudge, warnings: warnings, ofApps: ofApps, platforms: platforms)
     }
 
     /// The book for devices of that app.

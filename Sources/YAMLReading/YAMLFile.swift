@@ -6,6 +6,8 @@ import Yams
 package final class YAMLFile {
     package let name: String
     package private(set) var mistakes: [Diagnostic] = []
+    /// What is allowed and probably not meant.
+    package private(set) var warnings: [Diagnostic] = []
     /// Whether it is JSON of a client's: texts are as they are, and mistakes name the place as a JSON pointer (RFC
     /// 6901).
     package let isOfClient: Bool
@@ -82,6 +84,12 @@ package final class YAMLFile {
 
     package func note(_ message: String, at mark: Mark?) {
         note(mistake(message, at: mark))
+    }
+
+    /// Several readers may look at one value here too.
+    func warn(_ message: String, at mark: Mark?) {
+        let warning = mistake(message, at: mark)
+        if !warnings.contains(warning) { warnings.append(warning) }
     }
 
     /// Several readers may look at one value; equal messages are one mistake.

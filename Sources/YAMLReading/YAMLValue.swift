@@ -15,6 +15,9 @@ package struct YAMLValue {
         file.note(message, ofValueAt: path, node.mark)
     }
 
+    /// Notes that this value is allowed and probably not meant.
+    package func warn(_ message: String) { file.warn("\(path): \(message)", at: node.mark) }
+
     /// Whether this is `{{…}}` without quotes, which YAML takes for a mapping whose one key is a mapping.
     private var isBareTemplate: Bool {
         guard case .mapping(let mapping) = node, mapping.count == 1, case .mapping? = mapping.first?.key else {
@@ -70,6 +73,14 @@ package struct YAMLValue {
         case "false", "False", "FALSE": false
         default: nil
         }
+    }
+
+    /// The digits of a number in a client's JSON; nil for anything else.
+    package var clientDigits: String? {
+        guard file.isOfClient, case .scalar(let scalar) = node, scalar.style == .plain,
+            let first = scalar.string.utf8.first, first == 0x2D || (0x30...0x39).contains(first)
+        else { return nil }
+        return scalar.string
     }
 
     /// The text of a scalar as the file has it; nil, without a mistake, for anything else and for environment

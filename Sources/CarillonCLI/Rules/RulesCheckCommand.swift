@@ -39,7 +39,7 @@ struct RulesCheckCommand: AsyncParsableCommand {
                 let configuration = try config.map { try Configuration(file: $0, withoutCredentials: true) }
                 let platforms = try CommandPlugins(configuration, folders: plugins.folders).platforms
                 let check = RulesCheck(files: files, configuration: configuration, platforms)
-                for line in try check.summary() { print(line) }
+                for line in try check.summary(warn: { Terminal.error("warning: \($0)") }) { print(line) }
             }
         }
     }

@@ -31,7 +31,7 @@ final class ActiveSettings: Sendable {
                 metadata: ["filter": "\(failure.name)", "reason": "\(failure.reason)"]
             )
         }
-        logger.warn(of: FilterWarnings(configuration, rules, filters.all).found)
+        logger.warn(of: rules.warnings + FilterWarnings(configuration, rules, filters.all).found)
         self.init(configuration, rules, filters)
     }
 

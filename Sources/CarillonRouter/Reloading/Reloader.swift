@@ -8,6 +8,7 @@ import PluginHost
 import Registry
 import RelayPool
 import RouterConfiguration
+import Rules
 import Synchronization
 import Units
 import YAMLReading
@@ -136,7 +137,8 @@ final class Reloader: Sendable {
         announcer.announce()
         return .done(
             restart: configuration.keysThatTakeARestart(in: candidate.configuration),
-            warnings: FilterWarnings(reloaded, candidate.rules, candidate.filters.all).found,
+            warnings: candidate.rules.warnings
+                + FilterWarnings(reloaded, candidate.rules, candidate.filters.all).found,
             refused: candidate.refused
         )
     }

@@ -9,6 +9,7 @@ import Nostr
 import PluginHost
 import Registry
 import RouterConfiguration
+import Rules
 import Storage
 import YAMLReading
 
@@ -43,8 +44,8 @@ package struct ConfigurationCheck {
             + blocks(configuration, plugins)
     }
 
-    /// What works and had better not: secrets that others can get at, an outbox that is gone, and what filters are
-    /// hardly meant to be told. None when all is well.
+    /// What works and had better not: secrets that others can get at, an outbox that is gone, and what rules say and
+    /// filters are told that is hardly meant. None when all is well.
     package func warnings() -> [Diagnostic] {
         guard let configuration = try? Configuration(file: path) else { return [] }
         let exposed = ExposedFiles(configuration).found.map {
@@ -57,11 +58,11 @@ package struct ConfigurationCheck {
         }
         let lost = LostOutbox.warning(configuration).map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
         let found = exposed + lost
-        guard !configuration.filters.isEmpty else { return found }
         guard let plugins = try? configuration.plugins.load(log: Self.quiet) else { return found }
         guard let rules = try? configuration.loadRules(KnownPlatforms(plugins)) else { return found }
+        guard !configuration.filters.isEmpty else { return found + rules.warnings }
         let filters = Filters(configuration: configuration, plugins: plugins, settings: silent)
-        return found + FilterWarnings(configuration, rules, filters.all).found
+        return found + rules.warnings + FilterWarnings(configuration, rules, filters.all).found
     }
 
     private func ingress(_ configuration: Configuration, _ platforms: KnownPlatforms) -> [Diagnostic] {

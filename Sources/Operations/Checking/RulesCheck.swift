@@ -24,9 +24,10 @@ package struct RulesCheck: Sendable {
         return rules + RulesFiles(files, ofApps: ofApps, platforms).otherFiles()
     }
 
-    /// One line for each file. Throws all mistakes of all files.
-    package func summary() throws(Diagnostics) -> [String] {
+    /// One line for each file. Throws all mistakes of all files; without one, `warn` gets what is probably not meant.
+    package func summary(warn: (Diagnostic) -> Void = { _ in }) throws(Diagnostics) -> [String] {
         let book = try RulesFiles(files, ofApps: ofApps, platforms).read()
+        book.warnings.forEach(warn)
         return (files.isEmpty ? [RuleBook.defaultName] : files).map { Self.line($0, book.outline(of: $0)) }
             + ofApps.sorted { $0.key < $1.key }.flatMap { app, files in
                 files.map { "app \(app): " + Self.line($0, book[app].outline(of: $0)) }

@@ -15,6 +15,8 @@ struct RulesVerdict: OperatorAnswer {
     var isValid: Bool
     var rules: Int
     var mistakes: [Mistake]
+    /// What is allowed and probably not meant.
+    var warnings: [Mistake]
 
     init(_ text: String, _ platforms: KnownPlatforms) {
         do {
@@ -24,11 +26,18 @@ struct RulesVerdict: OperatorAnswer {
                 blockChecks: platforms.blockChecks
             )
             (isValid, rules, mistakes) = (true, book.rules.count, [])
+            warnings = book.warnings.map(Mistake.init)
         } catch {
-            (isValid, rules) = (false, 0)
-            mistakes = error.all.map { Mistake(line: $0.line, column: $0.column, message: $0.message) }
+            (isValid, rules, warnings) = (false, 0, [])
+            mistakes = error.all.map(Mistake.init)
         }
     }
 
-    var text: String { mistakes.map { "\($0.line):\($0.column): \($0.message)" }.joined(separator: "\n") }
+    var text: String { (mistakes + warnings).map { "\($0.line):\($0.column): \($0.message)" }.joined(separator: "\n") }
+}
+
+extension RulesVerdict.Mistake {
+    fileprivate init(_ diagnostic: Diagnostic) {
+        self.init(line: diagnostic.line, column: diagnostic.column, message: diagnostic.message)
+    }
 }

@@ -92,6 +92,9 @@ extension ButtonNames {
 
 /// Seed 002's requirements on a rule's buttons beyond each one's keys.
 enum ButtonChecks {
+    /// iOS cuts longer labels (seed 002).
+    private static let longestLabel = 30
+
     /// Reports duplicate ids and malformed URLs. Values with variables are not checked here.
     static func check(_ rule: YAMLMapping) {
         rule["url"].map(checkURL)
@@ -103,10 +106,21 @@ enum ButtonChecks {
             for key in ["id", "label"] where action[key]?.literal == "" {
                 action[key]?.mistake("expected a text that is not empty")
             }
+            if let label = action["label"] {
+                (label.isMapping ? label.mapping()?.members.map(\.value) ?? [] : [label]).forEach(checkLength)
+            }
             checkIcon(action["icon"])
             guard let id = action["id"], let text = id.literal, !text.isEmpty else { continue }
             if !ids.insert(text).inserted { id.mistake("'\(text.prefix(64))' is the id of another button, too") }
         }
+    }
+
+    private static func checkLength(_ label: YAMLValue) {
+        guard let text = label.literal ?? label.literalBeginning, text.count > longestLabel else { return }
+        label.warn(
+            "iOS cuts a button's label after about \(longestLabel) characters; this one has "
+                + (label.literal == nil ? "more" : "\(text.count)")
+        )
     }
 
     /// Seed 002, "Icons Not Showing".

@@ -109,6 +109,7 @@ extension RuleBook {
             rules: Self.rules(rules, coveredBy: nudge, context.platforms),
             summary: first("summary") { BatchTemplates.summary($0, context) } ?? BatchTemplates.standardSummary,
             nudge: nudge,
+            warnings: files.flatMap(\.top.value.file.warnings),
             platforms: context.platforms
         )
     }

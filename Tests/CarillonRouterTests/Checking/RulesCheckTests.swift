@@ -51,6 +51,22 @@ import YAMLReading
         )
     }
 
+    @Test func whatIsProbablyNotMeantIsWarnedOf() throws {
+        let file = try write(
+            "rules.yaml",
+            """
+            version: 1
+            rules:
+              - title: a
+                actions: [{ id: a, label: "This label is longer than any screen" }]
+            """
+        )
+        var warnings: [String] = []
+        let check = RulesCheck(files: [file], KnownPlatforms(.builtIn))
+        _ = try check.summary { warnings.append($0.description.replacing(folder, with: "~")) }
+        #expect(warnings.count == 1 && warnings[0].hasPrefix("~/rules.yaml:4:31: rules[0].actions[0].label: iOS cuts"))
+    }
+
     @Test func withoutFilesTheBuiltInRulesAreTold() throws {
         let line = try summary(RulesCheck(files: [], KnownPlatforms(.builtIn)))
         #expect(line.count == 1 && line[0].hasPrefix("built-in rules: 8 rules; kinds 1, 3, 4, 6, 7,"))

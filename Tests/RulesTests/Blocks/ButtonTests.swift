@@ -1,6 +1,8 @@
 import Foundation
 import Notifications
+import PlatformTestSupport
 import Testing
+import YAMLReading
 
 @testable import Rules
 
@@ -82,6 +84,24 @@ import Testing
     @Test(arguments: refused)
     func mistakesAreFoundWhenTheFileIsRead(_ keys: String, _ mistake: String) {
         #expect(BlockFixture.mistakes("title: t, \(keys)") == [mistake])
+    }
+
+    /// Seed 002: iOS cuts longer ones.
+    @Test(
+        arguments: [
+            ("\(String(repeating: "x", count: 30))", nil), ("\(String(repeating: "👩‍💻", count: 30))", nil),
+            ("\(String(repeating: "x", count: 31))", "actions[0].label: … this one has 31"),
+            ("\"{{author.name}} \(String(repeating: "x", count: 40))\"", nil),
+            ("\"\(String(repeating: "x", count: 31)) {{author.name}}\"", "actions[0].label: … this one has more"),
+            ("{ default: ok, de: \(String(repeating: "x", count: 32)) }", "actions[0].label.de: … this one has 32"),
+        ] as [(String, String?)]
+    )
+    func longLabelsAreWarnedOf(_ label: String, _ warning: String?) throws {
+        let keys = "title: t, actions: [{ id: a, label: \(label) }]"
+        let warnings = try RuleBook(yaml: BlockFixture.yaml(keys), name: "r").warnings
+        let words = " iOS cuts a button's label after about 30 characters;"
+        #expect(warnings.map { $0.message.replacing(words, with: " …") } == (warning.map { ["rules[0].\($0)"] } ?? []))
+        #expect(warnings.allSatisfy { $0.line == 4 && $0.column > 40 })
     }
 
     @Test func appsMayRegisterFurtherCategories() {

@@ -210,14 +210,21 @@ class Playground {
 
   // MARK: What came out
 
-  #writeMistakes({ is_valid: isValid, rules, mistakes }) {
-    const { say, quote, notice } = this.#parts
-    if (isValid) return this.#mistakes.replaceChildren(notice("", say("rulesValid", { n: rules })))
-    this.save.disabled = true
-    this.#mistakes.replaceChildren(element("div", { className: "notice bad" },
-      element("p", { textContent: say("mistakes", { n: mistakes.length }) }),
-      element("ul", {}, mistakes.map(({ line, column, message }) => element("li", {},
-        line > 0 ? element("button", { type: "button", className: "inline", textContent: say("place", { line, column }), onclick: () => this.#goTo(line, column) }) : null, " ", quote(message))))))
+  #writeMistakes({ is_valid: isValid, rules, mistakes, warnings }) {
+    const { say, notice } = this.#parts
+    if (!isValid) this.save.disabled = true
+    const lists = [this.#list("bad", "mistakes", mistakes), this.#list("warn", "warnings", warnings ?? [])]
+    this.#mistakes.replaceChildren(...(isValid ? [notice("", say("rulesValid", { n: rules }))] : []), ...lists.filter(Boolean))
+  }
+
+  /** Messages, each with its place. */
+  #list(tone, title, messages) {
+    const { say, quote } = this.#parts
+    if (messages.length === 0) return null
+    return element("div", { className: `notice ${tone}` },
+      element("p", { textContent: say(title, { n: messages.length }) }),
+      element("ul", {}, messages.map(({ line, column, message }) => element("li", {},
+        line > 0 ? element("button", { type: "button", className: "inline", textContent: say("place", { line, column }), onclick: () => this.#goTo(line, column) }) : null, " ", quote(message)))))
   }
 
   #goTo(line, column) {

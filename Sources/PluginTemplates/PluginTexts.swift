@@ -55,7 +55,9 @@ struct PluginTexts {
             template_makefile(),
             [
                 "CC": isCPP ? "CXX" : "CC", "COMPILER": isCPP ? "c++" : "cc", "FLAGS": isCPP ? "CXXFLAGS" : "CFLAGS",
-                "STANDARD": isCPP ? "c++17" : "c11", "ENDING": ending, "BLOCK": block,
+                "STANDARD": isCPP ? "c++17" : "gnu11", "ENDING": ending, "BLOCK": block,
+                // Such a function's pointer would come back cut to 32 bits.
+                "ERRORS": isCPP ? "" : " -Werror=implicit-function-declaration",
             ]
         )
         return [
@@ -65,6 +67,7 @@ struct PluginTexts {
             verbatim("plugin.exports", template_plugin_exports()),
             verbatim("include/carillon/plugin.h", template_plugin_h()),
             verbatim("include/carillon/json.h", template_json_h()),
+            verbatim("include/carillon/form.h", template_form_h()),
         ] + settings
     }
 
@@ -234,8 +237,8 @@ struct PluginTexts {
         case .c, .cpp:
             """
 
-            `include/carillon/plugin.h` is the whole contract; `json.h` reads and writes JSON. Where the headers are installed,
-            `pkg-config --cflags carillon` says where.
+            `include/carillon/plugin.h` is the whole contract; `json.h` reads and writes JSON, `form.h` writes forms. Where the headers
+            are installed, `pkg-config --cflags carillon` says where.
 
             """
         case .python:

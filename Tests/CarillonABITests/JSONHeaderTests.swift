@@ -243,7 +243,7 @@ import Testing
     }
 }
 
-/// Both headers compile without a warning where plugins are written.
+/// The headers compile without a warning where plugins are written.
 @Suite struct HeaderCompilationTests {
     @Test(arguments: [
         ("cc", "c", ["-std=c99", "-Wconversion", "-Wshadow"]), ("cc", "c", ["-std=c11", "-O2"]),
@@ -258,9 +258,15 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let source = folder.appending(path: "use.\(ending)")
         try """
+        #include <carillon/form.h>
         #include <carillon/json.h>
         int use(void);
-        int use(void) { carillon_json_out out = carillon_json_to(NULL, 0); return carillon_json_written(&out); }
+        int use(void) {
+            carillon_json_out out = carillon_json_to(NULL, 0);
+            carillon_form form = carillon_form_to(NULL, 0);
+            carillon_str text = CARILLON_STR("a");
+            return text.ptr[0] == 'a' && carillon_json_written(&out) && carillon_form_written(&form);
+        }
         """.write(to: source, atomically: true, encoding: .utf8)
         let include = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "include").path

@@ -18,6 +18,46 @@ struct PluginProjectTests {
         }
     }
 
+    /// Its pointer would be cut to 32 bits, which crashes later and elsewhere.
+    @Test func functionThatIsNotDeclaredFailsTheBuild() throws {
+        let folder = try Folder()
+        let plugin = folder.url.appending(path: "plugin")
+        try project("pager", .c, .transport).write(to: plugin)
+        let file = plugin.appending(path: "pager.c")
+        let source = try String(contentsOf: file, encoding: .utf8)
+        let broken = source.replacing(
+            "switch (notification->mode) {",
+            with: "undeclared();\n    switch (notification->mode) {"
+        )
+        try broken.write(to: file, atomically: true, encoding: .utf8)
+        let run = try CommandRun("make", ["-C", plugin.path])
+        #expect(run.status != 0)
+        #expect(run.output.contains("undeclared"))
+    }
+
+    @Test(arguments: PluginProject.Language.allCases, PluginProject.Kind.allCases)
+    func testsSayThatTheyAreToBeRewritten(language: PluginProject.Language, kind: PluginProject.Kind) throws {
+        let project = PluginProject(try #require(PluginName("pager")), language, kind, package: "/src/carillon")
+        for word in ["rewrite the test", language == .rust ? "rewrite these tests" : "rewrite this test"] {
+            #expect(project.files.contains { $0.text.contains(word) }, "\(word)")
+        }
+    }
+
+    @Test func aTestThatFailsSaysWhatToDo() throws {
+        let folder = try Folder()
+        let plugin = folder.url.appending(path: "plugin")
+        try project("pager", .c, .transport).write(to: plugin)
+        let file = plugin.appending(path: "pager.c")
+        let source = try String(contentsOf: file, encoding: .utf8)
+        try source.replacing("\"title\", notification", with: "\"subject\", notification")
+            .write(to: file, atomically: true, encoding: .utf8)
+        let run = try CommandRun("make", ["-C", plugin.path, "test"])
+        #expect(run.status != 0)
+        #expect(
+            run.output.contains("test.c tests what carillon plugin new wrote: rewrite it when you change the plugin")
+        )
+    }
+
     @Test(
         .enabled(if: has("c++"), "there is no C++ compiler"),
         arguments: ["3am-pager", "job"],
@@ -97,7 +137,7 @@ struct PluginProjectTests {
         let folder = try Folder()
         let script = """
             set -e; cd '\(Self.repository.path)'; prefix='\(folder.url.path)'
-            install -D -m 644 -t "$prefix/include/carillon" include/carillon/plugin.h include/carillon/json.h
+            install -D -m 644 -t "$prefix/include/carillon" include/carillon/*.h
             mkdir -p "$prefix/lib/pkgconfig"
             sed "s|@PREFIX@|$prefix|" contrib/pkgconfig/carillon.pc.in >"$prefix/lib/pkgconfig/carillon.pc"
             export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"

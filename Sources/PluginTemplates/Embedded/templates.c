@@ -131,6 +131,11 @@ static const char filter_test_swift[] = {
 };
 TEMPLATE(filter_test_swift)
 
+static const char form_h[] = {
+#embed "../../../include/carillon/form.h" suffix(, 0)
+};
+TEMPLATE(form_h)
+
 static const char json_h[] = {
 #embed "../../../include/carillon/json.h" suffix(, 0)
 };

@@ -66,9 +66,9 @@ static uint8_t pattern(size_t index) { return (uint8_t)(index * 7 + index / 251)
 
 /* Writes until there is no more, or it is too much. */
 static void pump(fixture *self) {
-    static uint8_t piece[PIECE];
+    static char piece[PIECE];
     while (self->sent < BULK) {
-        for (size_t i = 0; i < PIECE; i++) piece[i] = pattern(self->sent + i);
+        for (size_t i = 0; i < PIECE; i++) piece[i] = (char)pattern(self->sent + i);
         carillon_bytes bytes = { piece, PIECE };
         carillon_status status = self->streams->write(self->host, self->stream, bytes);
         if (status == CARILLON_BUSY && !self->was_busy) { self->was_busy = 1; say(self, "busy"); }
@@ -91,7 +91,7 @@ static void opened(void *context) {
 static void received(void *context, carillon_bytes bytes) {
     fixture *self = context;
     if (is(self, "bulk")) {
-        const uint8_t *start = bytes.ptr;
+        const uint8_t *start = (const uint8_t *)bytes.ptr;
         for (size_t i = 0; i < bytes.len; i++)
             if (start[i] != pattern(self->got + i)) { say(self, "mangled"); break; }
         self->got += bytes.len;

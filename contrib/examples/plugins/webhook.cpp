@@ -88,7 +88,7 @@ void destroy(void *instance) { delete static_cast<WebhookTransport *>(instance);
 
 carillon_status validate(void *, const carillon_registration *registration, carillon_error *error) {
     return guarded([&] {
-        const std::string token(static_cast<const char *>(registration->token.ptr), registration->token.len);
+        const std::string token(registration->token.ptr, registration->token.len);
         if (token.size() > 8 && token.compare(0, 8, "https://") == 0) return CARILLON_OK;
         say(error, "the token must be an https:// URL");
         return CARILLON_INVALID;

@@ -75,6 +75,7 @@ carillon_plugin::plugin! {
     filters: [],
 }
 
+/// About the example: when you change what the plugin does, rewrite these tests.
 #[cfg(test)]
 mod tests {
     use super::*;

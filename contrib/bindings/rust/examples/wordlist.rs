@@ -38,6 +38,7 @@ carillon_plugin::plugin! {
     filters: [WordlistFilter],
 }
 
+/// About the example: when you change what the filter does, rewrite these tests.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -152,7 +152,7 @@ let underneath: [Target] = [
 
 let vocabulary: [[Target]] = [
     module("Units"),
-    module("WakeUps"),
+    module("WakeUps", uses: ["CSemaphore"]),
     // The clock of tests, and times as plain numbers in them.
     [.target(name: "TimeTestSupport", path: "Tests/TimeTestSupport")],
     // Numbers that are the same in each run.
@@ -315,7 +315,7 @@ let stages: [[Target]] = [
         "Pipeline",
         uses: [
             "CSemaphore", "Caching", "Cipher", "JSON", "Nostr", "Notifications", "Registry", "Rules", "Delivery",
-            "Storage", grdb, collections, heap, logging,
+            "Storage", "WakeUps", grdb, collections, heap, logging,
         ],
         tests: ["Platforms", "PlatformTestSupport"]
     ),

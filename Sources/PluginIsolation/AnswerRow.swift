@@ -1,6 +1,6 @@
-import Dispatch
 import Synchronization
 import Units
+import WakeUps
 
 /// The answers to questions that were asked together, for the thread that waits for them.
 final class AnswerRow: Sendable {
@@ -10,7 +10,7 @@ final class AnswerRow: Sendable {
     }
 
     private let state: Mutex<State>
-    private let semaphore = DispatchSemaphore(value: 0)
+    private let semaphore = MonotonicSemaphore()
 
     /// A row for `count` answers.
     init(_ count: Int) { state = Mutex(State(answers: Array(repeating: nil, count: count))) }
@@ -29,7 +29,7 @@ final class AnswerRow: Sendable {
     /// Waits until all answers are there, or none has come for as long as `span`. Nil: it did not come.
     func take(within span: Duration) -> [Answer?] {
         var seen = 0
-        while semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: span.milliseconds))) == .timedOut {
+        while !semaphore.wait(until: .now() + span) {
             let count = state.withLock(\.count)
             guard count > seen else { break }
             seen = count

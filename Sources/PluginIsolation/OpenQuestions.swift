@@ -1,7 +1,7 @@
-import Dispatch
 import PluginProtocol
 import Synchronization
 import Units
+import WakeUps
 
 /// A frame in memory of its own.
 package struct OwnedFrame: Sendable {
@@ -101,7 +101,7 @@ package final class OpenQuestions: Sendable {
 /// A place where one thread waits for what another has.
 final class Handover<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
-    private let semaphore = DispatchSemaphore(value: 0)
+    private let semaphore = MonotonicSemaphore()
 
     /// The first counts.
     func give(_ given: Value) {
@@ -118,9 +118,7 @@ final class Handover<Value: Sendable>: Sendable {
 
     /// Nil: it did not come in time. Several may take it.
     func take(within span: Duration) -> Value? {
-        if semaphore.wait(timeout: .now() + .milliseconds(Int(clamping: span.milliseconds))) == .success {
-            semaphore.signal()
-        }
+        if semaphore.wait(until: .now() + span) { semaphore.signal() }
         return value.withLock(\.self)
     }
 }

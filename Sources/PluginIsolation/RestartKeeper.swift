@@ -1,7 +1,7 @@
-import Dispatch
 import Foundation
 import Synchronization
 import Units
+import WakeUps
 
 /// The thread that starts a process again when that is due.
 final class RestartKeeper: Sendable {
@@ -14,7 +14,7 @@ final class RestartKeeper: Sendable {
     }
 
     private let isStarted = Atomic(false)
-    private let news = DispatchSemaphore(value: 0)
+    private let news = MonotonicSemaphore()
     private let now: @Sendable () -> Deadline
 
     init(now: @escaping @Sendable () -> Deadline) { self.now = now }
@@ -33,9 +33,9 @@ final class RestartKeeper: Sendable {
             if let due, due <= now {
                 restart()
             } else if let due {
-                _ = news.wait(timeout: .now() + .milliseconds(Int(clamping: (due - now).milliseconds)))
+                _ = news.wait(until: .now() + (due - now))
             } else {
-                news.wait()
+                _ = news.wait(until: nil)
             }
         }
     }

@@ -1,9 +1,16 @@
 """A clock that is set back while the router runs: nobody waits for it to be there again."""
 
+import threading
+import time
+
 import pytest
 
 from clock import Clock
+from console import Console
 from nostr import ALL_SIGNALS, Socket
+from programs import carillon
+from test_python_plugins import add
+from test_python_plugins import register as register_pager
 
 HALF_AN_HOUR = 1800
 
@@ -53,3 +60,46 @@ def test_what_failed_is_tried_again(stopped_router, clock, lab, alice, bob):
     lab.behave()
     # An alarm that is set just then looks at the clock again after a minute.
     lab.accepted(1, timeout=150)
+
+
+def test_health_and_status_are_answered(stopped_router, clock):
+    console = Console(stopped_router).start()
+    for offset in [-2 * HALF_AN_HOUR, -HALF_AN_HOUR]:
+        clock.set(offset)
+        began = time.monotonic()
+        assert console.json("/healthz", token=None) == (200, {"alive": True, "stuck": []})
+        assert carillon("status", "--config", stopped_router.configuration_file).returncode == 1
+        assert time.monotonic() - began < 10, "it took longer than looking for stuck parts does"
+
+
+def test_a_plugin_that_does_not_answer_is_waited_for_no_longer(stopped_router, clock, alice):
+    add(
+        stopped_router,
+        """
+        import time
+        from carillon import Request, log
+
+        PLATFORM = "pager"
+
+        def validate(registration):
+            log("asked")
+            time.sleep(3600)
+
+        def deliver(notification, registration, app):
+            return Request("POST", registration.token)
+        """,
+    )
+    stopped_router.configuration["plugins"]["question_deadline_seconds"] = 5
+    router = stopped_router.start()
+    answers = []
+
+    def offer():
+        with Socket(router) as socket:
+            answers.append(socket.offer(register_pager(router, alice, "http://pager.example/bell")))
+
+    asking = threading.Thread(target=offer, daemon=True)
+    asking.start()
+    router.wait_for_log("asked")
+    clock.set(-HALF_AN_HOUR)
+    asking.join(timeout=30)
+    assert [is_accepted for is_accepted, _ in answers] == [False]

@@ -4,6 +4,7 @@ import Dispatch
 import Nostr
 import Synchronization
 import Units
+import WakeUps
 
 /// The queue between sources and the pipeline's thread. Bounded: beyond its limit a submission is refused at once, with
 /// an answer that says so, instead of being kept in memory.

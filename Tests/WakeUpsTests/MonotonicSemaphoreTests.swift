@@ -2,7 +2,7 @@ import Dispatch
 import Testing
 import Units
 
-@testable import Pipeline
+@testable import WakeUps
 
 /// By which clock it waits is for `Tests/Interop/test_clock.py` to see: nobody may set the clock of the machine that
 /// tests run on.

@@ -6,10 +6,10 @@ import Units
 /// clock is put back meanwhile, it sleeps for longer by as much.
 ///
 /// `@unchecked Sendable`: the system's semaphore is made for many threads, and it never moves.
-final class MonotonicSemaphore: @unchecked Sendable {
+package final class MonotonicSemaphore: @unchecked Sendable {
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
-    init() {
+    package init() {
         // Within a process and at zero it cannot fail.
         sem_init(semaphore, 0, 0)
     }
@@ -20,12 +20,12 @@ final class MonotonicSemaphore: @unchecked Sendable {
     }
 
     /// Lets one wait end, the next one if nobody waits. Any thread.
-    func signal() {
+    package func signal() {
         sem_post(semaphore)
     }
 
     /// Waits for a signal until `deadline`; nil: however long it takes. False when none came.
-    func wait(until deadline: Deadline?) -> Bool {
+    package func wait(until deadline: Deadline?) -> Bool {
         while true {
             let result: Int32
             if var time = deadline.map(timespec.init) {

@@ -29,8 +29,8 @@ struct ClusterCommand: AsyncParsableCommand {
             abstract: "List the members with their versions and configurations, and say where they differ.",
             discussion: """
                 Asks the router that runs on the configuration. WIRE is the newest format that a member reads; what is written \
-                goes by the oldest. Configurations are compared without the members' names. Exits with status 1 when a member \
-                went away without a word or members differ, and 3 when no router answers.
+                goes by the oldest. Configurations are compared without names, addresses and folders. Exits with status 1 when a \
+                member went away without a word or members differ, and 3 when no router answers.
 
                   carillon cluster members
                   carillon cluster members --json | jq '.members[] | select(.is_living | not) | .name'

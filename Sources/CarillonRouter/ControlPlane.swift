@@ -14,14 +14,13 @@ struct ControlPlane {
     /// The API, and the same for commands on this machine.
     let operators: Operators
 
-    /// From now on other members of a cluster and NIP-46 sessions get answers, and operational events go out. `reload`
-    /// reads the configuration anew.
+    /// From now on other members of a cluster and NIP-46 sessions get answers, and operational events go out.
     init(
         _ plane: DataPlane,
         _ configuration: Configuration,
         apiToken: ActiveAPIToken,
         runningLog: RunningLog,
-        reload: @escaping @Sendable () async -> ReloadResult,
+        reloader: Reloader,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) throws {
@@ -32,7 +31,13 @@ struct ControlPlane {
             partitions: { [weak cluster] in cluster?.stores.map(\.reader) ?? [] },
             isCause: { [weak cluster] in cluster?.isCause($0) ?? false }
         )
-        instruments = RouterInstruments(plane, configuration, files, now: now)
+        instruments = RouterInstruments(
+            plane,
+            configuration,
+            files,
+            refusedReload: { reloader.refused },
+            now: now
+        )
         let operations = try RunningOperations(plane, configuration, files, instruments.status, now: now)
         if let peers = cluster?.peers {
             peers.answer(with: operations.view.answer)
@@ -95,7 +100,7 @@ struct ControlPlane {
                 showingPlatforms: { [plugins = outgoing.plugins] in plugins.showingPlatforms },
                 now: now
             ),
-            reload: reload,
+            reload: reloader.reload,
             now: now
         )
         plane.events.ownQuestions.begin(OwnSession(api.operations, owners: owners, now: now))

@@ -78,14 +78,15 @@ package final class Router: Service {
             announcer: announcer,
             serviceManager: serviceManager,
             logger: logger,
-            runningLog: runningLog
+            runningLog: runningLog,
+            now: now
         )
         let control = try ControlPlane(
             plane,
             configuration,
             apiToken: apiToken,
             runningLog: runningLog,
-            reload: reloader.reload,
+            reloader: reloader,
             now: now,
             logger: logger
         )

@@ -1,4 +1,6 @@
+import Cipher
 import Cluster
+import Foundation
 import NATS
 import YAMLReading
 
@@ -60,6 +62,54 @@ extension Configuration {
         package var place: (line: Int, column: Int)
 
         package var layout: ClusterLayout { ClusterLayout(prefix: prefix) }
+    }
+}
+
+extension Configuration {
+    /// Keys whose values each member has for itself.
+    private static let ownKeys: Set<String> = [
+        "store.path", "relay.listen", "relay.url", "relay.trusted_proxies", "api.listen", "api.public_url",
+        "api.trusted_proxies", "sealed_ingress.listen", "sealed_ingress.trusted_proxies", "plugins.folders",
+        "cluster.name", "cluster.nats", "cluster.monitoring",
+    ]
+
+    /// A hash of the configuration file that members of a cluster share whose files differ in nothing but their names,
+    /// addresses, folders, comments and order of keys; nil: there is no file.
+    package var fingerprintInCluster: String? {
+        guard let file, let cluster, let text = try? String(contentsOfFile: file, encoding: .utf8) else { return nil }
+        return Self.fingerprint(of: text, member: cluster.name.rawValue)
+    }
+
+    static func fingerprint(of text: String, member name: String) -> String? {
+        // What the environment says of each is not compared.
+        let yaml = YAMLFile(name: "") { $0 }
+        guard let json = yaml.parse(text)?.json(),
+            let object = try? JSONSerialization.jsonObject(with: Data(json.utf8)),
+            let common = try? JSONSerialization.data(
+                withJSONObject: shared(object, at: "", by: name),
+                options: [.sortedKeys, .fragmentsAllowed]
+            )
+        else { return nil }
+        return Hex.encode(Array(SHA256.hash(Array(common)).prefix(8)))
+    }
+
+    /// What members share of a value, of which a path to a file only keeps the file's name.
+    private static func shared(_ value: Any, at path: String, by name: String) -> Any {
+        switch value {
+        case let object as [String: Any]:
+            var shared: [String: Any] = [:]
+            for (key, value) in object {
+                let place = path.isEmpty ? key : "\(path).\(key)"
+                if !ownKeys.contains(place) { shared[key] = Self.shared(value, at: place, by: name) }
+            }
+            return shared
+        case let list as [Any]: return list.map { shared($0, at: path, by: name) }
+        case let text as String:
+            let isPath = text.hasPrefix("/") || path.hasSuffix("file") || path.hasSuffix("rules")
+            let end = isPath ? text.split(separator: "/").last.map(String.init) ?? text : text
+            return end.replacing(name, with: "")
+        default: return value
+        }
     }
 }
 

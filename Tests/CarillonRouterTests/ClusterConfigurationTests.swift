@@ -86,4 +86,40 @@ import YAMLReading
         }
         #expect(refusal?.description.contains("not joined") == true)
     }
+
+    private static func text(
+        _ member: String,
+        listen: String = "10.0.0.1:7447",
+        folder: String = "/etc/carillon",
+        limit: Int = 5
+    ) -> String {
+        """
+        identity: { key_file: \(folder)/carillon.key }
+        store: { path: \(folder)/\(member).sqlite }
+        relay: { listen: "\(listen)", url: "ws://\(listen)", name: "Push at \(member)", limits: { connections: \(limit) } }
+        rules: [\(folder)/rules.yaml]
+        plugins: { folders: \(folder)/plugins }
+        api: { listen: "\(listen)", token_file: \(folder)/token }
+        apps: { default: { ios: { key_file: \(folder)/AuthKey.p8, team_id: ABCDE12345 } } }
+        cluster: { nats: ["nats://\(listen)"], name: \(member) }
+        """
+    }
+
+    @Test func configurationsAreTheSameThatDifferInNamesAddressesAndFolders() throws {
+        let one = try #require(Configuration.fingerprint(of: Self.text("router-1"), member: "router-1"))
+        let other = Self.text("router-2", listen: "10.0.0.2:7000", folder: "/srv/push")
+        #expect(Configuration.fingerprint(of: "# Another comment.\n" + other, member: "router-2") == one)
+        let lines = other.split(separator: "\n").reversed().joined(separator: "\n")
+        #expect(Configuration.fingerprint(of: lines, member: "router-2") == one)
+    }
+
+    @Test func configurationsDifferInAnythingElse() throws {
+        let text = Self.text("router-1")
+        let one = Configuration.fingerprint(of: text, member: "router-1")
+        let others = [
+            Self.text("router-1", limit: 6), text.replacing("ABCDE12345", with: "ABCDE12346"),
+            text.replacing("AuthKey.p8", with: "AuthKey2.p8"), text + "\nrelays: { always: [wss://relay.example] }",
+        ]
+        for other in others { #expect(Configuration.fingerprint(of: other, member: "router-1") != one) }
+    }
 }

@@ -180,6 +180,49 @@ struct RealServersTests {
         outside.close()
     }
 
+    /// What somebody else puts into a bucket hides nothing that members put there.
+    @Test func whatNoMemberPutIntoABucketIsNotThere() async throws {
+        let server = try RealServer()
+        let stream = JetStream(try await server.client())
+        let outside = KeyValueBucket("test", in: stream)
+        try await outside.ensure(replicas: 1, history: 8)
+        let bucket = SealedBucket("test", in: stream, Self.seal)
+        #expect(try await bucket.entry("key") == nil)
+        try await bucket.put("key", [1])
+        try await bucket.put("key", [2])
+        let copy = try #require(try await outside.entry("key")?.value)
+        try await outside.put("key", Array("rubbish".utf8))
+        try await outside.delete("key")
+        let last = try await outside.put("key", [])
+        let hidden = try #require(try await bucket.entry("key"))
+        #expect(hidden.value == [2] && hidden.revision == last)
+        try await bucket.put("key", [3], over: last)
+        #expect(try await bucket.entry("key")?.value == [3])
+        // A member's value of another key.
+        try await outside.put("other", copy)
+        let other = try #require(try await bucket.entry("other"))
+        #expect(other.value == nil)
+    }
+
+    /// Whoever may write to the servers gets no partition, and whoever holds one goes on.
+    @Test func leasesOfOthersTakeNothingOver() async throws {
+        let server = try RealServer()
+        let a = try await Self.join("a", server.client(), replicas: 1)
+        #expect(await eventually { a.member.openPartitions.count == 4 })
+        let outside = KeyValueBucket("test_LEASE", in: JetStream(try await server.client()))
+        let name = try #require(MemberName("b"))
+        for partition in 0..<4 {
+            let lease = LeaseRecord(holder: name, incarnation: 7, isFree: false, beat: 1)
+            try await outside.put("p.\(partition)", lease.bucketValue)
+        }
+        try await outside.put("member.b", MemberRecord(name: name, incarnation: 7).bucketValue)
+        await Self.handOver(0..<8, through: a.member)
+        #expect(await eventually { a.work.sent.count == 8 && a.member.openPartitions.count == 4 })
+        #expect(a.work.closed.isEmpty)
+        a.member.stop()
+        a.client.close()
+    }
+
     @Test func snapshotsShortenTheLog() async throws {
         let server = try RealServer()
         let a = try await Self.join("a", server.client(), replicas: 1)

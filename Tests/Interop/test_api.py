@@ -67,27 +67,45 @@ def test_health_is_for_everybody_and_all_else_takes_the_token(console):
             assert status == 401 and (answer.get("error") or answer["detail"]).startswith("expected the header Authorization")
 
 
+def issues(console) -> dict:
+    return {each["what"]: each for each in console.json("/v1/issues")[1]["issues"]}
+
+
 def test_readiness_names_what_is_amiss(console, stopped_router):
-    stopped_router.configuration["apps"]["default"]["ios"]["team_id"] = "not ten characters"
     stopped_router.configuration["relays"] = {"always": ["ws://127.0.0.1:1"]}
     console.start()
     status, answer = console.json("/readyz", token=None)
-    assert status == 503 and answer["not_ready"] == [{"what": "no-relay"}, {"what": "transport-failed"}]
-    details = {each["what"]: each["detail"] for each in console.json("/readyz")[1]["not_ready"]}
-    failed = details["transport-failed"]
-    assert failed.startswith("ios of default: ") and "team_id: expected" in failed
+    assert status == 503 and answer["not_ready"] == [{"what": "no-relay"}]
+    [detailed] = console.json("/readyz")[1]["not_ready"]
+    assert detailed == {"what": "no-relay", "detail": "none of 1 under relays.always is connected"}
 
 
-def test_a_transport_that_waits_for_a_human_is_not_ready(console, stopped_router, lab, alice, bob):
+def test_a_platform_that_cannot_be_served_is_an_issue_with_a_remedy_that_fits(console, stopped_router):
+    """The others are served, so that the router is ready."""
+    app = stopped_router.configuration["apps"]["default"]
+    app["ios"]["team_id"] = "not ten characters"
+    console.start()
+    assert console.json("/readyz") == (200, {"ready": True, "not_ready": []})
+    failed = issues(console)["transport-failed"]
+    assert failed["is_grave"] and failed["detail"].startswith("transport-failed: ios of default: ")
+    assert "team_id: expected" in failed["detail"] and "carillon check" in failed["remedy"]
+    stopped_router.stop()
+    app["iOs"] = app.pop("ios")
+    console.start()
+    assert console.json("/readyz")[0] == 200
+    failed = issues(console)["transport-failed"]
+    assert "no loaded plugin serves iOs" in failed["detail"] and "platform's name" in failed["remedy"]
+    assert failed["says"]["code"] == "transport-failed-no-plugin" and "credentials" not in failed["remedy"]
+
+
+def test_a_transport_that_waits_for_a_human_is_an_issue_and_others_are_ready(console, stopped_router, lab, alice, bob):
     stopped_router.configuration["apps"]["default"]["ios"]["key_id"] = "WRONGKEYID"
     console.start()
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())), bob.message("hello", alice))
-    paused = wait_until(
-        lambda: [each for each in console.json("/readyz")[1]["not_ready"] if each["what"] == "transport-paused"],
-        "the transport pauses",
-    )
-    assert paused[0]["detail"].startswith("ios of default: ")
+    paused = wait_until(lambda: issues(console).get("transport-paused"), "the transport pauses")
+    assert paused["detail"].startswith("transport-paused: ios of default: ") and "credentials" in paused["remedy"]
+    assert console.json("/readyz") == (200, {"ready": True, "not_ready": []})
     found = families(console)
     assert value(found["carillon_queue_paused"], platform="ios", cause="misconfigured") == 1
     assert value(found["carillon_outbox_deliveries"]) == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from console import Console
 from nostr import Person, Socket, device_token, ios
 from programs import built, carillon, wait_until
 from router import Router
@@ -95,6 +96,23 @@ def test_nothing_is_promised_that_cannot_be_kept_and_all_goes_on_by_itself(
     assert router.stop() == 0
     pushed = [push.payload["event_id"] for push in lab.received()]
     assert len(pushed) == len(set(pushed)) == 44
+
+
+def test_a_full_disk_is_told_before_anything_is_refused(stopped_router, disk):
+    """Nothing comes, so that no refusal tells of it."""
+    console = Console(stopped_router).start()
+
+    def status(code: int):
+        run = carillon("status", "--config", stopped_router.configuration_file)
+        assert run.returncode == code, run.stdout + run.stderr
+        return run.stdout
+
+    disk.fail("ENOSPC")
+    assert "!! disk-full: 0 KiB are free" in status(2) and "disk-nearly-full" not in status(2)
+    assert console.json("/readyz", token=None) == (503, {"ready": False, "not_ready": [{"what": "disk-full"}]})
+    disk.heal()
+    assert "disk-full" not in status(1)
+    assert console.json("/readyz", token=None)[0] == 200
 
 
 def test_what_was_under_way_when_the_disk_failed_is_not_pushed_twice(stopped_router, disk, lab, alice, bob):

@@ -75,7 +75,7 @@ def test_a_process_inherits_nothing(console, stopped_router, monkeypatch):
     assert {links["3"], links["4"]} == sockets and not sockets & set(opened(routers).values())
 
 
-def test_one_that_dies_again_and_again_is_not_ready(console, stopped_router):
+def test_one_that_dies_again_and_again_is_an_issue_and_others_are_ready(console, stopped_router):
     console.start()
     killed = set()
 
@@ -85,12 +85,13 @@ def test_one_that_dies_again_and_again_is_not_ready(console, stopped_router):
             if "process" in each and each["process"] not in killed:
                 killed.add(each["process"])
                 os.kill(each["process"], signal.SIGKILL)
-        return any(each["what"] == "plugin-paused" for each in console.json("/readyz")[1]["not_ready"])
+        return any(each["what"] == "plugin-paused" for each in console.json("/v1/issues")[1]["issues"])
 
     wait_until(dies, "a process pauses", stopped_router.process)
     paused = [each for each in processes(console) if each["state"] == "paused"]
     assert paused and all(each["deaths"] >= 5 and len(each["plugins"]) == 1 for each in paused)
     assert console.json("/healthz")[0] == 200
+    assert console.json("/readyz") == (200, {"ready": True, "not_ready": []})
 
 
 @pytest.mark.parametrize("isolation", ["process", {"default": "none", "libCarillonAPNs.so": "process"}, "none"])

@@ -28,7 +28,7 @@ struct ConnectionStateTests {
             case .connected: "connected"
             case .disconnected(let reason, _): "disconnected: \(reason)"
             case .pong: "pong"
-            case .complaint(let words): "complaint: \(words)"
+            case .complaint(let words, let unsaid): "complaint: \(words), \(unsaid) unsaid"
             }
         }
     }
@@ -176,7 +176,16 @@ struct ConnectionStateTests {
         let words = "-ERR 'Permissions Violation for Publish to \"secret.subject\"'\r\n"
         #expect(
             Self.words(state.received(words.utf8, attempt: 1, now: 0)) == [
-                "complaint: Permissions Violation for Publish to"
+                "complaint: Permissions Violation for Publish to, 0 unsaid"
+            ]
+        )
+        // One for each message that is refused would fill the log.
+        for now in [Deadline(milliseconds: 1), 59_999] as [Deadline] {
+            #expect(state.received(words.utf8, attempt: 1, now: now).isEmpty)
+        }
+        #expect(
+            Self.words(state.received(words.utf8, attempt: 1, now: 60_000)) == [
+                "complaint: Permissions Violation for Publish to, 2 unsaid"
             ]
         )
         #expect(

@@ -1,7 +1,5 @@
-import Cipher
 import Cluster
 import Delivery
-import Foundation
 import Logging
 import NATS
 import NIOCore
@@ -63,7 +61,7 @@ package final class ClusterLink: Sendable {
         settings.wire = cluster.wireVersion
         // All partitions together fill no more than half of the stream before they are snapshots.
         settings.log.snapshotBytes = min(settings.log.snapshotBytes, cluster.capacity.log / 2 / cluster.partitions)
-        settings.configuration = fingerprint(configuration, of: cluster)
+        settings.configuration = configuration.fingerprintInCluster ?? ""
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var random = SystemRandomNumberGenerator()
         var servers = try cluster.settings()
@@ -91,15 +89,6 @@ package final class ClusterLink: Sendable {
         }
     }
 
-    /// The same for members whose configuration files only differ in the member's name.
-    private static func fingerprint(_ configuration: Configuration, of cluster: Configuration.Cluster) -> String {
-        guard let file = configuration.file, let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-            return ""
-        }
-        let common = text.replacing(cluster.name.rawValue, with: "")
-        return Hex.encode(Array(SHA256.hash(Array(common.utf8)).prefix(8)))
-    }
-
     /// The same look at the servers that `carillon cluster check` takes.
     private static func check(_ cluster: Configuration.Cluster, _ logger: Logger) async throws {
         var report = try await ClusterCheck(cluster).run()
@@ -114,8 +103,12 @@ package final class ClusterLink: Sendable {
     }
 
     /// To those who have the router's key. `passed` is called for each message of anybody else.
-    func line(by identity: KeyPair, passed: @escaping @Sendable () -> Void = {}) -> MemberLine {
-        MemberLine(client, MemberSeal(secret: identity.secret.reveal(), passed: passed))
+    func line(
+        by identity: KeyPair,
+        passed: @escaping @Sendable () -> Void = {},
+        now: @escaping @Sendable () -> Timestamp = Timestamp.now
+    ) -> MemberLine {
+        MemberLine(client, MemberSeal(secret: identity.secret.reveal(), passed: passed, now: now))
     }
 
     func close() async {

@@ -27,7 +27,7 @@ struct ClusterMembership: Sendable {
             level: .warning,
             logger: logger
         )
-        line = link.line(by: identity) { trouble.occurred(ForeignMessageError(), at: now()) }
+        line = link.line(by: identity, passed: { trouble.occurred(ForeignMessageError(), at: now()) }, now: now)
         intakes = PartitionIntakes()
         relays = ClusterRelays(link, line, partitions: intakes)
     }

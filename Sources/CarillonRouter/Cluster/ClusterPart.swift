@@ -32,7 +32,7 @@ final class ClusterPart: RouterPart {
         pause: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(1)) }
     ) {
         let link = membership.link
-        shortening = RegistryShortening(link, parts.registry.store, logger: parts.logger)
+        shortening = RegistryShortening(membership, parts.registry.store, logger: parts.logger)
         self.membership = membership
         self.parts = parts
         trouble = parts.logger
@@ -65,9 +65,16 @@ final class ClusterPart: RouterPart {
     private var member: ClusterMember? { box.member }
 
     /// Requests for notifications, as all members know them.
-    var sharedRequests: SharedRequestBucket { SharedRequestBucket(link) }
+    var sharedRequests: SharedRequestBucket { SharedRequestBucket(link, membership.line) }
 
     var name: String { link.settings.name.rawValue }
+
+    /// Messages that no member wrote, unless the last one came more than a day ago.
+    func foreignMessages(at now: Timestamp) -> (count: Int, last: Timestamp)? {
+        let seal = membership.line.seal
+        guard let last = seal.lastPassedOver, now - last < .days(1) else { return nil }
+        return (seal.passedOver, last)
+    }
 
     /// Whether it owns anything.
     var isServing: Bool { !owned.isEmpty }

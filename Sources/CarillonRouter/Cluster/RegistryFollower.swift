@@ -84,7 +84,7 @@ struct StreamedRegistryLog: RegistryLog {
 
     init(_ link: ClusterLink, _ line: MemberLine) {
         stream = RegistryStream(link.settings.layout, line)
-        snapshots = RegistrySnapshots(link.settings.layout, link.client)
+        snapshots = RegistrySnapshots(link.settings.layout, line)
     }
 
     func lastPosition() throws -> UInt64 { try snapshots.logState().last }

@@ -16,8 +16,9 @@ final class RegistryShortening: Sendable {
     private let queue = DispatchQueue(label: "carillon.cluster-snapshots", qos: .utility)
     private let logger: Logger
 
-    init(_ link: ClusterLink, _ store: RegistryStore, logger: Logger) {
-        snapshots = RegistrySnapshots(link.settings.layout, link.client)
+    init(_ membership: ClusterMembership, _ store: RegistryStore, logger: Logger) {
+        let link = membership.link
+        snapshots = RegistrySnapshots(link.settings.layout, membership.line)
         self.store = store
         changes = link.settings.registryChanges
         self.logger = logger

@@ -47,12 +47,13 @@ struct SharedRequestBucket: SharedRequests {
     /// Tries to be first, or to find who was.
     private static let attempts = 3
 
-    private let bucket: KeyValueBucket
+    private let bucket: SealedBucket
 
-    init(_ link: ClusterLink) {
-        bucket = KeyValueBucket(
+    init(_ link: ClusterLink, _ line: MemberLine) {
+        bucket = SealedBucket(
             link.settings.layout.requestBucket,
-            in: JetStream(link.client, patience: .seconds(3))
+            in: JetStream(line.client, patience: .seconds(3)),
+            line.seal
         )
     }
 

@@ -62,7 +62,7 @@ package struct StoreTransfer: Sendable {
         var isThere = false
         do {
             if let link = try await ClusterLink.join(configuration, isTransfer: true, logger: logger) {
-                let snapshots = RegistrySnapshots(link.settings.layout, link.client)
+                let snapshots = RegistrySnapshots(link.settings.layout, link.line(by: claim.identity))
                 let result = try? await waiting { try snapshots.logState().last }
                 await link.close()
                 isThere = try result ?? 0 >= store.position() ?? 0
@@ -165,7 +165,7 @@ package struct StoreTransfer: Sendable {
             let file = SharedFile.path(besides: store.path)
             defer { try? SharedFile.remove(file) }
             _ = try store.writeShared(to: file)
-            let snapshots = RegistrySnapshots(link.settings.layout, link.client)
+            let snapshots = RegistrySnapshots(link.settings.layout, line)
             try snapshots.keep(file, at: position, name: id)
         }
         let outbox = try Outbox(

@@ -29,6 +29,7 @@ final class Sockets: RouterPart {
     let counts: ListenerCounts
     private let ingress: WebIngress?
     private let feed: Feed?
+    private let hasFeedEnded = SharedFlag()
     private let configuration: Configuration
     private let state = Mutex(State())
     private let logger: Logger
@@ -77,6 +78,7 @@ final class Sockets: RouterPart {
         } else {
             self.ingress = nil
         }
+        let hasFeedEnded = hasFeedEnded
         feed = try configuration.feed.map { feed in
             try Feed(
                 FeedInput(path: feed.path),
@@ -86,6 +88,7 @@ final class Sockets: RouterPart {
                     intake.submit(submission)
                 },
                 ended: { _ in
+                    hasFeedEnded.set(true)
                     logger.notice(feed.stopsAtEnd ? "Stopping, as the feed has ended" : "Serving on without the feed")
                     if feed.stopsAtEnd { stop.send() }
                 },
@@ -97,6 +100,9 @@ final class Sockets: RouterPart {
 
     /// Where the relay socket listens; nil before it does.
     var port: Int? { state.withLock { $0.listener?.port } }
+
+    /// Whether a feed brings events, or somebody push messages.
+    var hasSource: Bool { ingress != nil || (feed != nil && !hasFeedEnded.isSet) }
 
     /// Where the sealed ingress listens; nil before it does, and where there is none.
     var ingressPort: Int? { state.withLock { $0.ingressPort } }

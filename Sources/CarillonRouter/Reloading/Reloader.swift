@@ -29,6 +29,8 @@ final class Reloader: Sendable {
     private let serviceManager: ServiceManager?
     private let logger: Logger
     private let runningLog: RunningLog
+    private let now: @Sendable () -> Timestamp
+    private let refusal = Mutex<(mistakes: [Diagnostic], at: Timestamp)?>(nil)
     private let gate = ReloadGate()
 
     /// `reread` reads the configuration; nil where it came from no file.
@@ -40,9 +42,10 @@ final class Reloader: Sendable {
         announcer: Announcer,
         serviceManager: ServiceManager?,
         logger: Logger,
-        runningLog: RunningLog
+        runningLog: RunningLog,
+        now: @escaping @Sendable () -> Timestamp
     ) {
-        self.runningLog = runningLog
+        (self.runningLog, self.now) = (runningLog, now)
         self.configuration = configuration
         self.reread = reread
         self.plane = plane
@@ -82,9 +85,13 @@ final class Reloader: Sendable {
         }
     }
 
+    /// What the last reload was refused for, and when; nil: it was not, or there was none.
+    var refused: (mistakes: [Diagnostic], at: Timestamp)? { refusal.withLock(\.self) }
+
     private func tell(_ result: ReloadResult) {
         switch result {
         case .done(let restart, let warnings, _):
+            refusal.withLock { $0 = nil }
             logger.notice("The configuration was read anew and is in force")
             logger.warn(of: warnings)
             if !restart.isEmpty {
@@ -95,6 +102,8 @@ final class Reloader: Sendable {
             }
             serviceManager?.ready("Serving, with the configuration read anew")
         case .refused(let mistakes):
+            // Without a file a restart does not fail.
+            if reread != nil { refusal.withLock { $0 = (mistakes.all, now()) } }
             for mistake in mistakes.all {
                 logger.error("The new configuration is refused", metadata: ["mistake": "\(mistake)"])
             }

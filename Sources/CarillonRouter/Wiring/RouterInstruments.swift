@@ -6,12 +6,13 @@ import Registry
 import RouterConfiguration
 import Synchronization
 import Units
+import YAMLReading
 
 /// What tells how a running router is doing: health, status and metrics, read from the same parts.
 struct RouterInstruments {
     let health: RouterHealth
-    /// Health asks it.
-    let serving = ServingFlag()
+    /// Whether the router serves: not while it starts or stops. Health asks it.
+    let serving = SharedFlag()
     let status: StatusReader
     let metrics: RouterMetrics
 
@@ -19,6 +20,7 @@ struct RouterInstruments {
         _ plane: DataPlane,
         _ configuration: Configuration,
         _ files: OperatorFiles,
+        refusedReload: @escaping @Sendable () -> (mistakes: [Diagnostic], at: Timestamp)?,
         now: @escaping @Sendable () -> Timestamp
     ) {
         let (outgoing, watchers, relays, cluster) = (plane.outgoing, plane.watchers, plane.relays, plane.cluster)
@@ -28,12 +30,22 @@ struct RouterInstruments {
             pipeline: plane.events.pipeline,
             courier: plane.courier,
             outbox: plane.stores.outbox,
+            storePath: configuration.storePath,
             counts: watchers.counts,
             transports: outgoing.transports,
             pluginProcesses: { [plugins = outgoing.plugins] in plugins.processReports },
             pool: relays.pool,
             wantedRelays: { [isHere = relays.isHere] in Set(configuration.relays.always.filter(isHere)) },
-            group: outgoing.group
+            group: outgoing.group,
+            facts: { [sockets = plane.sockets, settings = plane.settings, weak cluster] in
+                var facts = HealthFacts()
+                // In a cluster other members may hold them.
+                facts.hasSource = sockets.hasSource || !configuration.relays.always.isEmpty
+                facts.filterFailures = settings.filters.failures
+                facts.refusedReload = refusedReload()
+                facts.foreignMessages = cluster?.foreignMessages(at: now())
+                return facts
+            }
         )
         status = StatusReader(
             configuration: configuration,
@@ -72,8 +84,8 @@ struct RouterInstruments {
     }
 }
 
-/// Whether the router serves: not while it starts or stops.
-final class ServingFlag: Sendable {
+/// A flag that several parts share.
+final class SharedFlag: Sendable {
     private let flag = Atomic<Bool>(false)
 
     var isSet: Bool { flag.load(ordering: .relaxed) }

@@ -1,5 +1,6 @@
 import Cipher
 import Synchronization
+import Units
 
 /// Why a message is passed over.
 package struct ForeignMessageError: Error, CustomStringConvertible {
@@ -15,19 +16,28 @@ package final class MemberSeal: Sendable {
     package static let size = HMACSHA256.byteCount
 
     private let authenticator: HMACSHA256Authenticator
+    private let now: @Sendable () -> Timestamp
     private let passed: @Sendable () -> Void
+    private let last = Mutex<Timestamp?>(nil)
     private let count = Atomic<Int>(0)
 
     /// `secret` is what all members have and nobody else: the router's secret key. `passed` is called for each message
     /// that no member wrote.
-    package init(secret: [UInt8], passed: @escaping @Sendable () -> Void = {}) {
+    package init(
+        secret: [UInt8],
+        passed: @escaping @Sendable () -> Void = {},
+        now: @escaping @Sendable () -> Timestamp = Timestamp.now
+    ) {
         let key = HKDFSHA256.extract(salt: Array("carillon cluster messages".utf8), inputKeyMaterial: secret)
         authenticator = HMACSHA256Authenticator(key: key)
-        self.passed = passed
+        (self.now, self.passed) = (now, passed)
     }
 
     /// Messages that were passed over, since the start.
     package var passedOver: Int { count.load(ordering: .relaxed) }
+
+    /// When the last of them came.
+    package var lastPassedOver: Timestamp? { last.withLock(\.self) }
 
     package func seal(_ content: [UInt8], for subject: String) -> [UInt8] { content + code(of: content, subject) }
 
@@ -38,6 +48,7 @@ package final class MemberSeal: Sendable {
             ConstantTime.areEqual(code(of: content, subject), Array(bytes.suffix(Self.size)))
         else {
             count.add(1, ordering: .relaxed)
+            last.withLock { $0 = now() }
             passed()
             return nil
         }

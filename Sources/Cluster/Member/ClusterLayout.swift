@@ -137,8 +137,9 @@ package struct ClusterLayout: Hashable, Sendable {
         registry.deniesDeletion = true
         registry.maxBytes = Int64(capacity.registry)
         return [
-            log, snapshots, registry, KeyValueBucket.configuration(leaseBucket, replicas: replicas),
-            KeyValueBucket.configuration(headBucket, replicas: replicas),
+            // What somebody else puts there hides none of a member's.
+            log, snapshots, registry, KeyValueBucket.configuration(leaseBucket, replicas: replicas, history: 2),
+            KeyValueBucket.configuration(headBucket, replicas: replicas, history: 8),
             KeyValueBucket.configuration(
                 requestBucket,
                 replicas: replicas,
@@ -220,7 +221,7 @@ struct JetStreamLogs: Sendable {
     private let layout: ClusterLayout
     private let stream: JetStream
     private let seal: MemberSeal
-    private let heads: KeyValueBucket
+    private let heads: SealedBucket
     /// Called with what the servers refuse and nobody expected, such as a full disk.
     private let refused: @Sendable (NATSError) -> Void
 
@@ -234,7 +235,7 @@ struct JetStreamLogs: Sendable {
         self.stream = stream
         self.seal = seal
         self.refused = refused
-        heads = KeyValueBucket(layout.headBucket, in: stream)
+        heads = SealedBucket(layout.headBucket, in: stream, seal)
     }
 
     func answer(_ question: LogQuestion, _ partition: Int) async -> LogAnswer {

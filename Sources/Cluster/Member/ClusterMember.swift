@@ -113,7 +113,7 @@ package final class ClusterMember: Sendable {
         self.now = now
         // The lease goes on being renewed while one renewal is late.
         let stream = JetStream(line.client, patience: .seconds(1))
-        leases = LeaseBucket(settings.layout, in: stream)
+        leases = LeaseBucket(settings.layout, in: stream, line.seal)
         logs = JetStreamLogs(settings.layout, stream, line.seal) { error in
             log.warning("NATS refuses to keep something", metadata: ["error": "\(error)"])
         }

@@ -17,10 +17,12 @@ final class LeaseBucket: Sendable {
         let task: Task<Void, Never>
     }
 
-    private let bucket: KeyValueBucket
+    private let bucket: SealedBucket
     private let following = Mutex<Following?>(nil)
 
-    init(_ layout: ClusterLayout, in stream: JetStream) { bucket = KeyValueBucket(layout.leaseBucket, in: stream) }
+    init(_ layout: ClusterLayout, in stream: JetStream, _ seal: MemberSeal) {
+        bucket = SealedBucket(layout.leaseBucket, in: stream, seal)
+    }
 
     deinit { end() }
 
@@ -31,10 +33,10 @@ final class LeaseBucket: Sendable {
         becameCurrent: @escaping @Sendable () -> Void,
         changed: @escaping @Sendable (Change, _ revision: UInt64) -> Void
     ) {
-        let watch = KeyValueWatch(bucket) { change in
+        let watch = KeyValueWatch(bucket.bucket) { [bucket] change in
             switch change {
             case .isCurrent: becameCurrent()
-            case .entry(let entry): if let change = Self.change(entry) { changed(change, entry.revision) }
+            case .entry(let entry): if let change = Self.change(entry, in: bucket) { changed(change, entry.revision) }
             }
         }
         // Of its own: to begin anew it waits for servers, and leases are renewed meanwhile.
@@ -56,12 +58,16 @@ final class LeaseBucket: Sendable {
         following?.task.cancel()
     }
 
-    private static func change(_ entry: KeyValueBucket.Entry) -> Change? {
-        switch ClusterLayout.LeaseKey(entry.key) {
+    /// Nil: it is about something else, or no member wrote it. What that one hides is seen at the next write.
+    private static func change(_ entry: KeyValueBucket.Entry, in bucket: SealedBucket) -> Change? {
+        guard let key = ClusterLayout.LeaseKey(entry.key) else { return nil }
+        let isDeleted = entry.value == nil
+        let entry = bucket.opened(entry)
+        guard isDeleted || entry.value != nil else { return nil }
+        return switch key {
         case .member(let name): .member(name, entry.value.flatMap { MemberRecord(bucketValue: $0) })
         case .partition(let partition): .lease(partition, entry.value.flatMap { LeaseRecord(bucketValue: $0) })
         case .move(let partition): .move(partition, entry.value.flatMap { MoveRecord(bucketValue: $0) }?.member)
-        case nil: nil
         }
     }
 
@@ -93,7 +99,7 @@ final class LeaseBucket: Sendable {
         if let member {
             try await bucket.put(key, MoveRecord(member: member).bucketValue)
         } else {
-            try await bucket.delete(key)
+            try await bucket.bucket.delete(key)
         }
     }
 }

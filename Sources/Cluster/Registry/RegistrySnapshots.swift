@@ -49,12 +49,12 @@ package struct RegistrySnapshots: Sendable {
 
     private let layout: ClusterLayout
     private let stream: JetStream
-    private let heads: KeyValueBucket
+    private let heads: SealedBucket
 
-    package init(_ layout: ClusterLayout, _ client: NATSClient) {
+    package init(_ layout: ClusterLayout, _ line: MemberLine) {
         self.layout = layout
-        stream = JetStream(client, patience: .seconds(5))
-        heads = KeyValueBucket(layout.headBucket, in: stream)
+        stream = JetStream(line.client, patience: .seconds(5))
+        heads = SealedBucket(layout.headBucket, in: stream, line.seal)
     }
 
     /// Nil: there is none.

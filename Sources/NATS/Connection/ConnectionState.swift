@@ -21,8 +21,8 @@ package struct ConnectionState: Sendable {
         case connected(ServerInfo)
         /// There is no connection to this server any more, or none could be made.
         case disconnected(String, NATSServer)
-        /// The server complains about something, and goes on.
-        case complaint(String)
+        /// The server complains about something, and goes on. Others came since the last one that was said.
+        case complaint(String, unsaid: Int)
     }
 
     private enum Phase {
@@ -47,6 +47,8 @@ package struct ConnectionState: Sendable {
     private static let longestPause: Duration = .seconds(2)
     private static let pingInterval: Duration = .milliseconds(500)
     private static let mostServers = 64
+    /// A server may complain about each message.
+    private static let complaintInterval: Duration = .minutes(1)
 
     private let settings: NATSSettings
     private var servers: [NATSServer]
@@ -56,6 +58,7 @@ package struct ConnectionState: Sendable {
     private var failures = 0
     private var pause = Self.firstPause
     private var attempt = 0
+    private var complaint: (saidAt: Deadline, unsaid: Int)?
     private var phase = Phase.resting
     private var info: ServerInfo?
     private var subscriptions: [Int: Subscription] = [:]
@@ -260,7 +263,12 @@ package struct ConnectionState: Sendable {
         // What follows names subjects.
         let short = words.prefix { $0 != "\"" }.trimmingSpace
         guard isReady, short.lowercased().hasPrefix("permissions violation") else { return fail(short, now: now) }
-        return [.complaint(short)]
+        if let complaint, now - complaint.saidAt < Self.complaintInterval {
+            self.complaint?.unsaid += 1
+            return []
+        }
+        defer { complaint = (now, 0) }
+        return [.complaint(short, unsaid: complaint?.unsaid ?? 0)]
     }
 
     /// Adds servers that a server knows of, if they may be used.

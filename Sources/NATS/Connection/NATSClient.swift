@@ -233,7 +233,8 @@ package final class NATSClient: Sendable {
             )
             for completion in shell.withLock({ $0.requests.takeAll() }) { completion(.failure(.lost)) }
             observe(.disconnected(reason))
-        case .complaint(let words): log.warning("NATS complains", metadata: ["words": "\(words)"])
+        case .complaint(let words, let unsaid):
+            log.warning("NATS complains", metadata: ["words": "\(words)", "unsaid": "\(unsaid)"])
         }
     }
 

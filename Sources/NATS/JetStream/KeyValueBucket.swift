@@ -28,7 +28,7 @@ package struct KeyValueBucket: Sendable {
     /// The name of the stream underneath.
     package var streamName: String { "KV_\(name)" }
 
-    func subject(_ key: String) -> String { "$KV.\(name).\(key)" }
+    package func subject(_ key: String) -> String { "$KV.\(name).\(key)" }
 
     /// Makes the bucket, or changes it; as ``configuration(_:replicas:history:age:bytes:)`` says.
     package func ensure(
@@ -65,6 +65,11 @@ package struct KeyValueBucket: Sendable {
     /// The entry of a key, as the leader has it; nil: there never was one.
     package func entry(_ key: String) async throws(NATSError) -> Entry? {
         try await stream.last(of: subject(key), in: streamName).map(entry)
+    }
+
+    /// The first entry of a key that the bucket still has at `revision` or after it; nil: there is none.
+    package func entry(_ key: String, from revision: UInt64) async throws(NATSError) -> Entry? {
+        try await stream.next(of: subject(key), from: revision, in: streamName).map(entry)
     }
 
     /// The keys that the bucket has, deleted ones included.

@@ -58,7 +58,7 @@ struct StatusAPI {
                 return readiness.answer(details: call.principal?.isAgent ?? false)
             },
             .now,
-            "Whether it can do all that it should, with reasons for those with a token; 503 where it cannot.",
+            "Whether it has what all pushes need, with reasons for those with a token; 503 where it has not.",
             .json(
                 [
                     "type": "object", "required": ["ready", "not_ready"],

@@ -70,16 +70,7 @@ package struct APIClient {
 
     /// The content of the answer to a GET of `target`. Throws an ``OperationFailure``.
     package func read<Content: OperatorAnswer>(_ target: String) async throws -> Content {
-        let answer = try await ask("GET", target)
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        guard answer.status == 200, let content = try? decoder.decode(Content.self, from: Data(answer.body.utf8)) else {
-            throw OperationFailure.unreachable(
-                "the router's response (status \(answer.status)) is not the expected one. If the router and this command "
-                    + "have different versions, use the same for both."
-            )
-        }
-        return content
+        try await answer("GET", target)
     }
 
     /// The content of the answer to a POST of `target`, or to a request by another method. Throws an

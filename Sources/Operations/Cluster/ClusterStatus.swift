@@ -178,7 +178,7 @@ package struct MemberList: OperatorAnswer, Equatable {
             lines.append("formats differ: \(wires.map(String.init).joined(separator: ", ")); the oldest is written")
         }
         if members.contains(where: { !$0.hasSameConfiguration }) {
-            lines.append("configurations differ in more than the members' names")
+            lines.append("configurations differ in more than names, addresses and folders")
         }
         return lines
     }

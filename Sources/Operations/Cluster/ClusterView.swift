@@ -229,7 +229,11 @@ package final class ClusterView: Sendable {
     }
 
     static let alone = OperationFailure.unknown(
-        Sentence("serves-alone", [:], "this router serves alone")
+        Sentence(
+            "serves-alone",
+            [:],
+            "this router serves alone: its configuration has no block 'cluster'"
+        )
     )
 }
 

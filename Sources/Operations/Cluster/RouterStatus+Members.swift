@@ -81,8 +81,12 @@ extension RouterStatus {
                 return issue
             }
         }
-        return merged(all, by: \.name, adding: { $0.add($1) })
+        let isFed = members.contains { $0.answer.issues.allSatisfy { $0.what != noSource } }
+        return merged(all.filter { !isFed || $0.what != noSource }, by: \.name, adding: { $0.add($1) })
     }
+
+    /// What one member is brought is for all.
+    private static let noSource = "no-source"
 }
 
 extension RouterStatus.Flow {

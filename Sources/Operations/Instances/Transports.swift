@@ -13,6 +13,8 @@ package struct Transports: Sendable {
         /// The line of its block in the configuration.
         package let line: Int
         package let reason: String
+        /// Whether a plugin that is loaded serves the platform.
+        let hasPlugin: Bool
     }
 
     private var instances: [QueueName: TransportInstance] = [:]
@@ -45,7 +47,15 @@ package struct Transports: Sendable {
                         settings: settings
                     )
                 } catch {
-                    failures.append(Failure(app: name, platform: platform, line: block.line, reason: "\(error)"))
+                    failures.append(
+                        Failure(
+                            app: name,
+                            platform: platform,
+                            line: block.line,
+                            reason: "\(error)",
+                            hasPlugin: !error.isUnknownPlatform
+                        )
+                    )
                 }
             }
         }

@@ -125,10 +125,9 @@ package struct KeyChange {
         let lock = try StoreLock(store: path)
         defer { withExtendedLifetime(lock) {} }
         if let unusable = UnusableStore(configuration) { throw unusable }
-        let work = KeyWork(
-            configuration: configuration,
-            store: RouterKeyStore(try RegistryStore(path: path), random: random)
-        )
+        let store = try RegistryStore(path: path)
+        guard try !store.isPartOfCluster() else { throw KeyChangeError.memberStore }
+        let work = KeyWork(configuration: configuration, store: RouterKeyStore(store, random: random))
         // Refuses a key that is not this store's before anything changes.
         try work.store.commit(work.key())
         return try body(work)
@@ -219,6 +218,12 @@ package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
     )
 
     static let lostKey = KeyChangeError(description: "the former key is not in the registry any more")
+
+    /// The other members would go on with the former key, and understand nothing that this one says.
+    static let memberStore = KeyChangeError(
+        description: "this is a cluster member's store, and all members share the key: stop them, run carillon cluster "
+            + "export and this again, and then carillon cluster adopt"
+    )
 
     static func tooEarly(_ date: String) -> KeyChangeError {
         KeyChangeError(description: "the former key retires at \(date): --now gives it up before")

@@ -83,6 +83,11 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         return totals
     }
 
+    /// Whether there was an event since the start that is about somebody else than its author.
+    var hasSeenEvents: Bool {
+        passed.load(ordering: .relaxed) > 0 || steps.withLock { steps in steps.keys.contains { !$0.isOfRegistration } }
+    }
+
     /// What the last minute brought.
     var rates: RecentFigures.Rates {
         let totals = totals
@@ -215,6 +220,18 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
             ends.add(histogram, ["platform": platform])
         }
         return [outcomes, attempts, first, ends]
+    }
+}
+
+extension PipelineStep {
+    /// Whether registering a device goes no further than that.
+    fileprivate var isOfRegistration: Bool {
+        switch self {
+        case .malformed, .forged, .duplicate, .registered, .registrationRefused, .noSession, .learned, .listRefused,
+            .deleted, .request, .fetched:
+            true
+        default: false
+        }
     }
 }
 

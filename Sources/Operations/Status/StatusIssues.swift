@@ -27,8 +27,12 @@ struct StatusIssues: Sendable {
         _ disk: RouterStatus.Disk,
         at now: Timestamp
     ) async -> [RouterStatus.Issue] {
-        shortcomings.map(\.issue) + Self.ending(credentials) + Self.refusedAndCrashed(plugins) + Self.full(disk)
+        // A full disk is nearly full as well.
+        let nearlyFull = shortcomings.contains { $0.what == "disk-full" } ? [] : Self.nearlyFull(disk)
+        let all =
+            shortcomings.map(\.issue) + Self.ending(credentials) + Self.refusedAndCrashed(plugins) + nearlyFull
             + misbehavingRelays(now) + downRelays + (await formerKey(now))
+        return all.filter(\.isGrave) + all.filter { !$0.isGrave }
     }
 
     private static func ending(_ credentials: [RouterStatus.Credential]) -> [RouterStatus.Issue] {
@@ -146,7 +150,7 @@ struct StatusIssues: Sendable {
         ]
     }
 
-    private static func full(_ disk: RouterStatus.Disk) -> [RouterStatus.Issue] {
+    private static func nearlyFull(_ disk: RouterStatus.Disk) -> [RouterStatus.Issue] {
         guard disk.free < leastFree else { return [] }
         return [
             RouterStatus.Issue(
@@ -162,19 +166,42 @@ struct StatusIssues: Sendable {
 
 extension Shortcoming {
     /// With what helps.
-    fileprivate var issue: RouterStatus.Issue {
+    var issue: RouterStatus.Issue {
         let remedy =
             switch what {
             case "not-serving": "wait a moment, then look at the log"
             case "stuck": "look at the log; a restart loses nothing"
             case "outbox-unwritable":
                 "look at the disk and its permissions; service goes on by itself, and this goes with the next event"
+            case "disk-full": "make room; service goes on by itself, and nothing that was accepted is lost"
             case "outbox-full": "see below which queue does not get rid of its deliveries, and why"
-            case "transport-failed", "transport-paused": "put the credentials right, then run: carillon reload"
+            case "transport-failed":
+                code == nil
+                    ? "put its block in the configuration right (carillon check shows the place), then run: carillon reload"
+                    : "correct the platform's name in the configuration or install its plugin (carillon plugin list shows "
+                        + "what is loaded), then run: carillon reload"
+            case "transport-paused":
+                code == nil
+                    ? "put the credentials right, then run: carillon reload"
+                    : "put its block back into the configuration or install its plugin, then run: carillon reload"
             case "plugin-paused": "carillon plugin list tells more; a newer plugin takes a restart"
             case "no-relay": "carillon relays list says how it stands with each"
+            case "filter-failed":
+                "correct its name and settings in the configuration or install its plugin, then run: carillon reload"
+            case "reload-refused":
+                "a restart would fail: carillon check names every mistake; correct them, then run: carillon reload"
+            case "no-source": "name relays under relays.always, or feed the router: carillon serve --feed"
+            case "foreign-messages":
+                "give the routers an account of their own at the servers, so that nobody else can write to the cluster's "
+                    + "subjects; carillon cluster members shows who is a member"
             default: "carillon explain and the log tell more"
             }
-        return RouterStatus.Issue(what: what, detail: "\(what): \(detail)", says: says, remedy: remedy, isGrave: true)
+        return RouterStatus.Issue(
+            what: what,
+            detail: "\(what): \(detail)",
+            says: says,
+            remedy: remedy,
+            isGrave: isGrave
+        )
     }
 }

@@ -88,7 +88,7 @@ package struct StatusReader: Sendable {
         let start = Timestamp(milliseconds: Int64(ProcessFigures.current.startedAt * 1000))
         let overview = PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals)
         let credentials = credentials(now)
-        let disk = disk
+        let disk = RouterStatus.Disk(ofStoreAt: configuration.storePath)
         let inPartitions = partitions()
         let shortcomings = await health.readiness(within: patience).shortcomings
         return RouterStatus(
@@ -161,20 +161,28 @@ package struct StatusReader: Sendable {
             )
         }
     }
+}
 
-    private var disk: RouterStatus.Disk {
-        let folder = URL(fileURLWithPath: configuration.storePath).deletingLastPathComponent()
-        let name = URL(fileURLWithPath: configuration.storePath).lastPathComponent
+extension RouterStatus.Disk {
+    /// Of the store at `path` and the databases beside it.
+    init(ofStoreAt path: String) {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+        let name = URL(fileURLWithPath: path).lastPathComponent
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        let used = files.filter { $0.hasPrefix(name) }.reduce(into: Int64(0)) { sum, file in
+        used = files.filter { $0.hasPrefix(name) }.reduce(into: 0) { sum, file in
             var status = stat()
             if stat(folder.path + "/" + file, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
                 sum += Int64(status.st_size)
             }
         }
+        free = Self.free(at: path) ?? 0
+    }
+
+    /// Bytes that are free in the folder of the file at `path`; nil: nobody can say.
+    static func free(at path: String) -> Int64? {
         var system = statvfs()
-        let free = statvfs(folder.path, &system) == 0 ? Int64(clamping: system.f_bavail * UInt(system.f_frsize)) : 0
-        return RouterStatus.Disk(used: used, free: free)
+        guard statvfs(URL(fileURLWithPath: path).deletingLastPathComponent().path, &system) == 0 else { return nil }
+        return Int64(clamping: system.f_bavail * UInt(system.f_frsize))
     }
 }
 

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func keepTheRouterFromBeingReadyWhilePaused() {
+    @Test func areAnIssueWhilePausedAndTheRouterIsReady() {
         var readiness = Readiness()
         readiness.outboxLimit = 10
         var restarting = Self.dying
@@ -72,5 +72,6 @@ import Testing
         #expect(
             readiness.shortcomings.map(\.detail) == ["libC.so ended 5 times: libC.so: signal SEGV at libC.so+0x12"]
         )
+        #expect(readiness.answer(details: true).status == 200)
     }
 }

@@ -2,6 +2,8 @@ import Console
 import Delivery
 import Testing
 import TimeTestSupport
+import Units
+import YAMLReading
 
 @testable import CarillonRouter
 @testable import Operations
@@ -17,7 +19,9 @@ import TimeTestSupport
         return readiness
     }
 
-    private static func status(_ cause: QueuePause.Cause?) -> QueueStatus {
+    private static let now = Timestamp(seconds: 0)
+
+    private static func status(_ cause: QueuePause.Cause?, _ reason: String = "bad-token") -> QueueStatus {
         QueueStatus(
             queue: ios,
             inFlight: 0,
@@ -25,7 +29,7 @@ import TimeTestSupport
             waitingForRetry: 0,
             pausedUntil: cause == nil ? nil : 1,
             pauseCause: cause,
-            pauseReason: "bad-token"
+            pauseReason: reason
         )
     }
 
@@ -38,35 +42,94 @@ import TimeTestSupport
         #expect(answer.status == 200 && answer.body == "{\"ready\":true,\"not_ready\":[]}\n")
     }
 
-    @Test(arguments: [
-        "not-serving", "stuck", "outbox-full", "outbox-unwritable", "transport-failed", "transport-paused", "no-relay",
-    ])
-    func namesWhatIsAmiss(_ what: String) {
-        var readiness = Self.fine
+    private static func amiss(_ what: String) -> Readiness {
+        var readiness = fine
         switch what {
         case "not-serving": readiness.isServing = false
         case "stuck": readiness.stuck = ["pipeline"]
         case "outbox-full": readiness.outboxRows = 10
         case "outbox-unwritable": readiness.isOutboxUnwritable = true
-        case "transport-failed": readiness.failures = [(Self.ios, "team_id: expected …")]
-        case "transport-paused": readiness.queues = [Self.status(.misconfigured)]
+        case "disk-full": readiness.freeBytes = 1 << 20
+        case "transport-failed": readiness.failures = [(ios, "team_id: expected …", hasPlugin: true)]
+        case "transport-paused": readiness.queues = [status(.misconfigured)]
+        case "filter-failed": readiness.facts.filterFailures = [Filters.Failure(name: "noise", line: 3, reason: "no")]
+        case "reload-refused":
+            readiness.facts.refusedReload = ([Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")], now)
+        case "foreign-messages": readiness.facts.foreignMessages = (3, now)
+        case "no-source": (readiness.relays, readiness.hasSource) = (0, false)
         default: readiness.connectedRelays = 0
         }
+        return readiness
+    }
+
+    @Test(arguments: ["not-serving", "stuck", "outbox-full", "outbox-unwritable", "disk-full", "no-relay"])
+    func isNotReadyWithoutWhatAllPushesNeed(_ what: String) {
+        let readiness = Self.amiss(what)
         #expect(readiness.shortcomings.map(\.what) == [what])
+        #expect(readiness.shortcomings.map(\.issue.isGrave) == [true])
         #expect(readiness.answer(details: false).status == 503)
+    }
+
+    /// One app's refused credentials must not take the router out of service for all others.
+    @Test(arguments: ["transport-failed", "transport-paused"])
+    func isReadyWhileOneAppCannotBeServed(_ what: String) {
+        let readiness = Self.amiss(what)
+        #expect(readiness.shortcomings.map(\.issue.what) == [what])
+        #expect(readiness.shortcomings.map(\.issue.isGrave) == [true])
+        #expect(readiness.answer(details: true).body == "{\"ready\":true,\"not_ready\":[]}\n")
+    }
+
+    @Test(arguments: ["filter-failed", "reload-refused", "foreign-messages", "no-source"])
+    func isReadyWithWhatShouldBeLookedAt(_ what: String) {
+        let readiness = Self.amiss(what)
+        #expect(readiness.shortcomings.map(\.issue.what) == [what])
+        #expect(readiness.shortcomings.map(\.issue.isGrave) == [false])
+        #expect(readiness.answer(details: true).status == 200)
+    }
+
+    @Test func somethingBringsEventsWhereARelayAFeedOrAClientDoes() {
+        var readiness = Self.amiss("no-source")
+        readiness.facts.hasSource = true
+        #expect(readiness.shortcomings.isEmpty)
+        readiness = Self.amiss("no-source")
+        readiness.hasSource = true
+        #expect(readiness.shortcomings.isEmpty)
+    }
+
+    @Test func theRemedyFitsTheCause() {
+        var readiness = Self.fine
+        readiness.failures = [(Self.ios, "no loaded plugin serves ios", hasPlugin: false)]
+        // Deliveries for it wait, which is the same once more.
+        readiness.queues = [Self.status(.misconfigured, "no-transport")]
+        let missing = readiness.shortcomings.map(\.issue)
+        #expect(missing.map(\.says?.code) == ["transport-failed-no-plugin"])
+        #expect(missing.allSatisfy { $0.remedy.contains("plugin") && !$0.remedy.contains("credentials") })
+        readiness.failures = []
+        #expect(readiness.shortcomings.map(\.issue.says?.code) == ["transport-paused-no-plugin"])
+        #expect(readiness.shortcomings.allSatisfy { !$0.issue.remedy.contains("credentials") })
+        readiness.queues = [Self.status(.misconfigured)]
+        #expect(readiness.shortcomings.allSatisfy { $0.issue.remedy.contains("credentials") })
+    }
+
+    @Test func namesHowManyMistakesARefusedReloadHas() {
+        var readiness = Self.amiss("reload-refused")
+        let mistake = Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")
+        readiness.facts.refusedReload = ([mistake, mistake, mistake], Self.now)
+        #expect(
+            readiness.shortcomings.map(\.detail) == [
+                "the configuration was refused at 1970-01-01 00:00:00 UTC, so the former one is in force: "
+                    + "a.yaml:2:1: no, and 2 more"
+            ]
+        )
     }
 
     @Test func tellsNamesAndReasonsToThoseWhoMayKnow() {
         var readiness = Self.fine
-        readiness.failures = [(Self.ios, "team_id: expected \"…\"")]
-        #expect(
-            readiness.answer(details: false).body
-                == "{\"ready\":false,\"not_ready\":[{\"what\":\"transport-failed\"}]}\n"
-        )
+        readiness.stuck = ["pipe \"line\""]
+        #expect(readiness.answer(details: false).body == "{\"ready\":false,\"not_ready\":[{\"what\":\"stuck\"}]}\n")
         #expect(
             readiness.answer(details: true).body
-                == #"{"ready":false,"not_ready":[{"what":"transport-failed","detail":"ios of default: team_id: expected \"…\""}]}"#
-                + "\n"
+                == #"{"ready":false,"not_ready":[{"what":"stuck","detail":"pipe \"line\""}]}"# + "\n"
         )
     }
 }

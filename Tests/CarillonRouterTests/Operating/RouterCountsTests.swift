@@ -99,4 +99,12 @@ import Units
         counts.outboxRecovered()
         #expect(!counts.isOutboxUnwritable)
     }
+
+    @Test func registrationsAreNoEventsThatSomebodyBrings() {
+        #expect(!counts.hasSeenEvents)
+        counts.record([.registered: 2, .learned: 1, .duplicate: 1])
+        #expect(!counts.hasSeenEvents)
+        counts.record([.unaddressed: 1])
+        #expect(counts.hasSeenEvents)
+    }
 }

@@ -2,8 +2,13 @@ import Units
 
 /// Limits of a courier, for each queue of one platform and app.
 package struct CourierLimits: Sendable, Equatable {
-    /// Attempts under way at a time.
+    /// Attempts under way at a time, except slow ones.
     package var inFlight: Int
+    /// After so long an attempt is slow, where endpoints are chosen by users: it leaves its place to another one, so that
+    /// hosts that never respond hold up no others.
+    package var slowAfter: Duration
+    /// Slow attempts under way at a time; further ones keep their places.
+    package var slow: Int
     /// Deliveries in memory, at least twice `inFlight`. The rest stays on disk and is read in pages.
     package var window: Int
     /// Attempts under way at a time towards one host, where endpoints are chosen by users.
@@ -26,6 +31,8 @@ package struct CourierLimits: Sendable, Equatable {
 
     package init(
         inFlight: Int = 500,
+        slowAfter: Duration = .milliseconds(250),
+        slow: Int? = nil,
         window: Int = 8192,
         inFlightPerHost: Int = 16,
         standAsideAfter: Int = 4,
@@ -36,6 +43,8 @@ package struct CourierLimits: Sendable, Equatable {
         longestDoubt: Duration = .minutes(1)
     ) {
         self.inFlight = max(1, inFlight)
+        self.slowAfter = slowAfter
+        self.slow = slow ?? 4 * self.inFlight
         self.window = max(window, 2 * self.inFlight, 16)
         self.inFlightPerHost = max(1, inFlightPerHost)
         self.standAsideAfter = max(1, standAsideAfter)

@@ -18,6 +18,9 @@ struct CourierQueue: Sendable {
     private var throttles: QueueThrottles
     /// Devices with an attempt under way.
     private(set) var inFlight = 0
+    /// Attempts to users' hosts that are not slow yet, and some that have ended, in order.
+    private var recent: Deque<(attempt: Attempt, since: Timestamp)> = []
+    private var slow = 0
 
     /// `number` is the queue's in the outbox.
     init(
@@ -40,8 +43,9 @@ struct CourierQueue: Sendable {
 
     /// When something happens by itself.
     var wakeAt: Timestamp? {
-        guard let until = throttles.pausedUntil, devices.hasReady else { return devices.nextDue }
-        return min(until, devices.nextDue ?? until)
+        guard devices.hasReady else { return devices.nextDue }
+        let placeFreeAt = recent.first.map { $0.since + limits.slowAfter }
+        return [throttles.pausedUntil, placeFreeAt, devices.nextDue].compactMap(\.self).min()
     }
 
     func status(now: Timestamp) -> QueueStatus {
@@ -76,7 +80,8 @@ struct CourierQueue: Sendable {
     mutating func advance(now: Timestamp, into actions: inout CourierActions) {
         devices.wake(now: now, lifetime: policy.lifetime)
         actions.changes.reschedulings += paging.moveDelayedToDisk(from: &devices)
-        while inFlight < throttles.allowance(now: now), let device = devices.nextReady() {
+        noteSlow(now: now)
+        while inFlight - min(slow, limits.slow) < throttles.allowance(now: now), let device = devices.nextReady() {
             dropObsolete(device, now: now, into: &actions)
             guard let first = devices[device].waiting.first else {
                 let caller = answerCall(device)
@@ -89,6 +94,15 @@ struct CourierQueue: Sendable {
             actions.lookups.append(Attempt(queue: index, device: device, stored: first))
         }
         actions.reads += paging.nextReads(for: devices)
+    }
+
+    private mutating func noteSlow(now: Timestamp) {
+        while let first = recent.first, first.since + limits.slowAfter <= now {
+            recent.removeFirst()
+            guard devices.isUnderWay(first.attempt) else { continue }
+            devices[first.attempt.device].isSlow = true
+            slow += 1
+        }
     }
 
     /// Ends what has expired, and what its author took back.
@@ -163,6 +177,9 @@ struct CourierQueue: Sendable {
         switch throttles.admit(devices[device].device, device, to: host, now: now) {
         case .send:
             devices[device].host = host
+            if let stored = devices[device].waiting.first {
+                recent.append((Attempt(queue: index, device: device, stored: stored), now))
+            }
             return true
         case .wait:
             inFlight -= 1
@@ -216,6 +233,14 @@ struct CourierQueue: Sendable {
         guard devices.isUnderWay(attempt) else { return }
         let device = attempt.device
         inFlight -= 1
+        if devices[device].isSlow {
+            devices[device].isSlow = false
+            slow -= 1
+        }
+        // In a queue with few attempts nothing else would take them out.
+        while let first = recent.first, !devices.isUnderWay(first.attempt) || first.attempt.stored === attempt.stored {
+            recent.removeFirst()
+        }
         var hostPausedUntil: Timestamp?
         if let host = devices[device].host {
             hostPausedUntil = throttles.learn(from: outcome, of: devices[device].device, at: host, now: now)
@@ -448,6 +473,7 @@ struct CourierQueue: Sendable {
     /// Moves all times along with a clock that was set back by `step`.
     mutating func follow(clockSetBackBy step: Duration, into actions: inout CourierActions) {
         throttles.follow(clockSetBackBy: step)
+        for index in recent.indices { recent[index].since -= step }
         actions.changes.reschedulings += devices.follow(clockSetBackBy: step)
     }
 }

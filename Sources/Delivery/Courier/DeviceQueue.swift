@@ -23,6 +23,8 @@ struct DeviceQueue: Sendable {
     var waiting: Deque<StoredDelivery> = []
     /// The host of the attempt under way, where attempts per host are counted.
     var host: String?
+    /// Whether that attempt is slow (``CourierLimits/slowAfter``).
+    var isSlow = false
     /// The host that called this device, until its turn is decided.
     var caller: String?
 }

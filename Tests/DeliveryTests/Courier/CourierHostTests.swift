@@ -25,6 +25,28 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay == [2] + Array(100...107) + [3])
     }
 
+    @Test func hostsThatNeverRespondHoldUpNoOther() {
+        var driver = QueuesDriver(limits: CourierLimits(inFlight: 10, slow: 15))
+        driver.resolve = { .found(host: "\($0.device.rawValue)") }
+        driver.accept((201...210).map { .sample($0, device: Int64($0)) } + [.sample(1, device: 1)])
+        #expect(driver.numbersUnderWay == Array(201...210))
+        #expect(driver.wakeAt == driver.now + .milliseconds(250))
+        driver.advance(by: .milliseconds(250))
+        #expect(driver.numbersUnderWay == Array(201...210) + [1])
+        // They may not be without end: so many in all, beside those that are not slow.
+        driver.accept((301...330).map { .sample($0, device: Int64($0)) })
+        #expect(driver.numbersUnderWay.count == 20)
+        driver.advance(by: .milliseconds(250))
+        #expect(driver.numbersUnderWay.count == 25)
+        driver.advance(by: .seconds(60))
+        #expect(driver.numbersUnderWay.count == 25)
+        driver.end(201, Outcome(.retry, reason: "timeout"))
+        #expect(driver.numbersUnderWay.count == 25)
+        for number in driver.numbersUnderWay { driver.end(number, delivered) }
+        driver.accept((401...420).map { .sample($0, device: Int64($0)) })
+        #expect(driver.numbersUnderWay.count == 10)
+    }
+
     @Test func everythingForABusyHostGoesOutInTheEnd() {
         var driver = driver()
         driver.accept((1...50).map { .sample($0, device: Int64($0)) })

@@ -483,13 +483,52 @@ struct ConsoleServerTests {
         }
     }
 
-    @Test func aConnectionTooManyIsClosedAtOnce() async throws {
+    @Test func anIdleConnectionGivesWayToANewOne() async throws {
         try await run(Self.configuration { $0.limits.connections = 1 }) { port in
             let first = try await RawConnection(port: port)
-            await first.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(try await first.status() == 200)
-            #expect(try await ask(port, "GET /healthz").isEmpty)
-            await first.close()
+            await first.send("GET /v1/devices HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await first.status() == 401)
+            #expect(try await ask(port, "GET /v1/devices", token: Self.token).hasPrefix("HTTP/1.1 200 "))
+            // It ends.
+            _ = await first.rest()
+        }
+    }
+
+    @Test func silentConnectionsKeepNobodyOut() async throws {
+        try await run { port in
+            var silent: [RawConnection] = []
+            for number in 0..<120 {
+                silent.append(try await RawConnection(port: port))
+                // Part of a header, or of a body, is no request.
+                if number % 3 == 1 { await silent[number].send("GET /healthz HTTP/1.1\r\nHost:") }
+                if number % 3 == 2 {
+                    await silent[number].send("POST /v1/reload HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n")
+                }
+            }
+            for line in ["GET /healthz", "GET /v1/devices"] {
+                #expect(try await ask(port, line, token: Self.token).hasPrefix("HTTP/1.1 200 "))
+            }
+            for connection in silent { await connection.close() }
+        }
+    }
+
+    @Test func healthIsAnsweredWhileEveryPlaceIsInWork() async throws {
+        try await run(Self.configuration { $0.limits.connections = 1 }) { port in
+            let slow = try await RawConnection(port: port)
+            await slow.send("GET /v1/me/slow HTTP/1.1\r\nHost: a\r\nAuthorization: Nostr abc\r\n\r\n")
+            for await _ in calls.entered.stream { break }
+            let refused = try await ask(port, "GET /v1/devices", token: Self.token)
+            #expect(refused.hasPrefix("HTTP/1.1 503 ") && refused.lowercased().contains("retry-after: 1"))
+            for line in ["GET /healthz", "GET /readyz?from=proxy"] {
+                #expect(try await ask(port, line).hasPrefix("HTTP/1.1 200 "), "\(line)")
+            }
+            // Silent connections do not keep health out of the reserve.
+            var silent: [RawConnection] = []
+            for _ in 0..<9 { silent.append(try await RawConnection(port: port)) }
+            #expect(try await ask(port, "GET /healthz").hasPrefix("HTTP/1.1 200 "))
+            calls.released.continuation.yield()
+            #expect(try await slow.status() == 200)
+            for connection in silent + [slow] { await connection.close() }
         }
     }
 

@@ -1,5 +1,6 @@
 import Testing
 import TimeTestSupport
+import Units
 
 @testable import Listening
 
@@ -81,4 +82,16 @@ import TimeTestSupport
             #expect(census.crowd(around: ClientAddress("2001:db8:1:77::1")) == 0)
         }
     }
+}
+
+extension ConnectionCensus {
+    /// Counts a connection from `address`, or refuses it.
+    fileprivate mutating func admit(_ address: String, isProxy: Bool = false, now: Timestamp) -> Verdict {
+        let client = isProxy ? nil : ClientAddress(address)
+        if let obstacle = obstacle(to: client) { return refusal(by: obstacle, now: now) }
+        add(client)
+        return .admitted
+    }
+
+    fileprivate mutating func leave(_ address: String) { remove(ClientAddress(address)) }
 }

@@ -18,9 +18,10 @@ package struct ConsoleConfiguration: Sendable {
 
     /// What one client may do.
     package struct Limits: Sendable, Equatable {
-        /// Connections at the same time; a further one is closed at once.
+        /// Connections at the same time. A further one replaces the one that was silent for longest, and is closed when
+        /// all have a request in work.
         package var connections = 100
-        /// Connections from one address at the same time; this machine has no such limit.
+        /// The same from one address; this machine has no such limit.
         package var connectionsPerAddress = 20
         /// Requests without the token, or with a wrong one, from one address a second, over time.
         package var strangersPerSecond = 5

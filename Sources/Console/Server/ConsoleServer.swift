@@ -10,7 +10,10 @@ import Units
 /// The API's HTTP server: health, readiness and metrics for machines, and what the commands ask a running router.
 package final class ConsoleServer: Sendable {
     /// The limits that clients can meet here.
-    package static let clientLimits: [ClientLimit] = [.connections, .requests, .work]
+    package static let clientLimits: [ClientLimit] = [.connections, .idle, .requests, .work]
+
+    /// Connections beyond the limit, for health, readiness and metrics.
+    private static let reserve = 8
 
     private let server: HTTPServer
 
@@ -53,7 +56,10 @@ package final class ConsoleServer: Sendable {
                 now: now
             )
         }
-        let terms = configuration.terms(at: .network(host: configuration.host, port: configuration.port))
+        var terms = configuration.terms(at: .network(host: configuration.host, port: configuration.port))
+        let probes = Set(endpoints.lazy.filter(\.isProbe).map(\.path) + ["/metrics"])
+        terms.reserve = Self.reserve
+        terms.mayUseReserve = { probes.contains($0) }
         self.init(handler, inbound, terms: terms, loop: loop, now: now, counts: counts, logger: logger)
     }
 
@@ -118,7 +124,9 @@ extension ConsoleConfiguration {
             idleTimeout: limits.idleTimeout,
             refusalLine: "Refusing connections to the API: too many"
         )
-        if let inbound { terms.isTrustedProxy = inbound.isTrustedProxy }
+        terms.isTrustedProxy = { [isTrustedProxy, inbound] address in
+            isTrustedProxy(address) || inbound?.isTrustedProxy(address) == true
+        }
         return terms
     }
 }

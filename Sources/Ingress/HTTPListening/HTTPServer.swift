@@ -25,7 +25,7 @@ package final class HTTPServer: Sendable {
     private let logger: Logger
     private let answer: Answer
     private let executor: LoopExecutor?
-    private let census: Mutex<ConnectionCensus>
+    private let places: Mutex<SocketPlaces<any Channel>>
     private let running = Mutex<Running?>(nil)
 
     /// - Parameters:
@@ -52,8 +52,17 @@ package final class HTTPServer: Sendable {
         self.logger = logger
         self.answer = answer
         executor = isOnLoop ? LoopExecutor(loop) : nil
-        census = Mutex(
-            ConnectionCensus(limit: terms.connections, limitPerAddress: terms.connectionsPerAddress, now: now())
+        places = Mutex(
+            SocketPlaces(
+                census: ConnectionCensus(
+                    limit: terms.connections,
+                    limitPerAddress: terms.connectionsPerAddress,
+                    now: now()
+                ),
+                idleAfter: .zero,
+                ownGiveWay: true,
+                reserve: terms.reserve
+            )
         )
         // Swift's runtime (6.3.1) crashes now and then when several threads need this generic type for the first time
         // at the same moment: other servers of this process may.
@@ -124,7 +133,7 @@ package final class HTTPServer: Sendable {
     private var channelConfiguration: HTTP1Channel.Configuration {
         HTTP1Channel.Configuration(
             additionalChannelHandlers: [
-                self.gate(), UnreadAnswersGuard(patience: TimeAmount(self.terms.idleTimeout)), ContinueHandler(),
+                self.keeper(), UnreadAnswersGuard(patience: TimeAmount(self.terms.idleTimeout)), ContinueHandler(),
                 LiveAnswerGuard(),
             ],
             idleTimeout: TimeAmount(terms.idleTimeout),
@@ -136,26 +145,37 @@ package final class HTTPServer: Sendable {
         )
     }
 
-    private func gate() -> ConnectionGate {
-        ConnectionGate(
-            admit: { self.admit($0) },
-            leave: { address in
-                self.census.withLock { $0.leave(address, isProxy: self.terms.isTrustedProxy(address)) }
-                self.counts.closed()
-            }
+    private func keeper() -> PlaceKeeper {
+        PlaceKeeper(
+            headTimeout: TimeAmount(min(terms.headTimeout, terms.idleTimeout)),
+            mayUseReserve: terms.mayUseReserve,
+            now: now,
+            admit: { self.admit($0, $1) }
         )
     }
 
-    private func admit(_ address: String) -> Bool {
-        let isProxy = terms.isTrustedProxy(address)
-        switch census.withLock({ $0.admit(address, isProxy: isProxy, now: now()) }) {
-        case .admitted:
+    private func admit(_ channel: any Channel, _ activity: SocketActivity) -> PlaceKeeper.Place? {
+        let address = ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")
+        let client = terms.isTrustedProxy(address) ? nil : ClientAddress(address)
+        let (verdict, isInReserve) = places.withLock { places in
+            (places.admit(client, channel, activity, now: now()), places.isInReserve)
+        }
+        switch verdict {
+        case .admitted(let number, let former):
             counts.opened()
-            return true
+            channel.closeFuture.whenComplete { _ in
+                self.places.withLock { $0.leave(number) }
+                self.counts.closed()
+            }
+            if let former {
+                counts.refused(by: .idle)
+                former.close(promise: nil)
+            }
+            return isInReserve ? .reserve : .usual
         case .refused(let limit, let isWorthALine):
             counts.refused(by: .connections)
             if isWorthALine { logger.warning("\(terms.refusalLine)", metadata: ["limit": "\(limit)"]) }
-            return false
+            return nil
         }
     }
 }
@@ -213,14 +233,21 @@ package enum ListeningPlace: Sendable {
 /// Where an HTTP server listens, and what one client may cost it.
 package struct HTTPListeningTerms: Sendable {
     package let place: ListeningPlace
-    /// The most connections at the same time; a further one is closed at once.
+    /// The most connections at the same time. A further one replaces the one that was silent for longest, and is closed
+    /// when all have a request in work.
     package let connections: Int
-    /// The most connections from one address at the same time. Trusted proxies and this machine have no such limit.
+    /// The same from one address. Trusted proxies and this machine have no such limit.
     package let connectionsPerAddress: Int
+    /// Connections beyond the limit while all others have a request in work, for requests that may use them.
+    package var reserve = 0
+    /// Whether a request for this path may use the reserve; others get 503 there.
+    package var mayUseReserve: @Sendable (_ path: String) -> Bool = { _ in false }
     /// The longest request line and header.
     package let headerBytes: ByteCount
     /// How long a connection may be idle, take for a header, or leave an answer unread.
     package let idleTimeout: Duration
+    /// How long a connection may take to the end of its first header.
+    package var headTimeout: Duration = .seconds(10)
     /// Whether an address belongs to a proxy, which stands for many clients.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
     /// The log message for a refused connection, logged once in a while.

@@ -14,7 +14,7 @@ package struct ConnectionCensus: Sendable {
     package enum Obstacle: Hashable, Sendable {
         case all
         /// One client, by its own connections.
-        case client
+        case client(ClientAddress)
         /// A network, by the connections of all its clients.
         case network(ClientAddress)
     }
@@ -32,29 +32,19 @@ package struct ConnectionCensus: Sendable {
         self.lines = TokenBucket(capacity: 3, perSecond: 0.1, now: now)
     }
 
-    /// Counts a connection from `address`, or refuses it. Proxies, and this machine, which may be one, stand for many
-    /// clients and have no limit of their own.
-    package mutating func admit(_ address: String, isProxy: Bool = false, now: Timestamp) -> Verdict {
-        let client = isProxy ? nil : ClientAddress(address)
-        if let obstacle = obstacle(to: client) { return refusal(by: obstacle, now: now) }
-        add(client)
-        return .admitted
-    }
+    /// Whether there is a place left of so many beyond the limit.
+    func hasRoom(beyond reserve: Int) -> Bool { total < limit + reserve }
 
-    /// Notes that an admitted connection from `address` has ended.
-    package mutating func leave(_ address: String, isProxy: Bool = false) {
-        remove(isProxy ? nil : ClientAddress(address))
-    }
-
-    /// What refuses one more connection of `client`, if anything. Unknown clients have no limit of their own.
+    /// What refuses one more connection of `client`, if anything. Unknown clients have no limit of their own: proxies,
+    /// and this machine, which may be one, stand for many.
     package func obstacle(to client: ClientAddress?) -> Obstacle? {
-        total < limit ? obstacle(toOneOfThese: client) : .all
+        obstacle(toOneOfThese: client) ?? (total < limit ? nil : .all)
     }
 
     /// The same for a connection that is already counted and whose client becomes known only now.
     package func obstacle(toOneOfThese client: ClientAddress?) -> Obstacle? {
         guard let client, !client.isLoopback else { return nil }
-        guard counts[client, default: 0] < limitPerClient else { return .client }
+        guard counts[client, default: 0] < limitPerClient else { return .client(client) }
         for network in ClientAddress.Network.allCases {
             guard let address = client.network(network) else { continue }
             if counts[address, default: 0] >= limit(of: network) { return .network(address) }

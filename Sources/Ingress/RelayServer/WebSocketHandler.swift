@@ -1,3 +1,4 @@
+import Listening
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -81,7 +82,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
                 return close(.dataInconsistentWithMessage, context: context)
             }
             handle(connection.receive(text, now: now), context: context)
-            if connection.isProven { activity.prove() }
+            if connection.isProven { activity.keepPlace() }
         case .binary:
             progress.messageIsComplete()
             close(.unacceptableData, context: context)
@@ -202,7 +203,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             loop.execute {
                 let (handler, context) = bound.value
                 let queries = handler.connection.answered(events: events.count, bytes: bytes, answers)
-                if handler.connection.isProven { handler.activity.prove() }
+                if handler.connection.isProven { handler.activity.keepPlace() }
                 handler.send(zip(answers, events).map { $0.relayMessage(to: $1) }, context: context)
                 for query in queries { handler.handle(query, context: context) }
                 handler.resumeReading(context: context)

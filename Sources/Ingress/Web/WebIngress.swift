@@ -9,7 +9,7 @@ import Units
 /// on as they are (seed 001): a drop-in replacement for metatext-apns.
 package final class WebIngress: Sendable {
     /// The limits that clients can meet here.
-    package static let clientLimits: [ClientLimit] = [.connections, .requests, .bytes, .device, .work, .blocked]
+    package static let clientLimits: [ClientLimit] = [.connections, .idle, .requests, .bytes, .device, .work, .blocked]
 
     private let server: HTTPServer
 
@@ -77,9 +77,10 @@ package struct WebIngressConfiguration: Sendable {
 
     /// What one client may do. A client over a limit gets 429; one that continues loses its connection.
     package struct Limits: Sendable, Equatable {
-        /// The most connections at the same time; a further one is closed at once.
+        /// The most connections at the same time. A further one replaces the one that was silent for longest, and is
+        /// closed when all have a request in work.
         package var connections = 1_000
-        /// The most connections from one address at the same time. Trusted proxies and this machine have no such limit.
+        /// The same from one address. Trusted proxies and this machine have no such limit.
         package var connectionsPerAddress = 100
         /// Messages for one device a minute, over time.
         package var perDevicePerMinute = 60

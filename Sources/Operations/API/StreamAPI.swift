@@ -25,7 +25,11 @@ struct StreamAPI {
             ) { [stream] call in
                 let reader: LiveReader
                 do {
-                    reader = try stream.open(Self.filter(call), after: call.field("last-event-id"))
+                    reader = try stream.open(
+                        Self.filter(call),
+                        for: call.principal,
+                        after: call.field("last-event-id")
+                    )
                 } catch let failure as OperationFailure {
                     throw APIProblem(failure)
                 }

@@ -1,3 +1,4 @@
+import Console
 import NIOCore
 import Nostr
 import Units
@@ -30,6 +31,7 @@ struct LiveFeed {
 
     private struct Reader {
         let filter: LiveFilter
+        let client: APIPrincipal?
         var sentAt: Deadline
     }
 
@@ -62,15 +64,35 @@ struct LiveFeed {
     /// entry does.
     var pause: Duration { .milliseconds(min(1_000, max(100, readers.count))) }
 
-    /// Nil where there are too many. `last` is the id of the last entry that the reader had.
-    mutating func join(_ filter: LiveFilter, after last: String?, now: Deadline) -> (id: ReaderID, frames: [Frame])? {
-        guard readers.count < limits.readers else { return nil }
+    /// Nil where there are too many. When no place is left, the oldest reader of the client with the most gives way to a
+    /// client that has at least two less: its place is `inPlaceOf`. `last` is the id of the last entry that the reader
+    /// had.
+    mutating func join(
+        _ filter: LiveFilter,
+        for client: APIPrincipal? = nil,
+        after last: String?,
+        now: Deadline
+    ) -> (id: ReaderID, inPlaceOf: ReaderID?, frames: [Frame])? {
+        var former: ReaderID?
+        if readers.count >= limits.readers {
+            former = readerToReplace(for: client)
+            guard let former else { return nil }
+            readers[former] = nil
+        }
         nextReader += 1
-        readers[nextReader] = Reader(filter: filter, sentAt: now)
+        readers[nextReader] = Reader(filter: filter, client: client, sentAt: now)
         emptySince = nil
         var frames = [Frame(bytes: ByteBuffer(string: ": hello\nretry: 2000\n\n"), entries: 0)]
         if let last { frames += missed(after: last, filter) }
-        return (nextReader, frames)
+        return (nextReader, former, frames)
+    }
+
+    private func readerToReplace(for client: APIPrincipal?) -> ReaderID? {
+        let counts = Dictionary(readers.values.map { ($0.client, 1) }, uniquingKeysWith: +)
+        guard let most = counts.max(by: { $0.value < $1.value }), most.value >= counts[client, default: 0] + 2 else {
+            return nil
+        }
+        return readers.keys.filter { readers[$0]?.client == most.key }.min()
     }
 
     private func missed(after last: String, _ filter: LiveFilter) -> [Frame] {

@@ -98,17 +98,22 @@ package final class LiveStream: Sendable {
     }
 
     /// `last` is the id of the last entry that the reader had. Throws an ``APIProblem`` where too many read.
-    func open(_ filter: LiveFilter, after last: String?) throws(APIProblem) -> LiveReader {
-        let (reader, mustRun) = state.withLock { state -> (LiveReader?, Bool) in
-            guard !state.isClosed, let joined = state.feed.join(filter, after: last, now: monotonic()) else {
-                return (nil, false)
-            }
+    func open(
+        _ filter: LiveFilter,
+        for client: APIPrincipal? = nil,
+        after last: String?
+    ) throws(APIProblem) -> LiveReader {
+        let (reader, former, mustRun) = state.withLock { state -> (LiveReader?, LiveReader?, Bool) in
+            guard !state.isClosed, let joined = state.feed.join(filter, for: client, after: last, now: monotonic())
+            else { return (nil, nil, false) }
+            let former = joined.inPlaceOf.flatMap { state.readers.removeValue(forKey: $0) }
             let reader = LiveReader(limit: Self.mostUnread) { [weak self] in self?.leave(joined.id) }
             for frame in joined.frames { reader.put(frame) }
             state.readers[joined.id] = reader
             defer { state.isRunning = true }
-            return (reader, !state.isRunning)
+            return (reader, former, !state.isRunning)
         }
+        former?.end()
         guard let reader else {
             throw APIProblem(503, "too many read already: try again later", retryAfter: 10)
         }

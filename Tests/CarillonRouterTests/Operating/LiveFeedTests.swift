@@ -54,7 +54,7 @@ struct LiveFeedTests {
         _ filter: LiveFilter,
         after last: String?,
         now: Deadline
-    ) throws -> (id: LiveFeed.ReaderID, frames: [LiveFeed.Frame]) {
+    ) throws -> (id: LiveFeed.ReaderID, inPlaceOf: LiveFeed.ReaderID?, frames: [LiveFeed.Frame]) {
         let joined = feed.join(filter, after: last, now: now)
         return try #require(joined)
     }
@@ -69,7 +69,7 @@ struct LiveFeedTests {
         let one = try join(&feed, LiveFilter(event: Self.event(2)), after: nil, now: 0).id
         let outcomes = try join(&feed, LiveFilter(kinds: [.outcome]), after: nil, now: 0).id
         let further = feed.join(LiveFilter(), after: nil, now: 0)
-        #expect(further == nil)
+        #expect(further?.id == nil)
         let sent = feed.take([Self.step(1), Self.step(2)], lost: 0, now: 1)
         let byReader = Dictionary(grouping: sent, by: \.reader).mapValues { Self.text($0.map(\.frame)) }
         #expect(byReader[all]?.components(separatedBy: "event: step").count == 3)
@@ -77,6 +77,34 @@ struct LiveFeedTests {
         #expect(byReader[outcomes] == nil)
         feed.leave(outcomes, now: 2)
         _ = try join(&feed, LiveFilter(), after: nil, now: 0)
+    }
+
+    @Test func theClientWithTheMostReadersGivesWay() throws {
+        var feed = Self.feed()
+        func join(_ name: String) -> (id: LiveFeed.ReaderID, inPlaceOf: LiveFeed.ReaderID?, frames: [LiveFeed.Frame])? {
+            feed.join(LiveFilter(), for: .agent(name, [.read]), after: nil, now: 0)
+        }
+        let ids = [join("greedy"), join("greedy"), join("greedy")].map { $0?.id }
+        #expect(join("greedy")?.id == nil)
+        #expect(join("modest")?.inPlaceOf == ids[0])
+        // It would only change places.
+        #expect(join("modest")?.id == nil && join("greedy")?.id == nil)
+        #expect(join("third")?.inPlaceOf == ids[1])
+        #expect(join("fourth")?.id == nil && feed.count == 3)
+    }
+
+    @Test func aReaderThatGivesWayIsToldThatItEnds() async throws {
+        let stream = LiveStream(readers: 2, device: { _ in nil }, now: { 5 }, monotonic: { 5 }, later: { _, _ in })
+        let greedy = try (0..<2).map { _ in
+            try stream.open(LiveFilter(), for: .agent("greedy", [.read]), after: nil)
+        }
+        _ = try stream.open(LiveFilter(), for: .agent("modest", [.read]), after: nil)
+        _ = await greedy[0].next()
+        #expect(await greedy[0].next() == nil)
+        // It has left already.
+        greedy[0].end()
+        #expect(throws: (any Error).self) { try stream.open(LiveFilter(), for: .agent("third", [.read]), after: nil) }
+        stream.close()
     }
 
     @Test func issuesSayWhatTheyMeanInTheirCode() {

@@ -1,36 +1,37 @@
-import Listening
 import Synchronization
 import Units
 
 /// What decides about an open connection when places run out. Written on its event loop, read by any.
-final class SocketActivity: Sendable {
+package final class SocketActivity: Sendable {
     /// Milliseconds since 1970: a `Timestamp`, which cannot be atomic.
     private let lastMessage: Atomic<Int64>
-    private let proven = Atomic(false)
+    private let keeping = Atomic(false)
 
-    init(now: Timestamp) {
+    package init(now: Timestamp) {
         lastMessage = Atomic(now.milliseconds)
     }
 
     var lastMessageAt: Timestamp { Timestamp(milliseconds: lastMessage.load(ordering: .relaxed)) }
-    /// Whether its client has shown a key (NIP-42), or registered a device.
-    var isProven: Bool { proven.load(ordering: .relaxed) }
+    /// Whether its client has shown a key (NIP-42), registered a device, or waits for the response to a request.
+    var keepsPlace: Bool { keeping.load(ordering: .relaxed) }
 
-    func noteMessage(at now: Timestamp) { lastMessage.store(now.milliseconds, ordering: .relaxed) }
-    func prove() { proven.store(true, ordering: .relaxed) }
+    package func noteMessage(at now: Timestamp) { lastMessage.store(now.milliseconds, ordering: .relaxed) }
+    package func keepPlace(_ keepsPlace: Bool = true) { keeping.store(keepsPlace, ordering: .relaxed) }
 }
 
 /// The pipeline event for a connection that must give its place to another one.
-struct GiveWay: Sendable {}
+package struct GiveWay: Sendable {
+    package init() {}
+}
 
-/// Which connections have a place at the socket. When none is left, an idle connection whose client has proven nothing
-/// gives way: among those with the most neighbours, the one that was silent for longest. `Socket` is what the owner
-/// closes then.
-struct SocketPlaces<Socket: Sendable>: Sendable {
+/// Which connections of a server have a place. When none is left, an idle connection that may not keep its place gives
+/// way: among those with the most neighbours, the one that was silent for longest. `Socket` is what the owner closes
+/// then.
+package struct SocketPlaces<Socket: Sendable>: Sendable {
     /// A number that no other connection has.
-    typealias Number = UInt64
+    package typealias Number = UInt64
 
-    enum Verdict {
+    package enum Verdict {
         /// It has a place, perhaps that of another one.
         case admitted(Number, inPlaceOf: Socket?)
         case refused(limit: Int, isWorthALine: Bool)
@@ -40,48 +41,76 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         let number: Number
         let socket: Socket
         let activity: SocketActivity
+        let isInReserve: Bool
         var client: ClientAddress?
     }
 
-    /// How long a connection must have been silent to give way.
-    static var idleAfter: Duration { .seconds(10) }
+    /// Default: how long a connection must have been silent to give way.
+    package static var idleAfter: Duration { .seconds(10) }
     /// How many connections are checked for one that gives way. If there are more, each has its turn.
     static var glance: Int { 1_024 }
 
     private var census: ConnectionCensus
+    private let idleAfter: Duration
+    private let ownGiveWay: Bool
+    private let reserve: Int
     private var places: [Place] = []
     private var indices: [Number: Int] = [:]
     private var latest: Number = 0
+    /// Whether the latest connection that was admitted has a place beyond the limit.
+    package private(set) var isInReserve = false
     /// Where the next check begins.
     private var cursor = 0
 
-    init(census: ConnectionCensus) {
+    /// - Parameters:
+    ///   - census: The limits.
+    ///   - idleAfter: How long a connection must have been silent to give way.
+    ///   - ownGiveWay: Whether a client with too many connections loses an idle one. Otherwise it must close one itself.
+    ///   - reserve: Places beyond the limit, for short requests while all others are taken.
+    package init(
+        census: ConnectionCensus,
+        idleAfter: Duration = Self.idleAfter,
+        ownGiveWay: Bool = false,
+        reserve: Int = 0
+    ) {
         self.census = census
+        self.idleAfter = idleAfter
+        self.ownGiveWay = ownGiveWay
+        self.reserve = reserve
     }
 
     /// Gives a new connection a place. `client` is nil for a proxy, whose client may become known later
     /// (``name(_:_:now:)``).
-    mutating func admit(
+    package mutating func admit(
         _ client: ClientAddress?,
         _ socket: Socket,
         _ activity: SocketActivity,
         now: Timestamp
     ) -> Verdict {
-        var former: Socket?
+        var former: Place?
+        isInReserve = false
         if let obstacle = census.obstacle(to: client) {
-            guard let index = idlest(for: obstacle, now: now) else { return refusal(by: obstacle, now) }
-            former = remove(at: index).socket
+            if let index = idlest(for: obstacle, now: now) {
+                former = remove(at: index)
+                isInReserve = former?.isInReserve ?? false
+            } else if obstacle != .all || !census.hasRoom(beyond: reserve) {
+                return refusal(by: obstacle, now)
+            } else {
+                isInReserve = true
+            }
         }
         latest += 1
         census.add(client)
         indices[latest] = places.count
-        places.append(Place(number: latest, socket: socket, activity: activity, client: client))
-        return .admitted(latest, inPlaceOf: former)
+        places.append(
+            Place(number: latest, socket: socket, activity: activity, isInReserve: isInReserve, client: client)
+        )
+        return .admitted(latest, inPlaceOf: former?.socket)
     }
 
     /// Names the client of a connection that a proxy brought. The connection keeps its place, perhaps at the cost of
     /// another one, or is refused and keeps it until it ends.
-    mutating func name(_ number: Number, _ client: ClientAddress, now: Timestamp) -> Verdict {
+    package mutating func name(_ number: Number, _ client: ClientAddress, now: Timestamp) -> Verdict {
         guard indices[number] != nil else { return .refused(limit: 0, isWorthALine: false) }
         var former: Socket?
         if let obstacle = census.obstacle(toOneOfThese: client) {
@@ -95,7 +124,7 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
     }
 
     /// A connection has ended. One that gave way has no place to give up.
-    mutating func leave(_ number: Number) {
+    package mutating func leave(_ number: Number) {
         if let index = indices[number] { _ = remove(at: index) }
     }
 
@@ -106,25 +135,32 @@ struct SocketPlaces<Socket: Sendable>: Sendable {
         return .refused(limit: limit, isWorthALine: isWorthALine)
     }
 
-    /// A client with too many connections must close one itself.
     private mutating func idlest(for obstacle: ConnectionCensus.Obstacle, now: Timestamp) -> Int? {
         let network: ClientAddress?
         switch obstacle {
-        case .client: return nil
+        case .client(let client):
+            guard ownGiveWay else { return nil }
+            network = client
         case .all: network = nil
         case .network(let address): network = address
         }
-        var best: (index: Int, crowd: Int, silentSince: Timestamp)?
+        // Those of the reserve last: whoever takes such a place may do little with it.
+        var best: (index: Int, isInReserve: Bool, crowd: Int, silentSince: Timestamp)?
         let count = min(places.count, Self.glance)
-        let idleSince = now - Self.idleAfter
+        let idleSince = now - idleAfter
         for offset in 0..<count {
             let index = (cursor + offset) % places.count
             let place = places[index]
-            guard !place.activity.isProven, place.activity.lastMessageAt <= idleSince else { continue }
+            guard !place.activity.keepsPlace, place.activity.lastMessageAt <= idleSince else { continue }
             if let network, place.client?.lies(in: network) != true { continue }
             let (crowd, silentSince) = (census.crowd(around: place.client), place.activity.lastMessageAt)
-            if let best, (best.crowd, silentSince) >= (crowd, best.silentSince) { continue }
-            best = (index, crowd, silentSince)
+            if let best,
+                best.isInReserve == place.isInReserve
+                    ? (best.crowd, silentSince) >= (crowd, best.silentSince) : place.isInReserve
+            {
+                continue
+            }
+            best = (index, place.isInReserve, crowd, silentSince)
         }
         if !places.isEmpty { cursor = (cursor + count) % places.count }
         return best?.index

@@ -1,9 +1,8 @@
-import Listening
 import Testing
 import TimeTestSupport
 import Units
 
-@testable import RelayServer
+@testable import Listening
 
 @Suite struct SocketPlacesTests {
     private var places: SocketPlaces<String>
@@ -26,7 +25,7 @@ import Units
         now: Timestamp = 0
     ) -> (seen: Seen, number: UInt64) {
         let activity = SocketActivity(now: silentSince)
-        if isProven { activity.prove() }
+        if isProven { activity.keepPlace() }
         switch places.admit(ClientAddress(address), name, activity, now: now) {
         case .admitted(let number, let former): return (.admitted(inPlaceOf: former), number)
         case .refused(let limit, _): return (.refused(limit: limit), 0)
@@ -72,6 +71,42 @@ import Units
         for _ in 0..<3 { admit("192.0.2.1", "mine") }
         #expect(admit("192.0.2.1", now: 60_000).seen == .refused(limit: 3))
         #expect(admit("192.0.2.2", now: 60_000).seen == .admitted(inPlaceOf: nil))
+    }
+
+    @Test mutating func aClientWithTooManyGivesWayToItselfWhereThatIsWanted() {
+        places = SocketPlaces(
+            census: ConnectionCensus(limit: 8, limitPerAddress: 3, now: 0),
+            idleAfter: .zero,
+            ownGiveWay: true
+        )
+        admit("192.0.2.2", "other")
+        for number in 0..<3 { admit("192.0.2.1", "\(number)", silentSince: .epoch + .milliseconds(5 - number)) }
+        #expect(admit("192.0.2.1", silentSince: 6, now: 6).seen == .admitted(inPlaceOf: "2"))
+    }
+
+    @Test mutating func aClientWithTooManyTakesNobodysPlaceEvenWhereThereIsNone() {
+        for number in 0..<5 { admit("192.0.2.\(number)", "\(number)") }
+        for _ in 0..<3 { admit("198.51.100.1", isProven: true) }
+        #expect(admit("198.51.100.1", now: 60_000).seen == .refused(limit: 3))
+    }
+
+    @Test mutating func theReserveIsForWhenAllPlacesAreKept() {
+        places = SocketPlaces(
+            census: ConnectionCensus(limit: 2, limitPerAddress: 9, now: 0),
+            idleAfter: .zero,
+            reserve: 1
+        )
+        let first = admit("127.0.0.1", isProven: true).number
+        #expect(!places.isInReserve)
+        admit("127.0.0.1", "idle")
+        #expect(!places.isInReserve)
+        #expect(admit("127.0.0.1", isProven: true).seen == .admitted(inPlaceOf: "idle") && !places.isInReserve)
+        #expect(admit("127.0.0.1", "spare").seen == .admitted(inPlaceOf: nil) && places.isInReserve)
+        #expect(admit("127.0.0.1", isProven: true).seen == .admitted(inPlaceOf: "spare") && places.isInReserve)
+        #expect(admit("127.0.0.1").seen == .refused(limit: 2))
+        places.leave(first)
+        // All that is left is kept, and one of them has the place of the reserve.
+        #expect(admit("127.0.0.1", "last").seen == .admitted(inPlaceOf: nil) && places.isInReserve)
     }
 
     @Test mutating func inAFullNetworkANeighbourGivesWayAndNobodyElse() {

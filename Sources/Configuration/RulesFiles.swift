@@ -39,14 +39,25 @@ extension Configuration {
 package struct KnownPlatforms: Sendable {
     package let catalog: PlatformCatalog
     package let blockChecks: BlockChecks
+    /// Plugins that were found and not loaded, and why.
+    package let refusals: [Diagnostic]
 
-    package init(_ catalog: PlatformCatalog = PlatformCatalog(), blockChecks: BlockChecks = [:]) {
+    package init(
+        _ catalog: PlatformCatalog = PlatformCatalog(),
+        blockChecks: BlockChecks = [:],
+        refusals: [Diagnostic] = []
+    ) {
         self.catalog = catalog
         self.blockChecks = blockChecks
+        self.refusals = refusals
     }
 
     package init(_ plugins: PluginHost) {
-        self.init(plugins.platformCatalog, blockChecks: plugins.blockChecks)
+        self.init(
+            plugins.platformCatalog,
+            blockChecks: plugins.blockChecks,
+            refusals: plugins.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
+        )
     }
 }
 
@@ -75,7 +86,7 @@ package struct RulesFiles {
     }
 
     /// Throws the mistakes of all files, each under its own path; what can be read is checked also when something
-    /// cannot.
+    /// cannot. Where a platform is missing, the plugins that were refused come first, as they may be the cause.
     package func read() throws(Diagnostics) -> RuleBook {
         try read(noting: NamedFiles())
     }
@@ -106,7 +117,8 @@ package struct RulesFiles {
         } catch {
             mistakes += error.all
         }
-        throw Diagnostics(mistakes)
+        let isPlatformMissing = mistakes.contains { $0.message.contains(RuleBook.missingBlock) }
+        throw Diagnostics((isPlatformMissing ? platforms.refusals : []) + mistakes)
     }
 
     /// Throws a mistake where the file cannot be read.

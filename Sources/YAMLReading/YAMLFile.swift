@@ -8,6 +8,8 @@ package final class YAMLFile {
     package private(set) var mistakes: [Diagnostic] = []
     /// What is allowed and probably not meant.
     package private(set) var warnings: [Diagnostic] = []
+    /// By their words, mistakes that are reported once.
+    private var repeated: [String: Repeated] = [:]
     /// Whether it is JSON of a client's: texts are as they are, and mistakes name the place as a JSON pointer (RFC
     /// 6901).
     package let isOfClient: Bool
@@ -50,6 +52,31 @@ package final class YAMLFile {
         } else {
             note(path.isEmpty ? message : "\(path): \(message)", at: mark)
         }
+    }
+
+    /// A mistake that has one cause at all its places.
+    private struct Repeated {
+        /// Of the first one among the mistakes.
+        let number: Int
+        let words: String
+        let mark: Mark
+        var otherLines: [Int] = []
+    }
+
+    /// Notes a mistake that has one `cause` wherever it is: the first one, with the lines of the others.
+    func noteOnce(_ words: String, because cause: String, ofValueAt path: String, _ mark: Mark?) {
+        guard !isOfClient, let mark else { return note(words + cause, ofValueAt: path, mark) }
+        guard var known = repeated[words] else {
+            let words = (key: words, whole: path.isEmpty ? words : "\(path): \(words)")
+            repeated[words.key] = Repeated(number: mistakes.count, words: words.whole, mark: mark)
+            return note(words.whole + cause, at: mark)
+        }
+        guard known.mark.line != mark.line, !known.otherLines.contains(mark.line) else { return }
+        known.otherLines.append(mark.line)
+        repeated[words] = known
+        let lines = known.otherLines.prefix(10).map(String.init).joined(separator: ", ")
+        let others = "line\(known.otherLines.count == 1 ? "" : "s") \(lines)\(known.otherLines.count > 10 ? ", …" : "")"
+        mistakes[known.number] = mistake("\(known.words), also in \(others)\(cause)", at: known.mark)
     }
 
     /// The document in `text`, or nil, with a mistake noted, when it is no YAML.

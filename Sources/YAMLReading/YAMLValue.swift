@@ -135,7 +135,7 @@ package struct YAMLValue {
 
     /// A mapping with no keys but `keys`. An unknown key is a mistake that names the nearest known one. Without `keys`,
     /// any key goes.
-    /// `missing` is said of an unknown key that holds a mapping and resembles no known one.
+    /// `missing` is said of an unknown key that holds a mapping; of several in a file that are called the same, once.
     package func mapping(keys: [String]? = nil, missing: String? = nil) -> YAMLMapping? {
         guard case .mapping(let mapping) = node, !isBareTemplate else {
             mistake("expected a mapping" + (keys.map { " with " + $0.joined(separator: ", ") } ?? ""))
@@ -153,16 +153,16 @@ package struct YAMLValue {
                 continue
             }
             if let keys, !keys.contains(name) {
-                var hint = NearestName.hint(name, among: keys)
-                if hint.isEmpty {
-                    if let missing, value.mapping != nil { hint = "; " + missing }
-                    hint += "; known here: " + keys.joined(separator: ", ")
+                let nearest = NearestName.hint(name, among: keys)
+                let place = file.isOfClient ? file.path(path, member: name) : path
+                let words = "unknown key '\(name.prefix(64))'"
+                let hint = nearest.isEmpty ? "; known here: " + keys.joined(separator: ", ") : nearest
+                if let missing, value.mapping != nil {
+                    let cause = nearest.isEmpty ? "; \(missing)\(hint)" : "\(hint) If not, \(missing)"
+                    file.noteOnce(words, because: cause, ofValueAt: place, key.mark)
+                } else {
+                    file.note(words + hint, ofValueAt: place, key.mark)
                 }
-                file.note(
-                    "unknown key '\(name.prefix(64))'" + hint,
-                    ofValueAt: file.isOfClient ? file.path(path, member: name) : path,
-                    key.mark
-                )
                 continue
             }
             members.append((name, YAMLValue(node: value, path: file.path(path, member: name), file: file)))

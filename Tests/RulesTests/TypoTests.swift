@@ -32,9 +32,15 @@ import YAMLReading
         ("Body: x", "3:5: rules[0]: unknown key 'Body'; did you mean 'body'?"),
         ("colapse: x", "3:5: rules[0]: unknown key 'colapse'; did you mean 'collapse'?"),
         ("action: []", "3:5: rules[0]: unknown key 'action'; did you mean 'actions'?"),
-        ("web_push: {}", "3:5: rules[0]: unknown key 'web_push'; did you mean 'webpush'?"),
+        (
+            "web_push: {}",
+            "3:5: rules[0]: unknown key 'web_push'; did you mean 'webpush'? If not, no loaded plugin has a block of that name"
+        ),
         ("eventData: false", "3:5: rules[0]: unknown key 'eventData'; did you mean 'event_data'?"),
-        ("APNS: {}", "3:5: rules[0]: unknown key 'APNS'; did you mean 'apns'?"),
+        (
+            "APNS: {}",
+            "3:5: rules[0]: unknown key 'APNS'; did you mean 'apns'? If not, no loaded plugin has a block of that name"
+        ),
         (
             "apns: { mutable_content: 1 }",
             "3:13: rules[0].apns: unknown key 'mutable_content'; did you mean 'mutable-content'?"

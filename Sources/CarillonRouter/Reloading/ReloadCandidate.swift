@@ -39,11 +39,14 @@ struct ReloadCandidate: Sendable {
         // Missing it is one mistake here, and would be one of every new plugin there.
         _ = try configuration.plugins.processes()
         outgoing.plugins.loadFurther(configuration.plugins.search)
+        let platforms = KnownPlatforms(outgoing.plugins)
+        refused = platforms.refusals
         var rules = RuleBook?.none
+        var mistakesOfRules: [Diagnostic] = []
         do {
-            rules = try configuration.loadRules(KnownPlatforms(outgoing.plugins))
+            rules = try configuration.loadRules(platforms)
         } catch {
-            mistakes += error.all
+            mistakesOfRules = error.all.filter { !platforms.refusals.contains($0) }
         }
         former = (outgoing.transports.current, filters)
         plugins = outgoing.plugins
@@ -76,11 +79,10 @@ struct ReloadCandidate: Sendable {
                 message: "filters.\(failure.name): \(failure.reason)"
             )
         }
-        refused = outgoing.plugins.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
         guard mistakes.isEmpty, let rules else {
             Self.discard(transports, self.filters, but: former, plugins)
-            // A plugin that is missing may be the cause.
-            throw Diagnostics(mistakes + refused)
+            // A plugin that is missing may be the cause of all that follows.
+            throw Diagnostics(refused + mistakes + mistakesOfRules)
         }
         self.configuration = configuration
         self.rules = rules

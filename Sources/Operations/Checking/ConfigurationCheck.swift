@@ -37,11 +37,12 @@ package struct ConfigurationCheck {
             return error.all
         }
         let platforms = KnownPlatforms(plugins)
-        return rules(configuration, platforms) + ingress(configuration, platforms) + identity(configuration)
+        // A plugin that is missing comes before what it leads to in rules and elsewhere.
+        return blocks(configuration, plugins, platforms) + rules(configuration, platforms)
+            + ingress(configuration, platforms) + identity(configuration)
             + store(configuration) + secrets(configuration)
             + context(configuration) + api(configuration) + stranded(configuration)
             + pacing(configuration, plugins) + isolation(configuration.plugins, plugins)
-            + blocks(configuration, plugins)
     }
 
     /// What works and had better not: secrets that others can get at, an outbox that is gone, and what rules say and
@@ -98,7 +99,7 @@ package struct ConfigurationCheck {
             _ = try configuration.loadRules(platforms)
             return []
         } catch {
-            return error.all
+            return error.all.filter { !platforms.refusals.contains($0) }
         }
     }
 
@@ -209,11 +210,14 @@ package struct ConfigurationCheck {
     private var silent: InstanceSettings { InstanceSettings(sender: RecordingHTTP(), log: Self.quiet) }
 
     /// Lets each plugin read its block, and each filter its settings.
-    private func blocks(_ configuration: Configuration, _ host: PluginHost) -> [Diagnostic] {
-        let refusals = host.catalog.refusals.map { Diagnostic(file: $0.path, message: "\($0.reason)") }
+    private func blocks(
+        _ configuration: Configuration,
+        _ host: PluginHost,
+        _ platforms: KnownPlatforms
+    ) -> [Diagnostic] {
         let transports = Transports(configuration: configuration, plugins: host, settings: silent)
         let filters = Filters(configuration: configuration, plugins: host, settings: silent)
-        return refusals
+        return platforms.refusals
             + filters.failures.map {
                 Diagnostic(file: path, line: $0.line, column: 1, message: "filters.\($0.name): \($0.reason)")
             }

@@ -4,9 +4,6 @@ import YAMLReading
 
 /// What a rule adds to payloads besides its texts, and their lifetime.
 struct RulePayload: Sendable {
-    /// What may be wrong with an unknown key that holds a block.
-    static let missingBlock = "no loaded plugin has a block of that name"
-
     /// The keys of a rule that are read here.
     static func keys(_ platforms: PlatformCatalog) -> [String] {
         ["data", "event_data", "expires"] + platforms.blocks.map(\.key) + ["native"]

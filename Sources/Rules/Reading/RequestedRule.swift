@@ -64,7 +64,7 @@ extension RuleReader {
     /// A rule without conditions and signal.
     fileprivate func requested(_ value: YAMLValue, name: String) -> Rule? {
         let keys = Self.requestedKeys(context.platforms)
-        guard let rule = value.mapping(keys: keys, missing: RulePayload.missingBlock) else { return nil }
+        guard let rule = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }
         let definition = RuleDefinition(
             name: name,
             place: nil,

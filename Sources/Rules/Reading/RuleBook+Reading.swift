@@ -7,6 +7,9 @@ import YAMLReading
 package typealias BlockChecks = [String: @Sendable (_ block: String) -> String?]
 
 extension RuleBook {
+    /// Part of the mistake that an unknown key with a block in it is.
+    package static let missingBlock = "no loaded plugin has a block of that name"
+
     private static let keys = ["version", "rules", "summary", "nudge", "categories", "mentions"]
 
     /// Reads one rules file's text; see ``init(files:)``.

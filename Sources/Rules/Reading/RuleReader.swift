@@ -22,7 +22,7 @@ struct RuleReader {
     let mentions: MentionStyle
 
     func rule(_ value: YAMLValue) -> Rule? {
-        guard let rule = value.mapping(keys: keys, missing: RulePayload.missingBlock) else { return nil }
+        guard let rule = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }
         let match = MatchReader(file: file, platforms: context.platforms).match(rule["match"])
         let drops = rule["drop"]?.bool() ?? false
         if drops { checkSilence(of: rule) } else if rule["signal"] == nil { checkSignals(of: match, value) }

@@ -88,7 +88,7 @@ struct NotificationTemplate: Sendable {
     /// Without a title of its own it has `title`.
     init?(_ value: YAMLValue, _ context: RuleContext, title: LocalizedTemplate) {
         let keys = Self.keys(context.platforms)
-        guard let mapping = value.mapping(keys: keys, missing: RulePayload.missingBlock) else { return nil }
+        guard let mapping = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }
         texts = RuleTexts(reading: mapping, speakingOf: .batch)
         payload = RulePayload(reading: mapping, context, isAboutEvent: false)
         urgency = mapping["urgency"].flatMap { value in

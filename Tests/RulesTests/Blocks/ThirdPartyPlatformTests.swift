@@ -104,6 +104,18 @@ import YAMLReading
         )
     }
 
+    /// One plugin is missing, whatever number of rules has a block for it.
+    @Test func aBlockThatNoPluginHasIsOneMistake() {
+        let rules =
+            "buzzer: { tone: soft }\n  - match: { kinds: [7] }\n    buzzer: { tone: loud }\n  - buzzer: {}\n    bell: {}"
+        let found = mistakes(rules)
+        #expect(found.count == 2)
+        #expect(
+            found.first?.hasPrefix("r.yaml:4:5: rules[0]: unknown key 'buzzer', also in lines 6, 7; no loaded") == true
+        )
+        #expect(found.last?.hasPrefix("r.yaml:8:5: rules[2]: unknown key 'bell'; no loaded plugin has") == true)
+    }
+
     @Test func thePluginIsAskedForWhatDataCannotSay() throws {
         let rule = "pager: { tone: soft, times: '{{zap.amount}}', code: { group: a, text: b } }"
         let checks: BlockChecks = [

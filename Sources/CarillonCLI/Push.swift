@@ -32,6 +32,13 @@ struct Push: AsyncParsableCommand {
     @Argument(parsing: .captureForPassthrough, help: "What to ask for.")
     var words: [String] = []
 
+    func validate() throws {
+        // What follows the platform is the plugin's.
+        if words.contains("--config") {
+            throw ValidationError("--config comes before the platform: carillon push --config FILE \(platform) help")
+        }
+    }
+
     func run() async throws {
         let command = PushServiceCommand(configuration: try config.read(), app: app, platform: platform)
         let answer = try await command.run(words.isEmpty ? ["help"] : words)

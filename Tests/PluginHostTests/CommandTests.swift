@@ -88,9 +88,12 @@ struct CommandTests {
 
     @Test func aPluginOfAnOlderVersionTakesNone() async throws {
         let older = try Bench("behaviour.c", "-DOLDER", configuration: #"{"do":"inline"}"#)
-        await #expect(throws: PluginError.self) { try await older.instance.command(["help"]) }
+        #expect(
+            try await older.instance.command(["help"]) == "the plugin of \(older.instance.platform) has no commands"
+        )
+        await #expect(throws: PluginError.self) { try await older.instance.command(["list"]) }
         do throws(PluginError) {
-            _ = try await older.instance.command(["help"])
+            _ = try await older.instance.command(["list"])
         } catch {
             #expect(error.description.hasSuffix("does not do that: it takes none"))
         }

@@ -196,7 +196,12 @@ package final class TransportInstance: DrainableInstance {
         _ words: [String],
         within span: Duration = .minutes(1)
     ) async throws(PluginError) -> String {
+        // `help` is for all, also where a plugin has nothing to list.
+        let isHelp = words == ["help"]
+        let unknown = Self.words(for: .CARILLON_UNSUPPORTED)
+        let nothing = "the plugin of \(platform) has no commands"
         guard let command = functions.command else {
+            if isHelp { return nothing }
             throw .refusedCommand(platform, saying: "it takes none")
         }
         let deadline = now() + span
@@ -208,6 +213,8 @@ package final class TransportInstance: DrainableInstance {
         }
         switch end {
         case .answered(let text): return text
+        case .refused(.CARILLON_UNSUPPORTED) where isHelp: return nothing
+        case .failed(let text) where isHelp && text == unknown: return nothing
         case .failed(let text): throw .failedCommand(platform, saying: text)
         case .refused(let status): throw .refusedCommand(platform, saying: Self.words(for: status))
         case .tooMany: throw .refusedCommand(platform, saying: "too many are under way")

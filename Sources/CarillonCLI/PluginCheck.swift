@@ -17,7 +17,8 @@ struct PluginCheck: AsyncParsableCommand {
             platform is judged strictly: unknown members and keys, kinds of push that do not exist, samples that its own create
             or validate refuses. Exits with status 1 when any check fails.
 
-            A plugin in Python runs in the process that the router gives it. What is checked is what reaches it there.
+            A plugin in Python runs in the process that the router gives it. What is checked is what reaches it there. An \
+            exception is a failure, and shown with its traceback. So is a plugin that honours no delivery.
 
             A plugin with a description is checked with its own sample unless --block and --registration say otherwise.
 

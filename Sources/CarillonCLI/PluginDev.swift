@@ -112,6 +112,7 @@ struct PluginDev: AsyncParsableCommand {
             Terminal.error("\(error)")
             return false
         }
+        print("plugin: \(file.path)")
         let stage = try PluginStage(file)
         defer { stage.remove() }
         let blocks = try blocks(in: build.folder)

@@ -156,14 +156,19 @@ struct ConformanceRun {
         progress.report(.finished(result: result))
     }
 
-    /// Runs a check. It fails when a process of the plugin's own died meanwhile.
+    /// Runs a check. It fails when a process of the plugin's own died meanwhile, and when a function of the plugin raised
+    /// what no caller expects.
     private func surviving(_ body: () throws(CheckStop) -> String) throws(CheckStop) -> String {
         let before = library?.deaths.count
         let said = Result { () throws(CheckStop) in try body() }
         if let deaths = library?.deaths, deaths.count != before {
             throw .failed("its process ended: \(deaths.last ?? "nobody knows why")")
         }
-        return try said.get()
+        guard let traceback = library?.takeTraceback() else { return try said.get() }
+        guard case .failure(.failed(let reason)) = said else {
+            throw .failed("an exception: raise Invalid, Unsupported or Busy for what it does not take\n\(traceback)")
+        }
+        throw .failed("\(reason)\n\(traceback)")
     }
 }
 

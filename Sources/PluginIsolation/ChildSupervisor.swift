@@ -306,6 +306,16 @@ package final class ChildSupervisor: Sendable {
         state.withLock { $0.life.leave() }
     }
 
+    /// Waits until all is logged that the process wrote to its standard error before it answered.
+    package func catchUp() {
+        // The answer may overtake what the same thread reads next; the second one cannot.
+        for _ in 0..<2 {
+            _ = session?.ask(.check, within: settings.questionDeadline) { body in
+                CheckMessage.write(library: .max, index: 0, carillon_str(), to: &body)
+            }
+        }
+    }
+
     // MARK: Ending
 
     /// Ends the process as nothing needs it at the moment; what asks for it later starts it again.

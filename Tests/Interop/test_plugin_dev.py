@@ -24,6 +24,7 @@ def test_a_push_service_in_python(tmp_path):
     run = carillon("plugin", "dev", new(tmp_path, "python"), "--once", "--no-lab")
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"^plugin check: \d+ passed$", run.stdout, re.MULTILINE)
+    assert run.stdout.startswith(f"plugin: {tmp_path}/pager/pager.py\n")
     for text in [
         "POST https://hook.example.com/sample  (untrusted: never into a private network)",
         '"title":"Alice","body":"Hello from Carillon"',
@@ -46,7 +47,7 @@ def test_one_answer_for_all(tmp_path):
 def test_a_push_service_in_c_is_built(tmp_path):
     run = carillon("plugin", "dev", new(tmp_path, "c"), "--once", "--no-lab", "--registration", "pager=https://pager.example.com/alice")
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "$ make\n" in run.stdout and "POST https://pager.example.com/alice" in run.stdout
+    assert "$ make\n" in run.stdout and f"plugin: {tmp_path}/pager/pager.so\n" in run.stdout and "POST https://pager.example.com/alice" in run.stdout
 
 
 def test_a_filter(tmp_path):
@@ -68,6 +69,21 @@ def test_what_goes_wrong_is_shown(tmp_path):
     path.write_text("PLATFORM = pager\n")
     run = carillon("plugin", "dev", path, "--once", "--no-lab", "--skip-check")
     assert run.returncode == 1 and "fails when it is loaded: NameError: name 'pager' is not defined (line 1)" in run.stdout
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_crash_is_the_plugins(tmp_path):
+    """It takes along neither the program nor what is tried next, and no backtrace of the program's is shown."""
+    folder = new(tmp_path, "c")
+    source = (folder / "pager.c").read_text()
+    (folder / "pager.c").write_text(source.replace("switch (notification->mode) {", "*(volatile int *)8 = 1;\n    switch (notification->mode) {"))
+    run = carillon("plugin", "dev", folder, "--once", "--no-lab")
+    assert run.returncode == 1
+    assert "it crashed with SIGSEGV (signal 11)" in run.stdout
+    assert "A plugin's process ended" in run.stdout and "platform pager" in run.stdout
+    assert "crashed" in run.stdout.partition("platform pager")[2]
+    for word in ["Backtrace", "backtrace", "Fatal error", "Program crashed"]:
+        assert word not in run.stdout + run.stderr
 
 
 @pytest.mark.parametrize(

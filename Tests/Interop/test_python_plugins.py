@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -268,6 +269,81 @@ def test_plugin_check_names_the_check_in_which_it_died(tmp_path):
     tmp_path.chmod(0o755)
     check = carillon("plugin", "check", path)
     assert check.returncode == 1 and "its process ended: pager.py exited with status 3" in check.stdout
+
+
+RAISING = """
+    from carillon import Outcome, Request
+
+    PLATFORM = "pager"
+
+    def create(config):
+        return config.get("a")
+
+    def deliver(notification, registration):
+        return Request("POST", registration.token)
+
+    def outcome(response):
+        return Outcome.of(response)
+"""
+
+
+@pytest.mark.parametrize(
+    "before, after, check, line",
+    [
+        ('Request("POST", registration.token)', "registration[0]", "deliver", "return registration[0]"),
+        ('Request("POST", registration.token)', "None", "deliver", "TypeError: deliver returned NoneType: expected a Request or an outcome"),
+        ("Outcome.of(response)", "response.status[0]", "deliver", "return response.status[0]"),
+        ('config.get("a")', 'config["a"]', "create-empty", "KeyError: 'a'"),
+    ],
+)
+def test_an_exception_is_a_failure_with_its_traceback(tmp_path, before, after, check, line):
+    path = tmp_path / "pager.py"
+    tmp_path.chmod(0o755)
+    source = textwrap.dedent(RAISING)
+    path.write_text(source)
+    run = carillon("plugin", "check", path)
+    assert run.returncode == 0 and ", 0 failed" in run.stdout, run.stdout
+    path.write_text(source.replace(before, after))
+    run = carillon("plugin", "check", path)
+    assert run.returncode == 1
+    [first, *_] = re.findall(r"^failed  .*\(([a-z-]+)\)\n((?: {8}.*\n)+)", run.stdout, re.MULTILINE)
+    assert first[0] == check, run.stdout
+    assert "        Traceback (most recent call last):\n" in first[1] and line in first[1]
+
+
+def test_a_plugin_that_honours_no_delivery_fails(tmp_path):
+    path = tmp_path / "pager.py"
+    tmp_path.chmod(0o755)
+    path.write_text(textwrap.dedent(RAISING).replace('Request("POST", registration.token)', "rejected()").replace("Outcome,", "Outcome, rejected,"))
+    run = carillon("plugin", "check", path)
+    assert run.returncode == 1
+    assert "no delivery was honoured (a delivery ends as CARILLON_REJECTED without a request" in run.stdout
+
+
+def test_help_of_a_plugin_without_commands(stopped_router):
+    add(stopped_router, PAGER)
+    run = carillon("push", "--config", stopped_router.configuration_file, "pager", "help")
+    assert (run.returncode, run.stdout) == (0, "the plugin of pager has no commands\n")
+    run = carillon("push", "pager", "help", "--config", stopped_router.configuration_file)
+    assert run.returncode != 0 and "--config comes before the platform" in run.stderr
+
+
+def test_a_broken_plugin_comes_before_the_mistakes_that_it_leads_to(stopped_router, tmp_path):
+    """Its own mistake first, then what follows from it, one line for all rules."""
+    router = stopped_router
+    add(router, PAGER.replace('PLATFORM = "pager"', "PLATFORM = pager"))
+    rules = tmp_path / "own.yaml"
+    rules.write_text("version: 1\nrules:\n  - match: { kinds: [1] }\n    pager: { a: 1 }\n  - match: { kinds: [7] }\n    pager: { a: 1 }\n  - pager: {}\n")
+    router.configuration["rules"] = str(rules)
+    cause = "pager.py: fails when it is loaded: NameError: name 'pager' is not defined"
+    consequence = "own.yaml:4:5: rules[0]: unknown key 'pager', also in lines 6, 7; did you mean 'pace'? If not, no loaded plugin has a block of that name"
+    for command in [["check", "--config", router.configuration_file], ["rules", "check", "--config", router.configuration_file]]:
+        run = carillon(*command)
+        lines = run.stderr.splitlines()
+        assert run.returncode == 1 and cause in lines[0], run.stderr
+        assert sum("own.yaml" in line for line in lines) == 1 and any(consequence in line for line in lines), run.stderr
+    lines = carillon("serve", "--config", router.configuration_file).stderr.splitlines()
+    assert next(i for i, line in enumerate(lines) if cause in line) < next(i for i, line in enumerate(lines) if consequence in line)
 
 
 PROBE = """

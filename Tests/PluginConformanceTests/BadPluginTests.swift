@@ -23,6 +23,12 @@ struct BadPluginTests {
     private static let lost: Set = ["never", "half-ticket", "share", "lose-cancelled", "keep-mum", "many-half", "deaf"]
 
     @Test(arguments: [
+        Mistake(
+            "refuse-all",
+            .deliver,
+            "no delivery was honoured (deliver returns 3; deliver returns 4; validate refuses"
+        ),
+        Mistake("idle", .deliver, "a delivery ends as CARILLON_RETRY without a request"),
         Mistake("twice", .completesOnce, "call host->complete once"),
         Mistake("half-ticket", .completesOnce, "keep the ticket's 64 bits"),
         Mistake("refuse-and-end", .completesOnce, "leave the ticket alone"),
@@ -220,7 +226,10 @@ struct BadPluginTests {
 
     @Test func descriptorThatChangesIsNoDescriptor() async throws {
         let workshop = try Workshop()
-        let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving, "-DCHANGING"))
+        let report = await PluginConformance.check(
+            path: try workshop.compile(Workshop.misbehaving, "-DCHANGING"),
+            configurations: ["fixture": #"{"do":"nothing"}"#]
+        )
         #expect(report.failures.map(\.check) == [.descriptor])
     }
 

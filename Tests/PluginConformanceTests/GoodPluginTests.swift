@@ -205,10 +205,11 @@ struct GoodPluginTests {
         #expect(remark(.olderHost, report)?.contains("carillon.timer/1") == true)
     }
 
-    @Test func checksThatNeedAConfigurationAreSkippedWithoutOne() async throws {
+    @Test func withoutAConfigurationNoDeliveryIsHonoured() async throws {
         let workshop = try Workshop()
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving))
-        #expect(report.failures == [])
+        #expect(report.failures.map(\.check) == [.deliver])
+        #expect(report.failures.first?.text.hasSuffix("give one with --block fixture=FILE") == true)
         let passed = report.results.filter { $0.verdict == .passed }.map(\.check)
         #expect(passed == [.load, .descriptor, .createEmpty, .createHostile, .errorText])
     }

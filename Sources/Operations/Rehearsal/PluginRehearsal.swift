@@ -51,6 +51,8 @@ package final class PluginRehearsal: Sendable {
         var plugins = Configuration.Plugins(folders: [folder])
         plugins.isolation.python.interpreter = python ?? ""
         plugins.isolation.python.showsErrors = true
+        // A plugin that crashes each time is tried to the end.
+        plugins.isolation.pause = .zero
         host = try plugins.load(log: log.logger)
     }
 

@@ -23,6 +23,14 @@ enum CheckedLibrary: Sendable {
         }
     }
 
+    /// The traceback of the first exception since the last call, where exceptions are noticed.
+    func takeTraceback() -> String? {
+        switch self {
+        case .library: nil
+        case .python(let plugin): plugin.takeTraceback()
+        }
+    }
+
     /// How often the plugin's own process has died, and the last time why; a shared object takes this process along.
     var deaths: (count: Int, last: String?) {
         switch self {

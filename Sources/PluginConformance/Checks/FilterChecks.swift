@@ -28,6 +28,12 @@ enum FilterChecks {
     ]
 
     private static func decide(_ bench: FilterBench) throws(CheckStop) -> String {
+        guard bench.configuration != nil else {
+            throw .failed(
+                "it decided about nothing, as no settings are known that it takes: give some with --block "
+                    + "\(bench.functions.name)=FILE"
+            )
+        }
         try bench.onNewInstance { filter throws(CheckStop) in
             for (what, inquiry) in regular(bench) {
                 bench.at(what)
@@ -98,7 +104,10 @@ enum FilterChecks {
                     try ask("\(what) as \(name)", note.with { $0[keyPath: place] = text })
                 }
             }
-            for (what, list) in FilterSamples.hostileLists + HostileInput.configurations.map({ ($0.what, $0.text) }) {
+            // In Python a filter is given objects, and counts on what every verified event has.
+            let isGivenBytes = (try? bench.requireStructs()) != nil
+            let lists = FilterSamples.hostileLists + HostileInput.configurations.map { ($0.what, $0.text) }
+            for (what, list) in lists where isGivenBytes {
                 try ask("\(what) as a list", note.with { $0.lists = [list] })
                 try ask("\(what) as an event", note.with { $0.event = list })
             }

@@ -45,9 +45,10 @@ struct ChildProcess {
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
 
-        let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
+        // A plugin's crash is reported by its signal; a backtrace of this program says nothing of it.
+        let environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
         let words = ([executable] + arguments).map { strdup($0) } + [nil]
-        let variables = environment.map { strdup($0) } + [nil]
+        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in words + variables { free(text) } }
         var id: pid_t = 0
         let error = posix_spawn(&id, executable, &actions, nil, words, variables)

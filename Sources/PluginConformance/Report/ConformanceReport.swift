@@ -96,6 +96,6 @@ extension CheckResult: CustomStringConvertible {
     package var description: String {
         let owner = platform.map { "\($0): " } ?? ""
         let line = "\(verdict.rawValue)  \(owner)\(check.title) (\(check.rawValue))"
-        return text.isEmpty ? line : "\(line)\n        \(text)"
+        return text.isEmpty ? line : "\(line)\n        \(text.replacing("\n", with: "\n        "))"
     }
 }

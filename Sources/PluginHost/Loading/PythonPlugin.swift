@@ -1,6 +1,7 @@
 import Dispatch
 import Logging
 import PluginIsolation
+import Synchronization
 
 /// A plugin in Python by itself, for whoever has no router: in a process of its own, which ends with the last function
 /// of it that somebody holds.
@@ -10,16 +11,18 @@ package final class PythonPlugin: Sendable {
     /// Runs what the header marks `[setup]`.
     package let setup = DispatchQueue(label: "carillon.plugin.setup")
     private let supervisor: ChildSupervisor
+    private let errors = PythonErrors()
 
     /// Loads the file of `candidate` as a router does.
     package init(_ candidate: PluginCandidate, in programs: PythonPrograms) throws(PluginRefusal) {
         let file = TrustedFile(candidate: candidate, pin: nil, file: try PluginFile(candidate, pin: nil))
         var settings = IsolationSettings(program: "")
         settings.python = programs
-        let silent = Logger(label: "carillon.plugin") { _ in SwiftLogNoOpLogHandler() }
+        settings.python.showsErrors = true
+        let programs = settings.python
         supervisor = ChildSupervisor(
             settings: settings,
-            log: silent,
+            log: errors.logger,
             launch: { () throws(StartError) -> StartedProcess in try ChildProcess.start(programs) }
         )
         guard let plugin = IsolatedPlugin.load([file.library], into: supervisor).first else {
@@ -36,5 +39,56 @@ package final class PythonPlugin: Sendable {
     package var deaths: (count: Int, last: String?) {
         let report = supervisor.report
         return (report.deaths, report.lastDeath)
+    }
+
+    /// The traceback of the first exception since the last call that the plugin let out of one of its functions.
+    package func takeTraceback() -> String? {
+        supervisor.catchUp()
+        return errors.take()
+    }
+}
+
+/// Finds the first traceback in what a plugin's process writes to its standard error.
+private final class PythonErrors: Sendable {
+    private struct State {
+        var traceback: [String] = []
+        var isWhole = false
+    }
+
+    private let state = Mutex(State())
+
+    var logger: Logger {
+        var logger = Logger(label: "carillon.plugin") { _ in Handler(errors: self) }
+        logger.logLevel = .debug
+        return logger
+    }
+
+    func take() -> String? {
+        state.withLock { state in
+            defer { state = State() }
+            return state.traceback.isEmpty ? nil : state.traceback.joined(separator: "\n")
+        }
+    }
+
+    private func add(_ line: String) {
+        state.withLock { state in
+            guard !state.isWhole, !state.traceback.isEmpty || line.hasPrefix("Traceback (") else { return }
+            // The error itself follows the indented steps that led to it.
+            state.isWhole = !state.traceback.isEmpty && !line.hasPrefix(" ")
+            state.traceback.append(line)
+        }
+    }
+
+    private struct Handler: LogHandler {
+        let errors: PythonErrors
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.debug
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { if let line = event.metadata?["line"] { errors.add("\(line)") } }
     }
 }

@@ -184,6 +184,8 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     int shown = notification->mode == CARILLON_ALERT || notification->mode == CARILLON_WAKE;
     if (!shown && !(is(self, "unsealed") && notification->mode == CARILLON_SEALED)
         && !(is(self, "any-mode") && notification->mode > CARILLON_ALERT)) return CARILLON_UNSUPPORTED;
+    if (is(self, "refuse-all")) return CARILLON_FAILED;
+    if (is(self, "idle")) { end(self, ticket, (carillon_outcome){ .kind = CARILLON_RETRY }); return CARILLON_OK; }
     /* Takes the header at its word, and shows where the host does not keep it. */
     if (is(self, "literal") && (notification->id.len != 36 || registration->struct_size < sizeof *registration
                                 || notification->struct_size < offsetof(carillon_notification, sealed)))

@@ -49,7 +49,7 @@ class Deliveries:
                 delivery.steps = step
                 step = self._next(delivery, None)
             if not isinstance(step, _STEPS if delivery.steps else _STEPS[:2]):
-                raise TypeError("deliver made neither a request nor an outcome")
+                raise TypeError(f"deliver returned {type(step).__name__}: expected a Request or an outcome")
         except Invalid as error:
             self._refuse(ticket, number, wire.INVALID)
         except Unsupported:
@@ -89,7 +89,7 @@ class Deliveries:
                 if step is None:
                     step = Outcome.of(response)
             if not isinstance(step, _STEPS if delivery.steps is not None else _STEPS[:2]):
-                raise TypeError("expected an outcome, a request or None")
+                raise TypeError(f"expected an outcome, a Request or None, and not {type(step).__name__}")
         except Invalid:
             step = rejected("invalid")
         except StreamError as error:

@@ -284,9 +284,15 @@ class Process:
     def report(self, instance, function, error):
         """Logs that a function of the plugin failed: the error's type and place, and never its text."""
         self.inside(instance)
+        self._log(self._failure(instance.plugin, function, error), "error")
+
+    def _failure(self, plugin, function, error):
+        """The error's type and place for the router. Where it shows errors, the whole goes to standard error."""
         if self._shows_errors:
-            traceback.print_exception(type(error), error, error.__traceback__.tb_next)
-        self._log(f"{function} failed: {instance.plugin.where(error)}", "error")
+            # Without our own call of the plugin, unless it is we who found the flaw.
+            traceback.print_exception(type(error), error, error.__traceback__.tb_next or error.__traceback__)
+            sys.stderr.flush()
+        return f"{function} failed: {plugin.where(error)}"
 
     # ---- Questions ---------------------------------------------------------------------
 
@@ -327,6 +333,16 @@ class Process:
         said = said.encode("utf-8", "replace")[: wire.MEBIBYTE].decode("utf-8", "ignore")
         self._answers.send(wire.ANSWERED, id, wire.write_answered(status, number, said))
 
+    @staticmethod
+    def _object(text):
+        try:
+            value = wire.json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise Invalid("expected a JSON object")
+        return value
+
     def _load(self, id, body):
         path, _, _, _, is_last = wire.read_load(body)
         try:
@@ -356,16 +372,14 @@ class Process:
         instance = Instance(number, plugin, None, url or None, StateCopy(kept, store))
         self.inside(instance)
         try:
-            config = wire.json.loads(text or "{}")
-            if not isinstance(config, dict):
-                raise Invalid("expected an object")
+            config = self._object(text or "{}")
             instance.app = plugin.call("create", config) if plugin.has("create") else config
         except Invalid as error:
             self._close(instance)
             return self._answer(id, wire.INVALID, said=str(error) or "the plugin refuses it")
         except BaseException as error:
             self._close(instance)
-            return self._answer(id, wire.INVALID, said=f"create failed: {plugin.where(error)}")
+            return self._answer(id, wire.INVALID, said=self._failure(plugin, "create", error))
         self._instances[number] = instance
         self._answer(id, wire.OK, plugin.filters[index][0] & ~1 if is_filter else 0)
 
@@ -400,7 +414,7 @@ class Process:
         except Invalid as error:
             return self._answer(id, wire.INVALID, said=str(error) or "the registration is not well-formed")
         except BaseException as error:
-            return self._answer(id, wire.FAILED, said=f"validate failed: {instance.plugin.where(error)}")
+            return self._answer(id, wire.FAILED, said=self._failure(instance.plugin, "validate", error))
         self._answer(id, wire.OK)
 
     def _check(self, id, body):
@@ -409,17 +423,11 @@ class Process:
         if plugin is None or index >= len(plugin.transports) or not plugin.has("check"):
             return self._answer(id, wire.FAILED)
         try:
-            block = wire.json.loads(block)
-        except (ValueError, RecursionError):
-            return self._answer(id, wire.INVALID, said="expected a JSON object")
-        if not isinstance(block, dict):
-            return self._answer(id, wire.INVALID, said="expected a JSON object")
-        try:
-            plugin.call("check", block)
+            plugin.call("check", self._object(block))
         except Invalid as error:
             return self._answer(id, wire.INVALID, said=str(error) or "the block is not well-formed")
         except BaseException as error:
-            return self._answer(id, wire.FAILED, said=f"check failed: {plugin.where(error)}")
+            return self._answer(id, wire.FAILED, said=self._failure(plugin, "check", error))
         self._answer(id, wire.OK)
 
     def _decide(self, id, body):
@@ -429,6 +437,10 @@ class Process:
             self.inside(instance)
             try:
                 _, call = wire.read_decide(body)
+            except (ValueError, RecursionError):
+                # An event that is none: the plugin is not asked.
+                return self._answers.send(wire.DECIDED, id, wire.write_decided(status, False, []))
+            try:
                 decision = instance.plugin.call("decide", call, instance.app)
                 if decision is not None and not isinstance(decision, Drop):
                     raise TypeError("decide returned neither None nor drop()")
@@ -458,5 +470,5 @@ class Process:
         except Invalid as error:
             return self._answer(id, wire.INVALID, 1, str(error) or "the command is not well-formed")
         except BaseException as error:
-            return self._answer(id, wire.FAILED, 1, f"command failed: {instance.plugin.where(error)}")
+            return self._answer(id, wire.FAILED, 1, self._failure(instance.plugin, "command", error))
         self._answer(id, wire.OK, 1, text)

@@ -3,8 +3,8 @@
 import PackageDescription
 
 // What `contrib/fuzz/run` builds: the modules that parse strangers' input, without those of their files that need a
-// database or a network, all of them with the fuzzer's counters. `modules` and `plugins` are links to their sources,
-// which `run` makes.
+// database or a network, all of them with the fuzzer's counters. `modules`, `plugins` and `abi` lead to their
+// sources; `run` makes them.
 
 /// A module of Carillon, or those of its files that parse.
 func parser(
@@ -24,6 +24,8 @@ let package = Package(
     name: "carillon-fuzz",
     products: [.executable(name: "carillon-fuzz", targets: ["CarillonFuzz"])],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -32,6 +34,7 @@ let package = Package(
         library("CSecp256k1", "libsecp256k1"),
         library("CPCRE2", "libpcre2-8"),
         library("CLibcurl", "libcurl"),
+        library("CNghttp2", "libnghttp2"),
         .target(name: "CCurl", dependencies: ["CLibcurl"], path: "modules/System/CCurl"),
         .systemLibrary(name: "CLibFuzzer", path: "CLibFuzzer"),
         // A header for plugins, and nothing of Swift.
@@ -42,6 +45,8 @@ let package = Package(
                 .unsafeFlags(["-I", "\(Context.packageDirectory)/../../include", "-fsanitize=fuzzer-no-link"])
             ]
         ),
+
+        .target(name: "CarillonABI", path: "abi", publicHeadersPath: "include"),
 
         parser("Units"),
         parser("ASCII"),
@@ -77,10 +82,39 @@ let package = Package(
                 "Secrets/SealingKey+Registration.swift",
             ]
         ),
+        .target(name: "NIOSSL", path: "WithoutTLS"),
         parser(
             "HTTPLanes",
-            uses: ["ASCII", "Units"],
-            sources: ["AddressGuard.swift", "ByteComparison.swift", "IPAddress.swift", "URLParts.swift"]
+            uses: [
+                "ASCII", "CNghttp2", "NIOSSL", "Units", .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            sources: [
+                "AddressGuard.swift", "ByteComparison.swift", "ConnectionScope.swift", "Exchange.swift", "HTTP2",
+                "HTTPFields.swift", "HTTPRequest.swift", "IPAddress.swift", "URLParts.swift",
+            ]
+        ),
+        parser("NATS", sources: ["NATSError.swift", "Wire/NATSHeaders.swift", "Wire/ServerMessage.swift"]),
+        parser("PluginServices"),
+        parser("PluginProtocol", uses: ["CarillonABI", "PluginServices"]),
+        .target(
+            name: "PluginKit",
+            dependencies: ["ASCII", "Caching"],
+            path: "plugins/PluginKit",
+            sources: ["Exports.swift"]
+        ),
+        .target(
+            name: "EmailTransport",
+            dependencies: ["PluginKit"],
+            path: "plugins/Email/EmailTransport",
+            sources: ["SMTP/SMTPReply.swift"]
+        ),
+        .target(
+            name: "MQTTTransport",
+            dependencies: ["PluginKit"],
+            path: "plugins/MQTT/MQTTTransport",
+            sources: ["Protocol/MQTTPacket.swift", "Protocol/MQTTReader.swift"]
         ),
         .target(
             name: "PlatformDocuments",
@@ -90,9 +124,10 @@ let package = Package(
         .executableTarget(
             name: "CarillonFuzz",
             dependencies: [
-                "CLibFuzzer", "CCurl", "CJSONHeader", "Cipher", "HTTPLanes", "JSON", "Nostr", "Notifications",
-                "PlatformDocuments",
-                "Platforms", "Registry", "Rules", "Units", "WebIngress", "WebPushEncryption",
+                "CLibFuzzer", "CCurl", "CJSONHeader", "CarillonABI", "Cipher", "EmailTransport", "HTTPLanes", "JSON",
+                "MQTTTransport", "NATS", "Nostr", "Notifications", "PlatformDocuments", "Platforms", "PluginProtocol",
+                "Registry", "Rules", "Units", "WebIngress", "WebPushEncryption",
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Sources"
         ),
@@ -100,7 +135,8 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets where target.type != .system && !["CCurl", "CJSONHeader"].contains(target.name) {
+let targetsInC = ["CCurl", "CJSONHeader", "CarillonABI"]
+for target in package.targets where target.type != .system && !targetsInC.contains(target.name) {
     target.swiftSettings = [
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("MemberImportVisibility"),

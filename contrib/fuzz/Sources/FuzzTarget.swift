@@ -17,6 +17,11 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "url") { judge($0, $1, URLJudge.judge) },
         FuzzTarget(name: "json-header") { judge($0, $1, JSONHeaderJudge.judge) },
         FuzzTarget(name: "web-push") { judge($0, $1, WebPushJudge.judge) },
+        FuzzTarget(name: "http2") { judge($0, $1, HTTP2Judge.judge) },
+        FuzzTarget(name: "nats") { judge($0, $1, NATSJudge.judge) },
+        FuzzTarget(name: "smtp") { judge($0, $1, SMTPJudge.judge) },
+        FuzzTarget(name: "mqtt") { judge($0, $1, MQTTJudge.judge) },
+        FuzzTarget(name: "plugin-frames") { judge($0, $1, PluginFrameJudge.judge) },
     ]
 }
 

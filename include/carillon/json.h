@@ -2,7 +2,8 @@
  *
  * Nothing here allocates memory, keeps a pointer, depends on a locale or links against anything.
  * What comes from outside is checked: grammar, UTF-8, escapes, and at most CARILLON_JSON_DEPTH
- * levels. A lone surrogate in an escape is an error, for no UTF-8 can say it.
+ * levels. A lone surrogate in an escape reads as U+FFFD, for no UTF-8 can say it, and people do write
+ * one: JSON.stringify does of a text that was cut within an emoji.
  *
  * Reading: a value is a piece of the text it was read from, and valid as long as that text.
  *
@@ -122,9 +123,10 @@ static inline size_t carillon_json_escape_(const unsigned char *p, size_t len, u
         *code = (uint32_t)high;
         return 6;
     }
-    if (high > 0xDBFF || len < 12 || p[6] != '\\' || p[7] != 'u') return 0;
+    *code = 0xFFFD;
+    if (high > 0xDBFF || len < 12 || p[6] != '\\' || p[7] != 'u') return 6;
     low = carillon_json_hex_(p + 8);
-    if (low < 0xDC00 || low > 0xDFFF) return 0;
+    if (low < 0xDC00 || low > 0xDFFF) return 6;
     *code = 0x10000u + ((uint32_t)(high - 0xD800) << 10) + (uint32_t)(low - 0xDC00);
     return 12;
 }

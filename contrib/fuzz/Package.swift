@@ -95,6 +95,12 @@ let package = Package(
                 "HTTPFields.swift", "HTTPRequest.swift", "IPAddress.swift", "URLParts.swift",
             ]
         ),
+        parser(
+            "RelayPool",
+            path: "Ingress/RelayPool",
+            uses: ["HTTPLanes", "Units", .product(name: "NIOCore", package: "swift-nio")],
+            sources: ["Connection/ConnectionLimits.swift", "Connection/FrameCutter.swift"]
+        ),
         parser("NATS", sources: ["NATSError.swift", "Wire/NATSHeaders.swift", "Wire/ServerMessage.swift"]),
         parser("PluginServices"),
         parser("PluginProtocol", uses: ["CarillonABI", "PluginServices"]),
@@ -126,7 +132,7 @@ let package = Package(
             dependencies: [
                 "CLibFuzzer", "CCurl", "CJSONHeader", "CarillonABI", "Cipher", "EmailTransport", "HTTPLanes", "JSON",
                 "MQTTTransport", "NATS", "Nostr", "Notifications", "PlatformDocuments", "Platforms", "PluginProtocol",
-                "Registry", "Rules", "Units", "WebIngress", "WebPushEncryption",
+                "Registry", "RelayPool", "Rules", "Units", "WebIngress", "WebPushEncryption",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Sources"

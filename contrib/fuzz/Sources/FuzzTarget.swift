@@ -18,6 +18,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget(name: "json-header") { judge($0, $1, JSONHeaderJudge.judge) },
         FuzzTarget(name: "web-push") { judge($0, $1, WebPushJudge.judge) },
         FuzzTarget(name: "http2") { judge($0, $1, HTTP2Judge.judge) },
+        FuzzTarget(name: "frame-cutter") { judge($0, $1, FrameCutterJudge.judge) },
         FuzzTarget(name: "nats") { judge($0, $1, NATSJudge.judge) },
         FuzzTarget(name: "smtp") { judge($0, $1, SMTPJudge.judge) },
         FuzzTarget(name: "mqtt") { judge($0, $1, MQTTJudge.judge) },

@@ -16,7 +16,8 @@ enum HTTP2Judge {
         let ends = Ends()
         promise(receive(greeting, session), "a greeting is taken")
         for number in 0..<count {
-            promise(exchange(number, ends).map { session.submit($0, now: .distantPast) } ?? false, "a request can be sent")
+            let isSent = exchange(number, ends).map { session.submit($0, now: .distantPast) } ?? false
+            promise(isSent, "a request can be sent")
         }
         pump(session)
         var isWell = true

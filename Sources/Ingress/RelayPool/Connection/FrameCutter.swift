@@ -1,5 +1,4 @@
 import NIOCore
-import Units
 
 /// Cuts what a server sends over a WebSocket (RFC 6455) into messages and frames, as far as they are whole. Nearly
 /// everything that a relay says is one text in one frame; that leaves here as it is, without a copy. A message over the
@@ -182,33 +181,5 @@ struct FrameCutter {
         copy.writeImmutableBuffer(rest)
         rest = copy
         return nil
-    }
-}
-
-/// Hands texts to a ``RelayWire`` straight from what was read, and leaves everything else to the handlers behind this
-/// one.
-final class FrameShortcut: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
-
-    private var cutter: FrameCutter
-    private let wire: RelayWire
-
-    init(_ limits: ConnectionLimits, wire: RelayWire) {
-        cutter = FrameCutter(messageBytes: limits.messageBytes.bytes, bytesPassed: limits.bytesPassed.bytes)
-        self.wire = wire
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        cutter.add(unwrapInboundIn(data))
-        while let piece = cutter.next() {
-            switch piece {
-            case .text(let text): wire.received(text)
-            case .tooLong: wire.passes(isNew: true)
-            case .frame(let bytes), .undivided(let bytes): context.fireChannelRead(wrapInboundOut(bytes))
-            case .broken(let failure): wire.fail(failure)
-            }
-        }
-        if cutter.isPassing { wire.passes(isNew: false) }
     }
 }

@@ -14,6 +14,8 @@ struct Explain: AsyncParsableCommand, StoreCommand {
               carillon explain note1fntxtkcy9pjwucqwa9mddn7v03wwwsu9j330jj350nvhpky2tuaspk6nqc
               carillon explain 4cd665db042864ee600ee976d6cfcc7c5ce743859462f94a347cd970d88a5f3b --recipient npub10el…
               carillon explain nevent1qqs… --json
+              carillon explain https://njump.me/nevent1qqs…
+              carillon explain 5f0c9a1e5f0c9a1e5f0c9a1e5f0c9a1e      # the id that POST /v1/notify answered
 
             An answer reads like this:
 
@@ -35,7 +37,7 @@ struct Explain: AsyncParsableCommand, StoreCommand {
 
     @OptionGroup var config: ConfigurationOption
 
-    @Argument(help: "The event: 64 hex digits, note1… or nevent1….")
+    @Argument(help: "The event: 64 hex digits, note1… or nevent1…, also in a link; or a notification's id.")
     var event: String
 
     @Option(help: "Whose part to show alone: 64 hex digits or npub1….")

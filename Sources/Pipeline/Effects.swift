@@ -22,6 +22,9 @@ struct Effects {
     private(set) var special = 0
     /// What authors took back and may still wait to be delivered.
     private(set) var withdrawals: [Withdrawal] = []
+    /// When the last device that holds the event in hand is due; nil: that is not asked, or none holds it.
+    private(set) var heldUntil: Timestamp?
+    private var asksHeldUntil = false
     /// What becomes of devices' paces; nil: the batch needs nothing of the disk.
     private(set) var pace: PaceChanges?
     /// Why nothing of this batch can be kept, found out before it was tried.
@@ -65,12 +68,17 @@ struct Effects {
         for target: TargetDevice,
         as id: DeliveryID,
         in group: HeldGroup,
-        _ reason: HoldReason
+        _ reason: HoldReason,
+        until: @autoclosure () -> Timestamp?
     ) {
         held += 1
+        if asksHeldUntil { heldUntil = [heldUntil, until()].compactMap(\.self).max() }
         let step = group.count == 1 ? PipelineStep.held : .batched
         log.note(step, event, target.account, target.device, reason.rawValue, delivery: id)
     }
+
+    /// Another event is in hand; `asksHeldUntil`: its sender is told until when devices hold it.
+    mutating func begin(asksHeldUntil: Bool) { (self.asksHeldUntil, heldUntil) = (asksHeldUntil, nil) }
 
     mutating func add(cause event: EventID) { causes.append(event) }
 

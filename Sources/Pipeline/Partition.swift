@@ -92,12 +92,17 @@ struct Partition {
             // What reads the disk comes first: it may fail.
             let sessions = try filters.sessions(for: plans, of: event, at: effects.time)
             let (woken, held, special) = (effects.woken, effects.held, effects.special)
+            let deliveries = effects.deliveries.count
+            effects.begin(asksHeldUntil: addressed.isRequested)
             // By their places: a plan is large, and an event may have thousands.
             for place in plans.indices {
                 carryOut(plans[place], sessions.isEmpty ? nil : sessions[place], &context, &effects, isKnown: isKnown)
             }
             if effects.held > held { scheduler.sign(event) }
             if effects.woken > woken { notePushed(event, isSpecial: effects.special > special, &effects) }
+            if case .api(let order) = addressed.source {
+                order.add(Self.counts(plans, effects, deliveriesBefore: deliveries, heldBefore: held))
+            }
             // Two days of gift wraps are read again after a restart. One that woke no device now must wake none then.
             if effects.woken > woken || event.kind.isGiftWrap { effects.add(cause: event.id) }
             matcher.remember(addressed, in: index)
@@ -120,10 +125,24 @@ struct Partition {
         if isSpecial { effects.withdraw([older]) }
     }
 
+    private static func counts(
+        _ plans: [Plan],
+        _ effects: Effects,
+        deliveriesBefore: Int,
+        heldBefore: Int
+    ) -> NotificationOrder.Counts {
+        var counts = NotificationOrder.Counts()
+        counts.devices = plans.reduce(0) { $0 + $1.targets.count + $1.exclusions.count { $0.device != nil } }
+        // What waited for the same device may go with it as a push of its own.
+        counts.queued = Set(effects.deliveries.dropFirst(deliveriesBefore).map(\.device)).count
+        counts.held = effects.held - heldBefore
+        counts.heldUntil = effects.heldUntil
+        return counts
+    }
+
     /// Tells whoever remembers what rules decided about. What somebody asked for over the API is decided by no rule.
     private func remember(_ addressed: AddressedEvent, _ plans: [Plan]) {
-        guard let ruledEvents else { return }
-        if case .api = addressed.source { return }
+        guard let ruledEvents, !addressed.isRequested else { return }
         let accounts = plans.lazy.filter { $0.relevance != nil }.map(\.account)
         if !accounts.isEmpty { ruledEvents.decided(addressed.event, for: Array(accounts)) }
     }

@@ -114,7 +114,14 @@ struct PushScheduler {
                 let notification = composer.compose(&draft, id: id, &context, at: now)
                 pacing.keep(composer.hold(notification, for: target.device), of: member, target.device)
             }
-            effects.hold(match.event, for: target, as: id, in: group, reason)
+            effects.hold(
+                match.event,
+                for: target,
+                as: id,
+                in: group,
+                reason,
+                until: pacing.due(group, of: target.device, at: pace, now: now)
+            )
         }
     }
 

@@ -133,6 +133,11 @@ def test_says_what_it_can_mean_that_nothing_is_known(router, lab, socket, alice,
     run = explain(router, mention["id"], "--recipient", stranger.hex)
     assert run.returncode == 3 and "nothing is known for them" in run.stdout
 
+    # As clients, browsers and QR codes spell events.
+    note = sdk.EventId.parse(mention["id"]).to_bech32()
+    for link in [f"nostr:{note}", f"web+nostr:{note}", f"https://njump.me/{note}", f"NOSTR:{note.upper()}", mention["id"]]:
+        assert json.loads(explain(router, link, "--json").stdout)["event"] == mention["id"]
+
     for wrong in ["note1wrong", "hello", sdk.PublicKey.parse(alice.hex).to_bech32()]:
         run = explain(router, wrong)
         assert run.returncode == 64 and "expected an event's id" in run.stderr

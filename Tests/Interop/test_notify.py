@@ -4,12 +4,16 @@ import json
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from urllib.parse import quote
 
 import pytest
 
 from console import Console
 from nostr import Person, Socket, device_token, ios
 from programs import carillon, wait_until
+from readable import ReadableServer
+from subscriptions import App
 from test_api_v1 import Description
 from test_me import Me
 from test_stream import token
@@ -210,6 +214,128 @@ def test_who_can_be_meant(router, lab, alice, bob):
     assert reached({"account": Person().hex}) == set()
 
 
+def test_unknown_devices_refuse_nobody_else(router, lab, alice, bob):
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        for person in (alice, bob):
+            socket.publish(person.registration(router, ios(device_token(), mode="alert")))
+    devices = [device["device"] for device in sender.console.json("/v1/devices")[1]["devices"]]
+    body = {"to": {"devices": [99, *devices, 4711]}, "title": "hello"}
+    sent = sender.send(body, key="a")
+    assert (sent["devices"], sent["queued"], sent["unknown"]) == (2, 2, [99, 4711])
+    assert sender.send(body, key="a") == sent
+    lab.accepted(2)
+    report = wait_until(lambda: (found := sender.show(sent["id"]))["is_complete"] and found, "all is through")
+    assert report["states"] == {"delivered": 2} and report["unknown"] == [99, 4711]
+    assert "unknown" not in sender.send({"to": {"devices": devices}, "title": "hello"})
+    assert pointers(sender.send({"to": {"devices": [99, 4711]}, "title": "hello"}, 422)) == ["#/to"]
+
+
+LONG = {
+    "256 keys": {"title": "hello", "data": {f"key{number}": number for number in range(256)}},
+    "long keys": {"title": "hello", "data": {"k" * 2_000: "x", "": "y", "a/b~c.d": "z", "schlüssel": 1, "from": "x"}},
+    "control characters": {"title": "hello", "data": {"text": "\0\1\x1b\x7f\n\u2028\U0001f514", "k\0": "\0"}},
+    "numbers": {"title": "hello", "data": {"number": 12345678901234567890, "small": -0.1e-30, "whole": -0}},
+    "depth": {"title": "hello", "data": {"deep": json.loads("[" * 61 + "]" * 61)}},
+    "more data than any service takes": {"title": "hello", "data": {"text": "x" * 300_000}},
+    "texts": {"title": "ü" * 20_000, "subtitle": "🔔" * 5_000, "body": "line\n" * 20_000},
+    "names": {"title": "hello", "collapse": "ü" * 5_000, "thread": "t" * 5_000, "category": "c" * 5_000},
+    "address": {"title": "hello", "url": "https://example.com/" + "x" * 20_000},
+    "buttons": {
+        "title": "hello",
+        "actions": [{"id": f"a{n}", "label": "label " * 500, "url": "app://" + "x" * 3_000, "icon": "i" * 500} for n in range(4)],
+    },
+    "data alone": {"data": {"order": "17"}},
+    "a subtitle alone": {"subtitle": "hello"},
+    "an empty title": {"title": "", "data": {"order": "17"}},
+    "a body alone": {"body": "hello\n"},
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("mode", ["alert", "sealed"])
+def test_every_platform_delivers_what_is_taken(router, lab, alice, name, mode):
+    """Nothing is answered 202 and then refused for good, however long or odd it is: at worst a push says less."""
+    readable = ReadableServer()
+    app = App()
+    devices = [
+        ios(device_token()),
+        {"platform": "android", "token": lab.android_token()},
+        {"platform": "web", "subscription": {"endpoint": lab.subscribe(app, "browser"), "keys": app.keys}},
+        {"platform": "unifiedpush", "push_endpoint": lab.endpoint("upAlice")} | app.keys,
+        {"platform": "ntfy", "push_endpoint": f"{readable.url}/alerts"},
+        {"platform": "gotify", "push_endpoint": f"{readable.url}/message?token=Asecret"},
+    ]
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        for device in devices:
+            socket.publish(alice.registration(router, device | {"mode": mode}, device=device["platform"]))
+    sent = sender.send({"to": {"account": alice.hex}} | LONG[name])
+    report = wait_until(lambda: (found := sender.show(sent["id"]))["is_complete"] and found, "all is through")
+    assert len(report["devices"]) == len(devices)
+    ends = {device["platform"]: (device["state"], device.get("reason")) for device in report["devices"]}
+    # What shows nothing reaches nobody who reads with his own eyes.
+    assert {platform for platform, (state, _) in ends.items() if state not in ("delivered", "silent")} == set(), ends
+    if "title" in LONG[name] and LONG[name]["title"]:
+        assert {state for state, _ in ends.values()} == {"delivered"}, ends
+
+
+def test_a_dry_run_counts_and_sends_nothing(router, lab, alice, bob):
+    router.configuration["apps"]["other"] = {"ios": lab.ios}
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        for name in ("phone", "tablet"):
+            socket.publish(alice.registration(router, ios(device_token(), mode="alert"), device=name))
+        socket.publish(bob.registration(router, ios(device_token(), app="other")))
+
+    def counted(to: dict, **more) -> tuple[int, int]:
+        answer = sender.send({"to": to, "title": "hello", "dry_run": True} | more, 200, key="dry")
+        assert "id" not in answer
+        return answer["accounts"], answer["devices"]
+
+    assert counted({"everybody": True, "app": "default"}) == (1, 2)
+    assert counted({"everybody": True, "app": "default", "platform": "android"}) == (1, 0)
+    assert counted({"accounts": [alice.hex, bob.hex]}) == (2, 3)
+    assert counted({"accounts": [alice.hex, bob.hex], "app": "other"}) == (2, 1)
+    assert counted({"group": "nobody", "app": "default"}) == (0, 0)
+    answer = sender.send({"to": {"devices": [1, 99]}, "title": "hello", "dry_run": True}, 200)
+    assert answer == {"accounts": 1, "devices": 1, "unknown": [99]}
+    wrong = {"to": {"account": alice.hex}, "titel": "hello", "dry_run": "yes"}
+    assert set(pointers(sender.send(wrong, 422))) >= {"#/titel", "#/dry_run"}
+    assert lab.received() == []
+    # The name for a request is free still.
+    sender.send({"to": {"account": bob.hex}, "title": "hello"}, key="dry")
+    lab.accepted(1)
+
+
+def test_explain_takes_what_sending_answered(router, lab, alice, bob):
+    sender = Sender(Console(router).start())
+    with Socket(router) as socket:
+        for person in (alice, bob):
+            socket.publish(person.registration(router, ios(device_token(), mode="alert")))
+    strangers = [f"{number:064x}" for number in range(1, 150)]
+    sent = sender.send({"to": {"accounts": [alice.hex, *strangers, bob.hex]}, "title": "hello"})
+    lab.accepted(2)
+    router.wait_until_nothing_waits()
+    console = sender.console
+
+    def explained(name: str, status: int = 200, **more) -> dict:
+        query = "&".join(f"{key}={value}" for key, value in more.items())
+        return sender.description.ask(f"/v1/events/{quote(name, safe='')}/explain?{query}", status=status)
+
+    for name in [sent["id"], f"/v1/notify/{sent['id']}", f"http://127.0.0.1:7448/v1/notify/{sent['id']}"]:
+        answer = wait_until(
+            lambda: len((found := explained(name))["accounts"]) == 2 and found, "both are explained"
+        )
+        assert {account["account"] for account in answer["accounts"]} == {alice.hex, bob.hex}
+    assert [account["account"] for account in explained(sent["id"], recipient=bob.hex)["accounts"]] == [bob.hex]
+    assert "no such notification" in explained("0" * 32, 404)["detail"]
+    run = carillon("explain", sent["id"], "--config", console.router.configuration_file)
+    assert run.returncode == 0 and alice.npub in run.stdout and bob.npub in run.stdout, run.stdout + run.stderr
+    run = carillon("explain", "0" * 32, "--config", console.router.configuration_file)
+    assert run.returncode == 1 and "no such notification" in run.stderr
+
+
 def test_a_template_is_a_rule_by_name_that_events_never_reach(router, lab, alice, bob):
     sender = Sender(Console(router).start())
     with Socket(router) as socket:
@@ -236,9 +362,20 @@ def test_pace_and_quiet_hours_hold_for_them_too(router, lab, alice):
     sender = Sender(Console(router).start())
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token(), mode="alert")))
-    sent = [sender.send({"to": {"account": alice.hex}, "title": f"number {number}"}) for number in range(3)]
-    sender.wait_for(sent[0]["id"], "delivered")
-    assert [sender.wait_for(each["id"], state)["devices"][0]["state"] for each, state in zip(sent[1:], ["held", "batched"])]
+    body = {"to": {"account": alice.hex}, "title": "number"}
+    first = sender.send(body)
+    assert (first["devices"], first["queued"], first["held"]) == (1, 1, 0) and "held_until" not in first
+    assert sender.wait_for(first["id"], "delivered")["is_complete"]
+    for state in ["held", "batched"]:
+        sent = sender.send(body, key=state)
+        # The sender learns at once that nothing comes yet, and until when.
+        assert (sent["devices"], sent["queued"], sent["held"]) == (1, 0, 1), sent
+        left = datetime.fromisoformat(sent["held_until"]).timestamp() - time.time()
+        assert 2_900 < left < 3_001
+        assert sender.send(body, key=state) == sent
+        report = sender.wait_for(sent["id"], state)
+        assert not report["is_complete"] and report["states"] == {state: 1}
+        assert report["devices"][0]["next_at"] == sent["held_until"] and "cooldown" in report["devices"][0]["reason"]
     assert len(lab.received()) == 1
 
 
@@ -263,6 +400,8 @@ def test_what_is_wrong_is_named_by_its_place(router, lab, alice):
         ({"actions": [{"id": "a", "label": "b"}, {"id": "c"}]}, ["#/actions/1"]),
         ({"apns": {"sound": "x", "bagde": 1}}, ["#/apns/bagde"]),
         ({"data": {"aps": {}}}, ["#/data/aps"]),
+        ({"data": {f"key{number}": number for number in range(257)}}, ["#/data"]),
+        ({"dry_run": 1}, ["#/dry_run"]),
         ({"signal": "unheard"}, ["#/signal"]),
         ({"template": "none"}, ["#/title"]),
         ({"title": None}, ["#"]),
@@ -288,7 +427,7 @@ def test_a_list_may_name_thousands_and_what_is_longer_is_refused_in_words(router
     id = sender.send({"to": {"accounts": [alice.hex, *strangers, bob.npub]}, "title": "to all"})["id"]
     lab.accepted(2)
     assert {push.target for push in lab.received("apns")} == set(phones.values())
-    assert sender.show(id)["is_complete"]
+    wait_until(lambda: sender.show(id)["is_complete"], "the first hundred are through")
     assert pointers(sender.send({"to": {"accounts": [alice.hex] * 5_001}, "title": "x"}, status=422)) == ["#/to/accounts"]
 
     def refused(size: int, token: str | None) -> tuple[int, str]:

@@ -6,6 +6,7 @@ import PlatformTestSupport
 import Platforms
 import Rules
 import Testing
+import TimeTestSupport
 import Units
 
 @testable import Pipeline
@@ -30,11 +31,11 @@ struct RequestedNotificationTests {
         return NotificationOrder(.rule(rule), signal: signal, devices: devices)
     }
 
-    private static func event(_ bench: Workbench, for owners: [KeyPair]) throws -> Event {
+    private static func event(_ bench: Workbench, for owners: [KeyPair], _ request: String = "1") throws -> Event {
         try bench.event(
             .requestedNotification,
             "",
-            tags: owners.map { ["p", $0.publicKey.hex] } + [["request", "1", "0"]],
+            tags: owners.map { ["p", $0.publicKey.hex] } + [["request", request, "0"]],
             by: bench.identity
         )
     }
@@ -93,6 +94,32 @@ struct RequestedNotificationTests {
         let ours = Submission(events: [event.json], source: .api(order), isOurs: true, completion: answer.take)
         bench.pipeline?.process(Arrivals(submissions: [ours]))
         #expect(answer.results == [.accepted] && bench.kept.count == 1)
+    }
+
+    /// What the sender is told: a second one within the cooldown waits, and until when.
+    @Test func itsDevicesAreCounted() throws {
+        let bench = try Workbench.paced()
+        let people = [try bench.account(["zap"]), try bench.account(["dm"])]
+        let first = try Self.order(#"{"title": "a"}"#)
+        #expect(first.counts == nil)
+        _ = bench.submit([try Self.event(bench, for: people)], from: .api(first))
+        var expected = NotificationOrder.Counts()
+        (expected.devices, expected.queued) = (2, 2)
+        #expect(first.counts == expected)
+        let early = try Self.order(#"{"title": "b"}"#)
+        _ = bench.submit([try Self.event(bench, for: people, "2")], from: .api(early))
+        (expected.queued, expected.held) = (0, 2)
+        expected.heldUntil = Workbench.start + .minutes(1)
+        #expect(early.counts == expected)
+        try bench.end()
+        bench.clock.advance(by: .seconds(20))
+        let later = try Self.order(#"{"title": "c"}"#, signal: .zap)
+        _ = bench.submit([try Self.event(bench, for: people, "3")], from: .api(later))
+        // One device switched the signal off.
+        expected.held = 1
+        #expect(later.counts == expected)
+        _ = bench.submit([try Self.event(bench, for: people, "3")], from: .api(later))
+        #expect(later.counts == expected)
     }
 
     @Test func aDeviceThatSwitchedASignalOffIsNotWoken() throws {

@@ -45,6 +45,23 @@ struct RequestedRuleTests {
         #expect(nudge.neutral.title == "Something" && nudge.title.isEmpty)
     }
 
+    @Test func numbersAreAsTheyAre() throws {
+        let json = #"{"title": "a", "data": {"number": 12345678901234567890, "small": -0.10, "e": 1E2}}"#
+        let input = Fixture.input(kind: 20_063)
+        let rendered = try Self.rule(json).render(input, signal: Signal(rawValue: "notification"), mode: .alert)
+        #expect(rendered.data == #"{"number":12345678901234567890,"small":-0.10,"e":1E2}"#)
+        #expect(Self.mistakes(#"{"title": "a", "data": {"n": 1e999}}"#).keys.sorted() == ["/data/n"])
+    }
+
+    @Test func pluginsTakeNoMoreKeys() {
+        let members = (1...257).map { "\"k\($0)\": \($0)" }
+        func json(_ count: Int) -> String {
+            "{\"title\": \"a\", \"data\": {\(members.prefix(count).joined(separator: ","))}}"
+        }
+        #expect(Self.mistakes(json(256)).isEmpty)
+        #expect(Self.mistakes(json(257)).keys.sorted() == ["/data"])
+    }
+
     @Test func eachMistakeIsNamedByItsPlace() {
         #expect(Self.mistakes(#"{"title": "a"}"#).isEmpty)
         #expect(Self.mistakes(#"{"titel": "a"}"#)["/titel"]?.contains("did you mean 'title'?") == true)

@@ -19,6 +19,7 @@ struct SharedRequestBucket: SharedRequests {
         var body: String
         var createdAt: Int64
         var events: [String]
+        var answer: String?
 
         init(_ record: RequestRecord) {
             id = Hex.encode(record.id)
@@ -27,6 +28,7 @@ struct SharedRequestBucket: SharedRequests {
             body = Hex.encode(record.body)
             createdAt = record.createdAt.milliseconds
             events = record.events.map { Hex.encode($0) }
+            answer = record.answer
         }
 
         /// Nil: it is none.
@@ -39,7 +41,8 @@ struct SharedRequestBucket: SharedRequests {
                 key: key.flatMap { Hex.decode($0) },
                 body: body,
                 createdAt: Timestamp(milliseconds: createdAt),
-                events: events.compactMap { Hex.decode($0) }
+                events: events.compactMap { Hex.decode($0) },
+                answer: answer
             )
         }
     }

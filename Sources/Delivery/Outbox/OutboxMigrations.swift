@@ -208,5 +208,6 @@ enum OutboxMigrations {
             ) STRICT;
             """
         ),
+        ("outbox-request-answers", "ALTER TABLE outbox_request ADD COLUMN answer TEXT"),
     ]
 }

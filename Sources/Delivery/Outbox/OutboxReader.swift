@@ -169,7 +169,7 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
         switch source {
         case .open(let outbox): return try outbox.readLatest(body)
         case .file(let path):

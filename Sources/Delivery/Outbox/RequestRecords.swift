@@ -17,6 +17,8 @@ package struct RequestRecord: Sendable, Hashable {
     package var createdAt: Timestamp
     /// The events that stand for it, by their ids of 32 bytes; empty until they are made.
     package var events: [[UInt8]]
+    /// What its sender was answered besides id and time, as JSON; nil: nothing, or it is not known.
+    package var answer: String?
 
     package init(
         id: [UInt8],
@@ -24,7 +26,8 @@ package struct RequestRecord: Sendable, Hashable {
         key: [UInt8]?,
         body: [UInt8],
         createdAt: Timestamp,
-        events: [[UInt8]] = []
+        events: [[UInt8]] = [],
+        answer: String? = nil
     ) {
         self.id = id
         self.sender = sender
@@ -32,6 +35,7 @@ package struct RequestRecord: Sendable, Hashable {
         self.body = body
         self.createdAt = createdAt
         self.events = events
+        self.answer = answer
     }
 }
 
@@ -66,6 +70,11 @@ extension Outbox {
     }
 }
 
+extension OutboxReader {
+    /// A request, as far as it is on disk; nil where there is none.
+    package func request(_ id: [UInt8]) throws -> RequestRecord? { try read { try RequestRows.find(id, $0) } }
+}
+
 private enum RequestRows {
     /// So many numbers are looked at for their age each time.
     private static let prunedAtATime = 2_000
@@ -95,8 +104,8 @@ private enum RequestRows {
     }
 
     static func note(_ record: RequestRecord, _ database: Database) throws {
-        let update = try database.cachedStatement(sql: "UPDATE outbox_request SET events = ? WHERE id = ?")
-        try update.execute(arguments: [record.events.joined().data, record.id.data])
+        let update = try database.cachedStatement(sql: "UPDATE outbox_request SET events = ?, answer = ? WHERE id = ?")
+        try update.execute(arguments: [record.events.joined().data, record.answer, record.id.data])
     }
 
     static func find(_ sender: [UInt8], _ key: [UInt8], _ database: Database) throws -> RequestRecord? {
@@ -135,7 +144,8 @@ private enum RequestRows {
             key: (row["key"] as Data?).map(Array.init),
             body: Array(row["body"] as Data),
             createdAt: row["created"],
-            events: stride(from: 0, to: events.count - 31, by: 32).map { Array(events.dropFirst($0).prefix(32)) }
+            events: stride(from: 0, to: events.count - 31, by: 32).map { Array(events.dropFirst($0).prefix(32)) },
+            answer: row["answer"]
         )
     }
 }

@@ -20,6 +20,8 @@ package struct APIOperation: Sendable {
     let content: Content
     /// The status of success.
     let status: Int
+    /// What comes with other statuses of success: what that means, and its schema.
+    let others: [(status: Int, summary: String, form: JSONTree)]
     /// The schema of the body that it takes.
     let body: JSONTree?
 
@@ -34,6 +36,7 @@ package struct APIOperation: Sendable {
         _ summary: String,
         _ content: Content,
         status: Int = 200,
+        others: [(status: Int, summary: String, form: JSONTree)] = [],
         body: JSONTree? = nil
     ) {
         self.endpoint = endpoint
@@ -41,6 +44,7 @@ package struct APIOperation: Sendable {
         self.summary = summary
         self.content = content
         self.status = status
+        self.others = others
         self.body = body
     }
 

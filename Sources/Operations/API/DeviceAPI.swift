@@ -7,6 +7,7 @@ struct DeviceAPI {
 
     let devices: DeviceOperations
     let view: ClusterView
+    let notifier: Notifier
 
     var operations: [APIOperation] { [explain, list, show, remove, enable, test, resend] }
 
@@ -16,13 +17,29 @@ struct DeviceAPI {
             "/v1/events/{event}/explain",
             for: .scope(.read),
             .events,
-            "What became of an event: the decision of each stage, for each account and device.",
+            "What became of an event, or of a notification: the decision of each stage, for each account and device.",
             [
-                .path("event", .text(1_000), "64 hex digits, note1… or nevent1…."),
+                .path(
+                    "event",
+                    .text(1_000),
+                    "64 hex digits, note1… or nevent1…, also in a link; or the `id` that POST /v1/notify answered."
+                ),
                 .query("recipient", .text(100), "Whose part; everybody's when left out. 64 hex digits or npub1…."),
             ],
             formerly: ["/api/explain/{event}"]
-        ) { [view] call in try await view.explain(call.path("event"), recipient: call.query["recipient"]) }
+        ) { [view, notifier] call in
+            let (text, recipient) = (call.path("event"), call.query["recipient"])
+            guard let request = OperatorWords.request(text) else {
+                return try await view.explain(text, recipient: recipient)
+            }
+            var whole: EventExplanation?
+            for event in try await notifier.events(of: request) {
+                let part = try await view.explain(event, recipient: recipient)
+                whole = whole?.joined(with: part) ?? part
+            }
+            guard let whole else { throw EventOperations.unknownRequest }
+            return whole
+        }
     }
 
     private var list: APIOperation {

@@ -48,7 +48,7 @@ struct MeAPI {
             for: .owner,
             .me,
             "What became of one event for you: the verdict of each stage, in words.",
-            [.path("event", .text(1_000), "64 hex digits, note1… or nevent1….")]
+            [.path("event", .text(1_000), "64 hex digits, note1… or nevent1…, also in a link.")]
         ) { [own, rates] call in
             let key = try call.key
             try rates.admit(.looks, key)

@@ -1,6 +1,7 @@
 import Cipher
 import Console
 import Delivery
+import JSON
 import NIOCore
 import Nostr
 import Notifications
@@ -39,18 +40,23 @@ struct NotifyAPI {
             ) { [notifier, rules] call in
                 guard case .agent(let sender, _)? = call.principal else { throw APIProblem(401, "expected a token") }
                 let origin = Notifier.Origin(sender: sender, key: call.field("idempotency-key"))
-                let receipt = try await notifier.send(Array(call.body.readableBytesView), from: origin) {
+                let answer = try await notifier.send(Array(call.body.readableBytesView), from: origin) {
                     let (configuration, book) = rules()
                     return try NotifyRequest(call.body, loaded.terms(book, apps: configuration.appNames))
                 }
-                var answer = ConsoleAnswer(status: 202, body: NotifyReceipt(receipt).json + "\n")
-                answer.fields["location"] = "/v1/notify/\(receipt.id)"
-                return answer
+                switch answer {
+                case .tried(let trial): return ConsoleAnswer(body: trial.json + "\n")
+                case .sent(let receipt):
+                    var answer = ConsoleAnswer(status: 202, body: receipt.json + "\n")
+                    answer.fields["location"] = "/v1/notify/\(receipt.id)"
+                    return answer
+                }
             },
             .notify,
             "Sends a notification. Answers when all that it leads to is on disk.",
             .json(AnswerSchema.of(NotifyReceipt.self)),
             status: 202,
+            others: [(200, "The answer to `dry_run`: how many it is for.", AnswerSchema.of(NotifyTrial.self))],
             body: Self.schema(plugins.platformCatalog.blocks.map(\.key))
         )
     }
@@ -84,8 +90,20 @@ struct NotifyAPI {
     /// What a request says, besides what rules say in the same words (rules.md).
     private static func schema(_ blocks: [String]) -> JSONTree {
         let text: JSONTree = ["type": "string", "minLength": 1]
-        let any: JSONTree = [:]
+        let words = LocalizedTextSchema.textOrKey
+        let action: JSONTree = [
+            "type": "object", "required": ["id", "label"], "additionalProperties": .flag(false),
+            "properties": ["id": text, "label": LocalizedTextSchema.text, "url": text, "icon": text],
+        ]
         let object: JSONTree = ["type": "object"]
+        let data: JSONTree = [
+            "type": "object", "maxProperties": .number(Double(CustomKeys.mostMembers)),
+            "description": "Keys for the app, next to the notification's own.",
+        ]
+        let values: JSONTree = [
+            "type": "object", "maxProperties": .number(Double(NotifyRequest.mostValues)),
+            "additionalProperties": ["type": "string", "maxLength": .number(Double(NotifyRequest.longestValue))],
+        ]
         let most: JSONTree = .number(Double(NotifyRequest.mostRecipients))
         let to: JSONTree = [
             "type": "object", "additionalProperties": .flag(false),
@@ -103,15 +121,21 @@ struct NotifyAPI {
             ],
         ]
         var members: [(key: String, value: JSONTree)] = [
-            ("to", to), ("title", any), ("subtitle", any), ("body", any), ("category", text), ("thread", text),
-            ("collapse", text), ("url", text), ("actions", ["type": "array", "items": object]), ("data", object),
+            ("to", to), ("title", words), ("subtitle", words), ("body", words), ("category", text), ("thread", text),
+            ("collapse", text), ("url", text),
+            ("actions", ["type": "array", "items": action, "minItems": 1, "maxItems": 4]),
+            ("data", data),
             ("urgency", ["type": "string", "enum": .texts(Urgency.allCases.map(\.name))]),
             ("mode", ["type": "string", "enum": .texts(Mode.allCases.map(\.name))]),
             ("expires", ["type": "string", "description": "From 1m to 28d, as in 4h."]),
             ("pace", text), ("key", text),
             ("signal", ["type": "string", "description": "Devices that switched it off are not woken."]),
             ("template", ["type": "string", "description": "The name of a rule, in place of all texts."]),
-            ("values", ["type": "object", "additionalProperties": ["type": "string"]]), ("native", object),
+            ("values", values), ("native", object),
+            (
+                "dry_run",
+                ["type": "boolean", "description": "Sends nothing: the answer is 200 and counts whom it is for."]
+            ),
         ]
         members += blocks.map { ($0, object) }
         return [
@@ -120,14 +144,33 @@ struct NotifyAPI {
     }
 }
 
-/// That a notification is on its way.
+/// That a notification is on its way, and for how many devices.
 struct NotifyReceipt: OperatorAnswer, Equatable {
     var id: String
     var createdAt: String
+    /// Registered devices that it is for; nil, as the next three: other members of the cluster carry it out, or the
+    /// router was stopped in the middle.
+    var devices: Int?
+    /// Those that get a push now.
+    var queued: Int?
+    /// Those for which it waits: a cooldown, quiet hours, a daily cap, the end of an earlier push.
+    var held: Int?
+    /// When the last of these is due, as far as is known; nil: none is held, or nobody knows.
+    var heldUntil: String?
+    /// Devices of the request that are not registered; nil: all are.
+    var unknown: [Int64]?
 
-    init(_ receipt: Notifier.Receipt) {
-        id = receipt.id
-        createdAt = UTCTime(receipt.createdAt).stamp
+    private enum CodingKeys: String, CodingKey {
+        case id, createdAt, devices, queued, held, heldUntil, unknown
+    }
+
+    /// The rest of the answer as JSON, made when the pipeline had carried it out.
+    private var members: String?
+
+    init(_ record: RequestRecord) {
+        id = Hex.encode(record.id)
+        createdAt = UTCTime(record.createdAt).stamp
+        members = record.answer
     }
 
     var text: String { id }
@@ -137,8 +180,39 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
         var json = JSONLine()
         json.add("created_at", createdAt)
         json.add("id", id)
-        return json.text
+        guard let members else { return json.text }
+        return "\(json.text.dropLast()),\(members.dropFirst())"
     }
+
+    /// What an answer says besides its id and time; nil: nothing.
+    static func members(_ counts: NotificationOrder.Counts?, unknown: [DeviceID]) -> String? {
+        var json = JSONLine()
+        if let counts {
+            json.add("devices", Int64(counts.devices))
+            json.add("queued", Int64(counts.queued))
+            json.add("held", Int64(counts.held))
+            json.add("held_until", counts.heldUntil.map { UTCTime($0).stamp })
+        }
+        if !unknown.isEmpty { json.add("unknown", unknown.map(\.rawValue)) }
+        return json.members.isEmpty ? nil : json.text
+    }
+}
+
+/// How many a notification would be for.
+struct NotifyTrial: OperatorAnswer, Equatable {
+    var accounts: Int
+    /// Registered devices, whatever signals they switched off.
+    var devices: Int
+    /// Devices of the request that are not registered; nil: all are.
+    var unknown: [Int64]?
+
+    init(accounts: Int, devices: Int, _ unknown: [DeviceID]) {
+        self.accounts = accounts
+        self.devices = devices
+        self.unknown = unknown.isEmpty ? nil : unknown.map(\.rawValue)
+    }
+
+    var text: String { "\(devices) devices of \(accounts) accounts" }
 }
 
 /// What became of a notification.
@@ -155,25 +229,32 @@ struct NotifyReport: OperatorAnswer, Equatable {
         var reason: String?
         /// The push service's HTTP status.
         var status: Int?
+        /// When it goes, or is tried again, at the earliest.
+        var nextAt: String?
     }
 
     var id: String
     var createdAt: String
-    /// False: the router was stopped in the middle; send it again under its Idempotency-Key.
+    /// Whether nothing more is to come for any device that is listed here. False while one is held, queued or tried
+    /// again; if the router was stopped in the middle: send it again under its Idempotency-Key; and without a trace.
     var isComplete: Bool
     /// Since when steps are remembered; nil: they are not, and no device is listed.
     var tracedSince: String?
+    /// How many of the devices that are listed here are in each state.
+    var states: [String: Int]
     var devices: [Device]
+    /// Devices of the request that are not registered; nil: all are.
+    var unknown: [Int64]?
     /// What the parameter `after` takes; nil: that was all.
     var next: Int?
 
     init(_ record: RequestRecord, _ explanation: EventExplanation?, next: Int?) {
         id = Hex.encode(record.id)
         createdAt = UTCTime(record.createdAt).stamp
-        isComplete = !record.events.isEmpty
         tracedSince = explanation?.tracedSince
         self.next = next
-        devices = (explanation?.accounts ?? []).flatMap(\.devices).compactMap { device in
+        let all = (explanation?.accounts ?? []).flatMap(\.devices)
+        devices = all.compactMap { device in
             let last = device.steps.last { $0.step != PipelineStep.valueLeftOut.rawValue }
             return last.map { last in
                 Device(
@@ -184,11 +265,31 @@ struct NotifyReport: OperatorAnswer, Equatable {
                     at: last.at,
                     words: device.outcome,
                     reason: last.reason,
-                    status: last.status
+                    status: last.status,
+                    nextAt: device.ending?.nextAt
                 )
             }
         }
+        states = devices.reduce(into: [:]) { $0[$1.state, default: 0] += 1 }
+        let counts = record.answer.flatMap { try? JSONValue(parsing: $0) }
+        unknown = counts?.unknownDevices
+        isComplete =
+            !record.events.isEmpty && !all.contains { $0.ending?.isOpen ?? false }
+            && (tracedSince != nil || counts?.isForNobody ?? false)
     }
 
     var text: String { json }
+}
+
+extension JSONValue {
+    /// What a ``NotifyReceipt`` says of these.
+    fileprivate var unknownDevices: [Int64]? {
+        guard case .object(let object) = self, case .array(let values)? = object["unknown"] else { return nil }
+        return values.compactMap { if case .number(let digits) = $0 { Int64(digits) } else { nil } }
+    }
+
+    fileprivate var isForNobody: Bool {
+        guard case .object(let object) = self else { return false }
+        return object["devices"] == .number("0")
+    }
 }

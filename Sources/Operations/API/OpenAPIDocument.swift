@@ -123,6 +123,10 @@ struct OpenAPIDocument {
             }
         let good: JSONTree = ["description": .text(operation.summary), "content": content]
         var members: [(key: String, value: JSONTree)] = [("\(operation.status)", good)]
+        for other in operation.others {
+            let content = JSONTree.object([("application/json", schema(other.form))])
+            members.append(("\(other.status)", ["description": .text(other.summary), "content": content]))
+        }
         if operation.endpoint.method == .get { members.append(("304", ["description": "As the client has it."])) }
         members.append(("default", ["$ref": "#/components/responses/Problem"]))
         return .object(members)

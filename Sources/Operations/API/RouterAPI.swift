@@ -43,7 +43,7 @@ package struct RouterAPI: Sendable {
             reload: reload
         )
         let parts: [[APIOperation]] = [
-            router.operations, DeviceAPI(devices: devices, view: view).operations,
+            router.operations, DeviceAPI(devices: devices, view: view, notifier: notifier).operations,
             QueueAPI(view: view).operations,
             AccessAPI(users: users, view: view).operations,
             StreamAPI(stream: stream).operations,

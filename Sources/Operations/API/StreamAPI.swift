@@ -17,7 +17,7 @@ struct StreamAPI {
                     .query("kind", .plain(100), "Entries of these kinds alone, separated by commas: \(Self.kinds)."),
                     .query("platform", .text(64), "Those about a platform."),
                     .query("app", .text(64), "Those about an app."),
-                    .query("event", .text(1_000), "Those about an event: 64 hex digits, note1… or nevent1…."),
+                    .query("event", .text(1_000), "About an event: 64 hex digits, note1… or nevent1…, also in a link."),
                     .query("account", .text(100), "Those about an account: 64 hex digits or npub1…."),
                     .query("member", .text(64), "Those of a member of the cluster."),
                     .header("last-event-id", .text(64), "The `id` of the last entry that the reader had."),

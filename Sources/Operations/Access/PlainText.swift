@@ -1,3 +1,4 @@
+import Cipher
 import Console
 import Foundation
 import Nostr
@@ -92,19 +93,38 @@ package enum ShellWord {
 
 /// Reads what operators write on a command line or in a request.
 enum OperatorWords {
+    /// An event's id, alone or in a link such as `nostr:nevent1…` or `https://njump.me/note1…`.
     static func event(_ text: String) throws(OperationFailure) -> EventID {
-        let text = text.hasPrefix("nostr:") ? String(text.dropFirst(6)) : text
-        guard let id = EventID(hex: text) ?? NIP19.eventID(note: text) ?? NIP19.eventID(nevent: text) else {
+        let id = named(in: text) { word in
+            EventID(hex: word) ?? NIP19.eventID(note: word) ?? NIP19.eventID(nevent: word)
+        }
+        guard let id else {
             throw .invalid(
-                Sentence("event-id", [:], "expected an event's id: 64 lowercase hex digits, note1… or nevent1…")
+                Sentence("event-id", [:], "expected an event's id: 64 hex digits, note1… or nevent1…, also in a link")
             )
         }
         return id
     }
 
+    /// The id of a notification that was sent over the API, alone or in its address; nil: it is none.
+    static func request(_ text: String) -> String? {
+        named(in: text) { $0.utf8.count == 32 && Hex.decode($0) != nil ? $0 : nil }
+    }
+
+    /// What the first part of a text says that says anything. QR codes spell links in capitals.
+    private static func named<Value>(in text: String, _ read: (String) -> Value?) -> Value? {
+        for word in text.split(whereSeparator: { !($0.isASCII && ($0.isLetter || $0.isNumber)) }) {
+            if let value = read(word.lowercased()) { return value }
+        }
+        return nil
+    }
+
     /// `name` is what the key was given as.
     static func key(_ text: String, _ name: String) throws(OperationFailure) -> PublicKey {
-        guard let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text) else {
+        let key = named(in: text) { word in
+            PublicKey(hex: word) ?? NIP19.publicKey(npub: word) ?? NIP19.publicKey(nprofile: word)
+        }
+        guard let key else {
             throw .invalid(Sentence("key", ["member": name], "\(name): expected 64 lowercase hex digits or npub1…"))
         }
         return key

@@ -1,4 +1,6 @@
 import Console
+import Delivery
+import Pipeline
 
 /// What became of an event: for each account and device the steps and how it ended.
 package struct EventExplanation: OperatorAnswer, Equatable {
@@ -84,6 +86,16 @@ package struct EventExplanation: OperatorAnswer, Equatable {
 }
 
 extension EventExplanation {
+    /// The same notification's further recipients: one to many is several events, each for other accounts.
+    func joined(with other: EventExplanation) -> EventExplanation {
+        guard isKnown else { return other }
+        guard other.isKnown else { return self }
+        var whole = self
+        whole.steps += other.steps
+        whole.accounts += other.accounts
+        return whole
+    }
+
     package var text: String {
         var lines = ["event \(event)", "      \(note)"]
         if let traceID { lines.append("trace \(traceID)") }
@@ -97,6 +109,16 @@ extension EventExplanation {
         if !advice.isEmpty { lines += [""] + advice }
         if let missing = members?.lines, !missing.isEmpty { lines += [""] + missing }
         return lines.joined(separator: "\n")
+    }
+}
+
+extension EventExplanation.Ending {
+    /// Whether something more is to come.
+    var isOpen: Bool {
+        if let kind = DeliveryReport.Kind.allCases.first(where: { $0.name == step }) {
+            return !kind.isFinal || kind == .moved
+        }
+        return [PipelineStep.held.rawValue, "in-turn", "unknown"].contains(step)
     }
 }
 

@@ -1,3 +1,4 @@
+import Cipher
 import Console
 import Delivery
 import EventTrace
@@ -33,9 +34,31 @@ package final class EventOperations: Sendable {
         self.now = now
     }
 
-    /// What became of an event, named as 64 hex digits, note1… or nevent1…, for `recipient` or for everybody it
-    /// concerned. Throws an ``OperationFailure`` when either cannot be read; that nothing is known is an answer.
+    /// There is no such notification.
+    static let unknownRequest = OperationFailure.unknown(
+        Sentence(
+            "unknown-notification",
+            [:],
+            "there is no such notification, or it is more than a day old"
+        )
+    )
+
+    /// What became of an event, or of a notification that was sent over the API, for `recipient` or for everybody it
+    /// concerned; either may be named in a link. Throws an ``OperationFailure`` when it cannot be read; that nothing is
+    /// known is an answer.
     package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
+        guard let request = OperatorWords.request(event) else { return try explain(one: event, recipient) }
+        let record = Hex.decode(request).flatMap { try? files.outbox.own.request($0) }
+        var whole: EventExplanation?
+        for event in record?.events ?? [] {
+            let part = try explain(one: Hex.encode(event), recipient)
+            whole = whole?.joined(with: part) ?? part
+        }
+        guard let whole else { throw Self.unknownRequest }
+        return whole
+    }
+
+    private func explain(one event: String, _ recipient: String?) throws(OperationFailure) -> EventExplanation {
         let question = EventQuestion(event: event, recipient: recipient)
         let events = [(member: "", answer: try facts(of: question))]
         return try explanation(of: question, events, [facts(of: DeliveryQuestion(about: events))], isWhole: true)

@@ -270,6 +270,10 @@ struct JSONLine {
         if let value { add(name, json: value.json) }
     }
 
+    mutating func add(_ name: String, _ values: [Int64]) {
+        add(name, json: "[\(values.map(String.init).joined(separator: ","))]")
+    }
+
     mutating func add(_ name: String, flag: Bool) { add(name, json: flag ? "true" : "false") }
 
     private mutating func add(_ name: String, json: String) {

@@ -25,9 +25,18 @@ package final class Notifier: Sendable {
     }
 
     /// What the sender is answered.
-    struct Receipt: Sendable {
-        let id: String
-        let createdAt: Timestamp
+    enum Answer: Sendable {
+        case sent(NotifyReceipt)
+        case tried(NotifyTrial)
+    }
+
+    /// Those that a request is for.
+    private struct Audience: Sendable {
+        var accounts: [PublicKey] = []
+        /// Devices of the request that are not registered.
+        var unknown: [DeviceID] = []
+        /// Registered devices; nil: not counted.
+        var devices: Int?
     }
 
     /// Accounts that one event names. The pipeline takes some such events at a time, and those of others between them.
@@ -75,23 +84,25 @@ package final class Notifier: Sendable {
         )
     }
 
-    /// Returns when everything that the request leads to is on disk. `read` reads it: a request that was answered
-    /// before is not read again. Throws an ``APIProblem``.
+    /// Returns when everything that the request leads to is on disk, or was counted for a dry run. `read` reads it: a
+    /// request that was answered before is not read again. Throws an ``APIProblem``.
     func send(
         _ body: [UInt8],
         from origin: Origin,
         read: @Sendable () throws -> NotifyRequest
-    ) async throws -> Receipt {
+    ) async throws -> Answer {
         let digest = SHA256.hash(body)
         let sender = SHA256.hash(Array(origin.sender.utf8))
         let key = origin.key.map { SHA256.hash(Array($0.utf8)) }
         if let key, let known = try await disk({ [outbox] in try outbox.request(of: sender, key: key) }),
             !known.events.isEmpty, known.createdAt > now() - Outbox.requestsAreKept
         {
-            return try Self.receipt(known, for: digest)
+            return .sent(try Self.receipt(known, for: digest))
         }
         let request = try read()
-        let accounts = try await accounts(of: request)
+        let audience = try await audience(of: request)
+        let accounts = audience.accounts
+        if request.isDryRun { return .tried(try await trial(of: request, audience)) }
         let fresh = RequestRecord(
             id: SecureRandom.bytes(16),
             sender: sender,
@@ -108,11 +119,12 @@ package final class Notifier: Sendable {
                 record: known,
                 body: digest,
                 order: request.order,
-                events: { [self] in $0.id == known.id ? made : try events(of: $0, request, accounts) }
+                events: { [self] in $0.id == known.id ? made : try events(of: $0, request, accounts) },
+                unknown: audience.unknown
             )
         )
         if known.events.isEmpty { await shared?.note(record) }
-        return try Self.receipt(record, for: digest)
+        return .sent(try Self.receipt(record, for: digest))
     }
 
     /// What is known of a request of that sender. Throws an ``APIProblem`` where there is none.
@@ -123,6 +135,14 @@ package final class Notifier: Sendable {
         return record
     }
 
+    /// The events that stand for a request, whoever sent it. Throws an ``OperationFailure`` where there are none.
+    func events(of id: String) async throws -> [String] {
+        guard let bytes = Hex.decode(id), let record = try await find(bytes), !record.events.isEmpty else {
+            throw EventOperations.unknownRequest
+        }
+        return record.events.map { Hex.encode($0) }
+    }
+
     /// One that another member took is found among those that all know.
     private func find(_ id: [UInt8]) async throws -> RequestRecord? {
         if let record = try await disk({ [queue] in try queue.find(id) }), !record.events.isEmpty || shared == nil {
@@ -131,30 +151,39 @@ package final class Notifier: Sendable {
         return try await shared?.find(id)
     }
 
-    private static func receipt(_ record: RequestRecord, for body: [UInt8]) throws(APIProblem) -> Receipt {
+    private static func receipt(_ record: RequestRecord, for body: [UInt8]) throws(APIProblem) -> NotifyReceipt {
         guard record.body == body else { throw RequestQueue.otherBody }
-        return Receipt(id: Hex.encode(record.id), createdAt: record.createdAt)
+        return NotifyReceipt(record)
     }
 
     // MARK: Recipients
 
-    private func accounts(of request: NotifyRequest) async throws -> [PublicKey] {
+    private func audience(of request: NotifyRequest) async throws -> Audience {
         switch request.recipients {
-        case .accounts(let keys): return Array(Set(keys)).sorted { $0.hex < $1.hex }
+        case .accounts(let keys): return Audience(accounts: Array(Set(keys)).sorted { $0.hex < $1.hex })
         case .devices(let devices):
             return try await disk { [registry] in
                 var accounts: Set<PublicKey> = []
-                for (number, device) in devices.enumerated() {
-                    guard let listing = try registry.listing(of: device) else {
-                        let pointer = devices.count == 1 ? "#/to" : "#/to/devices/\(number)"
-                        let mistake = APIProblem.Mistake(pointer: pointer, detail: "no such device is registered")
-                        throw APIProblem(422, "\(pointer): no such device is registered", mistakes: [mistake])
+                var unknown: [DeviceID] = []
+                for device in devices {
+                    if let listing = try registry.listing(of: device) {
+                        accounts.insert(listing.account)
+                    } else {
+                        unknown.append(device)
                     }
-                    accounts.insert(listing.account)
                 }
-                return accounts.sorted { $0.hex < $1.hex }
+                guard !accounts.isEmpty else {
+                    let detail = "no such device is registered"
+                    throw APIProblem(
+                        422,
+                        "#/to: \(detail)",
+                        mistakes: [APIProblem.Mistake(pointer: "#/to", detail: detail)]
+                    )
+                }
+                return Audience(accounts: accounts.sorted { $0.hex < $1.hex }, unknown: unknown)
             }
-        case .group(let name): return try await disk { [registry] in try registry.members(of: name) }
+        case .group(let name):
+            return try await disk { [registry] in Audience(accounts: try registry.members(of: name)) }
         case .app(let app, let signal):
             guard
                 isScanning.withLock({ isScanning in
@@ -163,12 +192,20 @@ package final class Notifier: Sendable {
                 })
             else { throw APIProblem(503, "another request for all users of an app is under way", retryAfter: 2) }
             defer { isScanning.withLock { $0 = false } }
-            return try await disk { [registry] in try Self.users(of: app, wanting: signal, in: registry) }
+            return try await disk { [registry] in
+                try Self.users(of: app, wanting: signal, request.order, in: registry)
+            }
         }
     }
 
-    private static func users(of app: String, wanting signal: Signal?, in registry: Registry) throws -> [PublicKey] {
+    private static func users(
+        of app: String,
+        wanting signal: Signal?,
+        _ order: NotificationOrder,
+        in registry: Registry
+    ) throws -> Audience {
         var accounts: Set<PublicKey> = []
+        var devices = 0
         var last: DeviceID?
         while true {
             let page = try registry.devices(after: last)
@@ -176,9 +213,25 @@ package final class Notifier: Sendable {
             last = end.device
             for device in page where device.route.app == app && signal.map(device.signals.contains) ?? true {
                 accounts.insert(device.account)
+                if order.includes(device) { devices += 1 }
             }
         }
-        return accounts.sorted { $0.hex < $1.hex }
+        return Audience(accounts: accounts.sorted { $0.hex < $1.hex }, devices: devices)
+    }
+
+    /// How many a request is for, without sending anything.
+    private func trial(of request: NotifyRequest, _ audience: Audience) async throws -> NotifyTrial {
+        let devices: Int
+        if let counted = audience.devices {
+            devices = counted
+        } else {
+            devices = try await disk { [registry] in
+                try audience.accounts.reduce(0) { count, account in
+                    try count + registry.devices(of: account).count { request.order.includes($0) }
+                }
+            }
+        }
+        return NotifyTrial(accounts: audience.accounts.count, devices: devices, audience.unknown)
     }
 
     // MARK: Events
@@ -207,6 +260,12 @@ package final class Notifier: Sendable {
 
     private func disk<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await DiskWork.run(body)
+    }
+}
+
+extension NotificationOrder {
+    fileprivate func includes(_ device: DeviceListing) -> Bool {
+        includes(device.device, platform: device.route.platform, app: device.route.app)
     }
 }
 

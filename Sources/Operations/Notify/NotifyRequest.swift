@@ -29,13 +29,15 @@ struct NotifyRequest: Sendable {
     /// The longest request: so many accounts in hexadecimal digits, and what they get.
     static let longest: ByteCount = .kibibytes(512)
     /// Values for a template, and characters of each.
-    private static let mostValues = 20
-    private static let longestValue = 4_000
+    static let mostValues = 20
+    static let longestValue = 4_000
 
     let recipients: Recipients
     let order: NotificationOrder
     /// Tags of the event that stands for it: the template's values.
     let tags: [[String]]
+    /// Whether it is only counted how many it is for.
+    let isDryRun: Bool
 
     /// Rules and platforms as they are in force.
     struct Terms {
@@ -99,6 +101,13 @@ struct NotifyRequest: Sendable {
         let target = Target(object, terms.apps, &mistakes)
         let content = Self.content(object, target, terms, &mistakes)
         let signal = Self.signal(object, content, terms, &mistakes)
+        switch object["dry_run"] {
+        case nil: isDryRun = false
+        case .bool(let flag)?: isDryRun = flag
+        default:
+            isDryRun = false
+            mistakes.add("/dry_run", "expected true or false")
+        }
         guard let target, let content, mistakes.all.isEmpty else { throw mistakes.problem }
         recipients = target.recipients
         var devices: Set<DeviceID>?
@@ -135,7 +144,7 @@ struct NotifyRequest: Sendable {
         _ terms: Terms,
         _ mistakes: inout Mistakes
     ) -> (order: NotificationOrder.Content, tags: [[String]])? {
-        let own = ["to", "signal", "template", "values"]
+        let own = ["to", "signal", "template", "values", "dry_run"]
         let said = object.members.filter { !own.contains($0.name) }
         if let template = object["template"] {
             for member in said {

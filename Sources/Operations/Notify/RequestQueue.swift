@@ -3,6 +3,7 @@ import Console
 import Delivery
 import Dispatch
 import Nostr
+import Notifications
 import Pipeline
 import Synchronization
 import Units
@@ -22,6 +23,8 @@ final class RequestQueue: Sendable {
         let order: NotificationOrder
         /// Makes the events that stand for it.
         let events: @Sendable (RequestRecord) throws -> [Event]
+        /// Devices that it names and that are not registered.
+        var unknown: [DeviceID] = []
     }
 
     private typealias Answer = CheckedContinuation<RequestRecord, any Error>
@@ -164,6 +167,7 @@ final class RequestQueue: Sendable {
                 if let refusal = Self.refusal(verdicts) { return end(record, answer, .failure(refusal)) }
                 var done = record
                 done.events = events.map(\.id.bytes.array)
+                done.answer = NotifyReceipt.members(request.order.counts, unknown: request.unknown)
                 // Before the sender can ask for it. Lost by a crash, they would be made again, and wake nobody twice.
                 schedule { $0.done.append(done) }
                 end(record, answer, .success(done))

@@ -2,6 +2,7 @@ import Delivery
 import Nostr
 import Notifications
 import Rules
+import Synchronization
 import Units
 
 /// What a pipeline's thread finds in its intake at one time.
@@ -125,6 +126,7 @@ package final class NotificationOrder: Sendable {
     private let devices: Set<DeviceID>?
     private let platform: String?
     private let app: String?
+    private let counted = Mutex<Counts?>(nil)
 
     /// Nil stands for all `devices`, whatever their `platform` and `app`.
     package init(
@@ -147,6 +149,34 @@ package final class NotificationOrder: Sendable {
     package func includes(_ device: DeviceID, platform: String, app: String) -> Bool {
         (devices?.contains(device) ?? true) && (self.platform.map { $0 == platform } ?? true)
             && (self.app.map { $0 == app } ?? true)
+    }
+
+    /// What it came to for the devices that it is for.
+    package struct Counts: Hashable, Sendable {
+        package var devices = 0
+        /// Devices that get a push now.
+        package var queued = 0
+        /// Devices for which it waits for their time.
+        package var held = 0
+        /// When the last of these is due, as far as is known; nil: none is held.
+        package var heldUntil: Timestamp?
+
+        package init() {}
+    }
+
+    /// Nil until the pipeline has carried it out, and where another member of the cluster does.
+    package var counts: Counts? { counted.withLock { $0 } }
+
+    /// Adds what one of its events came to.
+    func add(_ counts: Counts) {
+        counted.withLock { sum in
+            var whole = sum ?? Counts()
+            whole.devices += counts.devices
+            whole.queued += counts.queued
+            whole.held += counts.held
+            whole.heldUntil = [whole.heldUntil, counts.heldUntil].compactMap(\.self).max()
+            sum = whole
+        }
     }
 }
 

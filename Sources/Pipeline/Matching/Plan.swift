@@ -10,6 +10,11 @@ struct AddressedEvent {
     /// Each once.
     let accounts: [AccountNumber]
     let source: EventSource
+
+    /// Whether it stands for what was asked for over the API.
+    var isRequested: Bool {
+        if case .api = source { true } else { false }
+    }
 }
 
 extension [MatchHit] {

@@ -213,6 +213,14 @@ struct Pacing {
         return try unkept[key] ?? store?.heldNotification(key)
     }
 
+    /// When a group may go as far as is known now: after a push under way not before the cooldown.
+    func due(_ group: HeldGroup, of device: DeviceID, at pace: Pace?, now: Timestamp) -> Timestamp? {
+        let pace = pace ?? Pace()
+        guard var held = pacer[device], let obstacle = held.obstacle(to: group, pace, at: now) else { return nil }
+        if obstacle.reason == .underWay { return now + pace.cooldown }
+        return obstacle.until == .distantFuture ? nil : obstacle.until
+    }
+
     /// Whether an event waits in any group.
     func holds(_ event: EventID) -> Bool { matches.contains(event) }
 

@@ -16,6 +16,13 @@ extension JSONTemplate {
         } else if value.isList {
             let elements = (value.list() ?? []).compactMap { JSONTemplate(free: $0, isComplete: isComplete) }
             self = .joined(elements, areRequired: isComplete)
+        } else if let digits = value.clientDigits {
+            // As it was written: an id of 20 digits is another number as a Double.
+            guard Double(digits)?.isFinite ?? false else {
+                value.mistake("expected a number of at most 1.8e308")
+                return nil
+            }
+            self = .constant(Array(digits.utf8))
         } else {
             guard let scalar = value.scalar() else { return nil }
             switch scalar {

@@ -35,7 +35,10 @@ struct RulePayload: Sendable {
 }
 
 /// The app's custom keys: those of seed 000 about the event, and a rule's own `data`.
-struct CustomKeys: Sendable {
+package struct CustomKeys: Sendable {
+    /// Plugins refuse `data` with more: finding duplicates takes time squared.
+    package static let mostMembers = 256
+
     /// The notification's own keys, which `data` may not replace.
     private static let reserved = [
         "t", "n", "id", "title", "subtitle", "body", "category", "thread", "url", "actions", "sealed",
@@ -73,6 +76,13 @@ struct CustomKeys: Sendable {
             } else if saysEvent, EventData.keys.contains(key) {
                 value.mistake("the event's own keys include '\(key)' already; 'event_data: false' leaves them out")
             }
+        }
+        let most = saysEvent ? Self.mostMembers - EventData.keys.count : Self.mostMembers
+        if members.count > most {
+            data.mistake(
+                "expected at most \(most) keys; put further ones into an object under one of them"
+                    + (saysEvent ? ", or leave the event's own out by 'event_data: false'" : "")
+            )
         }
         own = members.isEmpty ? nil : JSONTemplate(free: data)
     }

@@ -4,6 +4,7 @@ import Dispatch
 import Foundation
 import NIOCore
 import Nostr
+import Notifications
 import PlatformTestSupport
 import Registry
 import RouterConfiguration
@@ -50,7 +51,7 @@ import Units
             now: { Self.now }
         )
         let body = Array(#"{"to":{"account":"\#(identity.publicKey.hex)"},"title":"Hello"}"#.utf8)
-        async let receipt = notifier.send(body, from: Notifier.Origin(sender: "shop", key: nil)) {
+        async let answer = notifier.send(body, from: Notifier.Origin(sender: "shop", key: nil)) {
             let platforms = KnownPlatforms(.builtIn)
             let terms = try NotifyRequest.Terms(book: .builtIn(platforms: .builtIn), platforms: platforms)
             return try NotifyRequest(ByteBuffer(bytes: body), terms)
@@ -58,7 +59,8 @@ import Units
         let submission = try #require(await next()?.submissions.first)
         submission.completion([EventVerdict(id: nil, .accepted)])
         let event = try Event(json: #require(submission.events.first))
-        #expect(try await receipt.createdAt == Self.now)
+        guard case .sent(let receipt) = try await answer else { throw CancellationError() }
+        #expect(receipt.createdAt == UTCTime(Self.now).stamp)
         #expect(event.kind == .requestedNotification && event.pubkey == identity.publicKey)
         #expect(event.tags.first == ["p", identity.publicKey.hex])
         return event
@@ -68,6 +70,37 @@ import Units
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [intake] in continuation.resume(returning: intake.next()) }
         }
+    }
+
+    /// Where other members of a cluster carry it out, nothing is counted here.
+    @Test func anAnswerSaysWhatIsCounted() throws {
+        var record = RequestRecord(id: [1], sender: [], key: nil, body: [], createdAt: Self.now)
+        #expect(NotifyReceipt(record).json == #"{"created_at":"2026-03-14T00:00:00.000Z","id":"01"}"#)
+        #expect(NotifyReceipt.members(nil, unknown: []) == nil)
+        record.answer = NotifyReceipt.members(nil, unknown: [DeviceID(rawValue: 7), DeviceID(rawValue: 9)])
+        #expect(NotifyReceipt(record).json == #"{"created_at":"2026-03-14T00:00:00.000Z","id":"01","unknown":[7,9]}"#)
+        var counts = NotificationOrder.Counts()
+        (counts.devices, counts.queued, counts.held, counts.heldUntil) = (3, 1, 2, Self.now)
+        #expect(
+            NotifyReceipt.members(counts, unknown: [])
+                == #"{"devices":3,"queued":1,"held":2,"held_until":"2026-03-14T00:00:00.000Z"}"#
+        )
+    }
+
+    @Test(arguments: [
+        "nostr:%@", "web+nostr:%@", "https://njump.me/%@", "https://njump.me/%@?x=1#top", "  %@\n", "NOSTR:%@",
+    ])
+    func linksNameEvents(_ link: String) throws {
+        let id = try #require(EventID(hex: String(repeating: "0f", count: 32)))
+        for name in [id.hex, NIP19.note(id), NIP19.nevent(id), NIP19.nevent(id).uppercased()] {
+            #expect(try OperatorWords.event(link.replacing("%@", with: name)) == id)
+            #expect(OperatorWords.request(link.replacing("%@", with: name)) == nil)
+        }
+        let npub = NIP19.npub(identity.publicKey)
+        #expect(try OperatorWords.key(link.replacing("%@", with: npub), "account") == identity.publicKey)
+        #expect(throws: OperationFailure.self) { try OperatorWords.event(link.replacing("%@", with: npub)) }
+        let request = String(repeating: "0f", count: 16)
+        #expect(OperatorWords.request(link.replacing("%@", with: request)) == request)
     }
 
     @Test func eventsThatOthersSeeAreSigned() async throws {

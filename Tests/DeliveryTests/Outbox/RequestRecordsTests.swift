@@ -33,6 +33,7 @@ struct RequestRecordsTests {
         #expect(try outbox.remember(others) == [first, others[1], others[2]])
         var done = first
         done.events = [Array(repeating: 5, count: 32), Array(repeating: 6, count: 32)]
+        done.answer = #"{"devices":2}"#
         #expect(try outbox.remember([], done: [done]).isEmpty)
         #expect(try outbox.remember([Self.record(5, key: 9)]) == [done])
         #expect(try outbox.request(done.id) == done)
@@ -63,5 +64,6 @@ struct RequestRecordsTests {
         let first = Self.record(1, key: 9)
         _ = try Outbox(path: path).remember([first])
         #expect(try Outbox(path: path).request(first.id) == first)
+        #expect(try OutboxReader(path: path).request(first.id) == first)
     }
 }

@@ -22,6 +22,19 @@ import Units
         )
     }
 
+    /// Plugins refuse more for good.
+    @Test func thereAreAtMostAsManyAsPluginsTake() {
+        func keys(_ count: Int) -> String { (1...count).map { "k\($0): 1" }.joined(separator: ", ") }
+        #expect(BlockFixture.mistakes("data: { \(keys(249)) }").isEmpty)
+        #expect(BlockFixture.mistakes("data: { \(keys(250)) }").count == 1)
+        #expect(BlockFixture.mistakes("event_data: false, data: { \(keys(256)) }").isEmpty)
+        #expect(
+            BlockFixture.mistakes("event_data: false, data: { \(keys(257)) }") == [
+                "rules[0].data: expected at most 256 keys; put further ones into an object under one of them"
+            ]
+        )
+    }
+
     @Test func theEventsKeysCanBeLeftOut() throws {
         #expect(try BlockFixture.render("event_data: false").data.isEmpty)
         #expect(try BlockFixture.render("event_data: false, data: {}").data.isEmpty)

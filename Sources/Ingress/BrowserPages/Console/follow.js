@@ -167,8 +167,11 @@ export function open(place, { parts, path, go }) {
   const form = element("form", { className: "search", role: "search" }, parts.field("event", input, "eventHelp"), element("button", { type: "submit", className: "main", textContent: say("explain") }))
   form.onsubmit = event => {
     event.preventDefault()
-    const wanted = input.value.trim().replace(/^nostr:/, "")
-    if (/^npub1/.test(wanted) || /^\d{1,18}$/.test(wanted)) return /^npub1/.test(wanted) ? go("devices", { account: wanted }) : go("devices", {}, wanted)
+    // Alone, or in a link. 32 digits name a notification that was sent over the API.
+    const name = /(?<![0-9a-z])([0-9a-f]{64}|[0-9a-f]{32}|(npub|note|nevent)1[0-9a-z]+)(?![0-9a-z])/
+    const wanted = input.value.match(name)?.[1] ?? input.value.trim()
+    if (/^npub1/.test(wanted)) return go("devices", { account: wanted })
+    if (/^\d{1,18}$/.test(wanted)) return go("devices", {}, wanted)
     if (wanted) go("follow", {}, wanted)
   }
   const answer = element("div", {})

@@ -72,7 +72,7 @@ const own = {
     mode_sealed_help: "Name and text. Only the device can read them.",
     oneHeading: "Look at one event",
     one: "Which event did you miss?",
-    oneHelp: "Its id as note1…, nevent1… or 64 hex digits. Your client can copy it.",
+    oneHelp: "Its id as note1…, nevent1… or 64 hex digits, or a link with one. Your client can copy it.",
     look: "Look it up",
     neverCame: "The router decided nothing about this event for you. Most likely it never came here: look at your relays below.",
     eventsHeading: "Your last events",
@@ -99,7 +99,7 @@ const own = {
     problemOften: "Too often. Try again in {seconds} seconds.",
     problemRefused: "The router refused: {reason}",
     problemGone: "This device is registered no more. Look again.",
-    problemEvent: "Enter an id that begins with note1 or nevent1, or has 64 hex digits.",
+    problemEvent: "Enter an id that begins with note1 or nevent1, or has 64 hex digits, or a link with one.",
   },
   de: {
     brand: "Carillon",
@@ -169,7 +169,7 @@ const own = {
     mode_sealed_help: "Name und Text. Nur das Gerät kann sie lesen.",
     oneHeading: "Ein Ereignis nachsehen",
     one: "Welches Ereignis hast du verpasst?",
-    oneHelp: "Seine Kennung als note1…, nevent1… oder 64 Hex-Ziffern. Dein Client kann sie kopieren.",
+    oneHelp: "Seine Kennung als note1…, nevent1… oder 64 Hex-Ziffern, oder ein Link mit einer. Dein Client kann sie kopieren.",
     look: "Nachsehen",
     neverCame: "Der Router hat über dieses Ereignis für dich nichts entschieden. Wahrscheinlich kam es nie hier an: Sieh unten nach deinen Relays.",
     eventsHeading: "Deine letzten Ereignisse",
@@ -196,7 +196,7 @@ const own = {
     problemOften: "Zu oft. Versuche es in {seconds} Sekunden noch einmal.",
     problemRefused: "Der Router hat abgelehnt: {reason}",
     problemGone: "Dieses Gerät ist nicht mehr angemeldet. Lade neu.",
-    problemEvent: "Gib eine Kennung ein, die mit note1 oder nevent1 beginnt oder 64 Hex-Ziffern hat.",
+    problemEvent: "Gib eine Kennung ein, die mit note1 oder nevent1 beginnt oder 64 Hex-Ziffern hat, oder einen Link mit einer.",
   },
 }
 

@@ -142,8 +142,9 @@ const actions = {
 }
 
 async function lookUp() {
-  const id = find("one").value.trim().replace(/^nostr:/, "")
-  if (!/^([0-9a-f]{64}|note1[0-9a-z]+|nevent1[0-9a-z]+)$/.test(id)) throw new Problem("problemEvent")
+  // Alone, or in a link of a client or a web page.
+  const id = find("one").value.match(/(?<![0-9a-z])([0-9a-f]{64}|note1[0-9a-z]+|nevent1[0-9a-z]+)(?![0-9a-z])/)?.[1]
+  if (!id) throw new Problem("problemEvent")
   tell(say("asking"))
   asked = { id, answer: await requests.event(card.person, id) }
   tell(null)

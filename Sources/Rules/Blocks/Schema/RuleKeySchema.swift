@@ -175,15 +175,15 @@ enum RuleKeySchema {
 }
 
 /// The schema of texts that may be given in several languages.
-enum LocalizedTextSchema {
+package enum LocalizedTextSchema {
     /// A language, perhaps a script, perhaps a region; the rest of a tag is not used.
     static let languagePattern = "[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?"
 
     /// A text, or one for each language.
-    static let text: JSONTree = ["anyOf": [["type": "string"], byLanguage([:])]]
+    package static let text: JSONTree = ["anyOf": [["type": "string"], byLanguage([:])]]
 
     /// The same, or a text of the app.
-    static let textOrKey: JSONTree = [
+    package static let textOrKey: JSONTree = [
         "anyOf": [
             ["type": "string"],
             byLanguage([

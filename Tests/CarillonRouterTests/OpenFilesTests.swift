@@ -12,7 +12,7 @@ struct OpenFilesTests {
         #expect(limit == Int(clamping: now.rlim_cur))
     }
 
-    @Test(arguments: [(1_024, 512), (4_096, 2_048), (8_192, 6_144), (524_288, 522_240)])
+    @Test(arguments: [(1_024, 512), (4_096, 2_048), (8_192, 4_096), (524_288, 520_192)])
     func usersRelaysLeaveFilesForEverythingElse(limit: Int, relays: Int) {
         #expect(OpenFiles.relays(within: limit) == relays)
     }

@@ -41,7 +41,10 @@ struct CredentialProbeTests {
                 Outcome(.misconfigured, status: 403, reason: "invalid-provider-token"),
                 .refused("403 invalid-provider-token")
             ),
-            (Outcome(.retry, reason: "unresolved"), .unknown("unresolved")),
+            (
+                Outcome(.retry, reason: "unresolved"),
+                .unknown("unresolved: the DNS knows no address for the server's name")
+            ),
             (Outcome(.retry, status: 503, reason: "shutdown"), .unknown("503 shutdown")),
             (Outcome(.rejected, reason: "payload-empty"), .unknown("payload-empty")),
         ]

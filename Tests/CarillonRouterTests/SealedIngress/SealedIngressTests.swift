@@ -130,7 +130,7 @@ import YAMLReading
         try await run { router in
             let directory = RegisteredDevices(registry: router.registry)
             #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
-            let token = IngressToken(token: Self.token, isSandbox: false, app: "default")
+            let token = IngressToken(token: Self.token, isSandbox: false, app: "default", platform: "ios")
             guard case .admitted(let device) = try router.registry.admit([token]).first else {
                 Issue.record("not admitted")
                 return

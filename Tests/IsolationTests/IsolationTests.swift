@@ -73,7 +73,8 @@ import Units
         #expect(tally["calm"].retries == 0)
         #expect(tally["hanging"].delivered + tally["nameless"].delivered + tally["angry"].delivered == 0)
         let hanging = courier.status.first { $0.queue.app == "hanging" }
-        #expect(hanging?.inFlight == 500)
+        // Those without an outcome for a while leave their places to others.
+        #expect((500...600).contains(hanging?.inFlight ?? 0))
         // Ends are reported before they are on disk.
         while courier.waiting > 1_400 { try await Task.sleep(for: .milliseconds(1)) }
         #expect(courier.waiting == 1_400)

@@ -257,5 +257,5 @@ def test_what_clients_are_refused_is_counted_at_each_door(console, stopped_route
         assert value(refused, "_total", door="socket", why="messages") >= 1
         assert value(refused, "_total", door="api", why="requests") == 1
         assert value(refused, "_total", door="ingress") == 0
-        assert len(refused.samples) == 16
+        assert len(refused.samples) == 18
     assert value(found["carillon_trace_lost"], "_total") == 0

@@ -22,7 +22,7 @@ from programs import REPOSITORY, built, carillon, wait_until
 REGISTRY, OUTBOX = "carillon.sqlite", "carillon.sqlite-outbox"
 IDENTITY = "11" * 32
 """Whom the fixtures of earlier versions belong to."""
-SAMPLE = 40
+SAMPLE = 16
 
 
 @pytest.fixture(scope="session")

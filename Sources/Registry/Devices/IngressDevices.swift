@@ -62,10 +62,10 @@ package struct IngressToken: Sendable, Hashable, Concealed {
     package let isSandbox: Bool
     /// The operator's app block it belongs to.
     package let app: String
-    /// Nil: the only loaded platform that offers the sealed ingress.
-    package let platform: String?
+    /// The platform that the sealed ingress serves.
+    package let platform: String
 
-    package init(token: String, isSandbox: Bool, app: String, platform: String? = nil) {
+    package init(token: String, isSandbox: Bool, app: String, platform: String) {
         self.token = token
         self.isSandbox = isSandbox
         self.app = app
@@ -74,11 +74,10 @@ package struct IngressToken: Sendable, Hashable, Concealed {
 
     private var environment: String { isSandbox ? "sandbox" : "production" }
 
-    /// Where pushes to it go; nil when no loaded platform offers the sealed ingress. Nobody registered it, so it counts
-    /// as registered at the beginning of time: a push service may call it gone at any time.
-    func address(_ platforms: PlatformCatalog) -> DeviceAddress? {
-        guard let platform = platform ?? platforms.onlyIngressPlatform else { return nil }
-        return DeviceAddress(
+    /// Where pushes to it go. No event registered it, so it counts as registered at the beginning of time: a push
+    /// service may report it gone at any time.
+    func address(_ platforms: PlatformCatalog) -> DeviceAddress {
+        DeviceAddress(
             platform: platform,
             app: app,
             token: token,
@@ -88,7 +87,7 @@ package struct IngressToken: Sendable, Hashable, Concealed {
     }
 
     /// What its handle is made of. No token of a registration has these blanks.
-    var name: String { "ingress \(platform.map { "\($0) " } ?? "")\(environment) \(app) \(token)" }
+    var name: String { "ingress \(platform) \(environment) \(app) \(token)" }
 }
 
 /// The devices of the sealed ingress, whose tokens come in URLs. They belong to no account and nothing matches them.
@@ -129,7 +128,7 @@ final class IngressDevices: Sendable {
             var evicted: [DeviceID] = []
             let settled = try tokens.indices.map { index -> IngressAdmission in
                 if admissions[index] == .invalid { return .invalid }
-                guard let address = tokens[index].address(catalog) else { return .invalid }
+                let address = tokens[index].address(catalog)
                 return try settle(address, handles[index], limits, now: now, rows, &evicted)
             }
             return (settled, evicted)
@@ -183,7 +182,7 @@ final class IngressDevices: Sendable {
     /// A missing transport is for the operator to mend, and says nothing about the token.
     private func isValid(_ token: IngressToken, _ catalog: PlatformCatalog) -> Bool {
         do {
-            if let address = token.address(catalog) { try check(address) }
+            try check(token.address(catalog))
             return true
         } catch let refusal as RegistrationRejection {
             return !refusal.isInvalid

@@ -67,7 +67,7 @@ struct RegistrationReader: Sendable {
     /// since that may change.
     func draft(ofWaiting event: Event, arrivedAt: Timestamp) -> RegistrationDraft? {
         guard case .register(let slot, let account)? = try? policy.request(of: event) else { return nil }
-        // It was checked when it arrived. A plugin that cannot do so again just now keeps nobody waiting for good.
+        // It was checked when it arrived. If the plugin cannot check it again now, the device must not wait for good.
         return try? draft(of: event, slot, account, arrivedAt: arrivedAt, wasChecked: true)
     }
 

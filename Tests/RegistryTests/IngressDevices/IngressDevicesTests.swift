@@ -11,7 +11,7 @@ struct IngressDevicesTests {
     private static let token = String(repeating: "ab", count: 32)
 
     private func token(_ text: String = token, sandbox: Bool = false, app: String = "default") -> IngressToken {
-        IngressToken(token: text, isSandbox: sandbox, app: app)
+        IngressToken(token: text, isSandbox: sandbox, app: app, platform: "ios")
     }
 
     private func device(

@@ -167,7 +167,8 @@ struct RouterKeyTests {
         _ = try bench.registry.apply(
             bench.event(of: 1, Samples.phone("one", further: #","quiet":{"start":"22:00","end":"07:00","tz":"Z"}"#))
         )
-        let token = IngressToken(token: String(repeating: "ab", count: 32), isSandbox: false, app: "default")
+        let text = String(repeating: "ab", count: 32)
+        let token = IngressToken(token: text, isSandbox: false, app: "default", platform: "ios")
         guard case .admitted(let ingress) = try #require(try bench.registry.admit([token]).first) else {
             Issue.record("the sealed ingress takes the token")
             return

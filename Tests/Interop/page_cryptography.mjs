@@ -2,8 +2,12 @@
 //
 // node page_cryptography.mjs FOLDER NIP44 BIP340: the folder of the page's modules, the vectors as JSON and as CSV.
 
+import { webcrypto } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { pathToFileURL } from "node:url"
+
+// Browsers have it; of node, version 18 and older have not.
+globalThis.crypto ??= webcrypto
 
 const [folder, nip44File, bip340File] = process.argv.slice(2)
 const page = name => import(pathToFileURL(`${folder}/${name}`).href)

@@ -52,7 +52,7 @@ struct KeyReports: Sendable {
         }
     }
 
-    /// Microsoft explains a status in a sentence of its own, which no reason can hold.
+    /// Logs Microsoft's sentence about a status: an outcome's reason is too short for it.
     func refused(_ status: UInt32, _ explanation: String, now: Timestamp) {
         hourly.log(
             .refusal(status),

@@ -18,7 +18,7 @@ struct WebPushAnswer {
     private let answer: PushServiceAnswer
     private let service: PushService
     private let detail: WebPushDetail?
-    /// What Microsoft says of a message that it did not deliver, printable; nil: nothing.
+    /// Microsoft's explanation of a message that it did not deliver, printable; nil without one.
     let explanation: String?
 
     init(_ response: borrowing HTTPResponse, of service: PushService, now: Timestamp) {

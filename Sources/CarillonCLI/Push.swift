@@ -33,7 +33,7 @@ struct Push: AsyncParsableCommand {
     var words: [String] = []
 
     func validate() throws {
-        // What follows the platform is the plugin's.
+        // The plugin takes all words behind the platform.
         if words.contains("--config") {
             throw ValidationError("--config comes before the platform: carillon push --config FILE \(platform) help")
         }

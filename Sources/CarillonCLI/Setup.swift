@@ -249,8 +249,8 @@ private struct SetupRun {
         }
     }
 
-    /// The key that the answers name; nil: a new one is to be made. Keys are never replaced, so if there is a key, it
-    /// must be this one.
+    /// The key in the answers; nil: setup makes a new one. Keys are never replaced, so if there is a key, it must be
+    /// this one.
     private func givenKey() throws -> KeyPair? {
         guard let path = plan.givenKey else { return nil }
         let key = try Terminal.printingMistakes { try IdentityFile(path: path).read() }

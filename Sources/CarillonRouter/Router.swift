@@ -26,9 +26,9 @@ package final class Router: Service {
 
     /// Opens everything; attempts nothing yet.
     ///
-    /// `reread` reads the configuration anew for a reload; `serviceManager` receives the progress; `platforms` stand
-    /// for what the loaded plugins say; `runningLog` is what `logger` writes to. `link`: to the cluster that the router
-    /// is to be a member of; it blocks until this member has the cluster's registry.
+    /// `reread` reads the configuration again for a reload; `serviceManager` receives the progress; `platforms` are
+    /// those of the loaded plugins; `logger` writes to `runningLog`. `link`: to the cluster that the router is to be a
+    /// member of; it blocks until this member has the cluster's registry.
     ///
     /// Throws `Diagnostics` for what an operator can mend in a file, a `StoreLockError` when another router has the
     /// store, a `FeedError` when there is nothing to feed from, and the stores' errors.

@@ -81,7 +81,7 @@ extension Configuration {
     }
 
     static func fingerprint(of text: String, member name: String) -> String? {
-        // What the environment says of each is not compared.
+        // Values from the environment are not compared.
         let yaml = YAMLFile(name: "") { $0 }
         guard let json = yaml.parse(text)?.json(),
             let object = try? JSONSerialization.jsonObject(with: Data(json.utf8)),

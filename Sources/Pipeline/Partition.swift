@@ -74,7 +74,7 @@ struct Partition {
         isKnown: (EventID) -> Bool
     ) -> EventOutcome {
         let event = addressed.event
-        // Of contact lists the matcher knows what is new.
+        // The matcher itself knows which contacts in a list are new.
         guard event.kind.retention == .regular || event.kind == .contactList || !versions.isOutdated(EventOrigin(event))
         else {
             return EventOutcome(
@@ -133,7 +133,7 @@ struct Partition {
     ) -> NotificationOrder.Counts {
         var counts = NotificationOrder.Counts()
         counts.devices = plans.reduce(0) { $0 + $1.targets.count + $1.exclusions.count { $0.device != nil } }
-        // What waited for the same device may go with it as a push of its own.
+        // Other groups held for the same device may be sent with it, as pushes of their own.
         counts.queued = Set(effects.deliveries.dropFirst(deliveriesBefore).map(\.device)).count
         counts.held = effects.held - heldBefore
         counts.heldUntil = effects.heldUntil

@@ -34,12 +34,12 @@ extension Withdrawals {
 }
 
 extension Deletion {
-    /// What it takes back: events by their ids, and others.
+    /// The events that it deletes, by id or otherwise.
     var withdrawals: [Withdrawal] {
         ids.map { Withdrawal(author: SIMD4(author.bytes), .event(SIMD4($0.bytes))) } + withdrawalsWithoutIDs
     }
 
-    /// What it takes back without naming the events.
+    /// The events that it deletes without giving their ids.
     var withdrawalsWithoutIDs: [Withdrawal] {
         let author = SIMD4(author.bytes)
         switch scope {

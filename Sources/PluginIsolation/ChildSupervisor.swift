@@ -187,7 +187,7 @@ package final class ChildSupervisor: Sendable {
         ended.settle()
     }
 
-    /// `guilty` is the library that the process died of, as far as that is known.
+    /// `guilty` is the library that caused the death; nil if unknown.
     private func noteDeath(
         _ text: String,
         startedAt start: Deadline,

@@ -114,7 +114,7 @@ package struct DeliveryLedger: Sendable {
         return ended.map(\.value)
     }
 
-    /// Those of `instances`, for a process of their own. What was in hand at the death stays suspected only if
+    /// Those of `instances`, for a process of their own. Deliveries in hand at the death stay suspects only if
     /// `mayBeGuilty`.
     package func part(of instances: Set<UInt32>, mayBeGuilty: Bool) -> DeliveryLedger {
         var part = DeliveryLedger()

@@ -44,8 +44,8 @@ final class InstanceTable: Sendable {
         requests = RequestRelay(work)
     }
 
-    /// Divides what is left to do among tables of their own for `count` libraries. `guilty` is the one that the process
-    /// died of, as far as that is known.
+    /// Divides the remaining work into one table for each of `count` libraries. `guilty` is the one that caused the
+    /// death; nil if unknown.
     func divide(among count: Int, guilty: UInt32?) -> [InstanceTable] {
         work.divide(among: count, guilty: guilty).map { InstanceTable($0, of: self) }
     }

@@ -16,13 +16,13 @@ final class ProcessWork: Sendable {
         var inbound = InboundTable()
         /// Deliveries that were set aside.
         var setAside = 0
-        /// What was left to do when the libraries got processes of their own.
+        /// The work that remained when each library got its own process.
         var parts: [ProcessWork] = []
 
         /// What is to be handed out after a delivery or a request has ended.
         mutating func takeNext() -> [[UInt8]] { ledger.mayHaveNext ? ledger.takeNext() : [] }
 
-        /// What is left to do for one library. `guilty` is the one that the process died of, as far as that is known.
+        /// The remaining work for one library. `guilty` is the one that caused the death; nil if unknown.
         fileprivate func part(of library: UInt32, guilty: UInt32?) -> State {
             var part = State()
             part.roster = roster.part(of: library)
@@ -38,7 +38,7 @@ final class ProcessWork: Sendable {
 
     func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result { state.withLock { body(&$0) } }
 
-    /// Divides what is left to do among processes of their own for `count` libraries: this one does nothing more.
+    /// Divides the remaining work into one process for each of `count` libraries; this process gets no more.
     func divide(among count: Int, guilty: UInt32?) -> [ProcessWork] {
         withLock { state in
             state.isClosed = true

@@ -22,7 +22,7 @@ package struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
 
     package init() {}
 
-    /// Those that are to be tried, the next one first.
+    /// The deliveries to try, the next one first.
     package var all: [ID] { suspects }
 
     /// Whether no delivery is under suspicion, so that anything may be handed out.

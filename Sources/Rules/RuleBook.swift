@@ -24,7 +24,7 @@ package struct RuleBook: Sendable {
     package let asksForPlatform: Bool
     /// Whether any rule depends on the device's app.
     package let asksForApp: Bool
-    /// What the files say that is allowed and probably not meant, those of apps' own too.
+    /// Warnings about all rules files, including those of single apps.
     package let warnings: [Diagnostic]
     /// The books of apps with rules of their own: these rules first, then the common ones.
     package let ofApps: [String: RuleBook]

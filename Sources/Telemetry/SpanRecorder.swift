@@ -34,8 +34,8 @@ struct SpanRecorder {
     private var roots: [EventID: Span] = [:]
     /// Roots that ended lately: a further step of their events makes no second one.
     private var endedRoots = Recent<EventID>(limit: Self.rootLimit)
-    /// The courier may be faster than the pipeline with its report of what there is to do: until then nobody knows
-    /// whether a delivery is to be traced.
+    /// The courier may report before the pipeline does. Until the pipeline reports, it is unknown whether a delivery is
+    /// traced.
     private var unclaimed: [DeliveryID: [News]] = [:]
     private var unclaimedOrder = Recent<DeliveryID>(limit: Self.unclaimedLimit)
     /// Deliveries and events that there was no room for.

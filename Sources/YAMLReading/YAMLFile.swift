@@ -6,7 +6,7 @@ import Yams
 package final class YAMLFile {
     package let name: String
     package private(set) var mistakes: [Diagnostic] = []
-    /// What is allowed and probably not meant.
+    /// Warnings: valid input that is probably a mistake.
     package private(set) var warnings: [Diagnostic] = []
     /// By their words, mistakes that are reported once.
     private var repeated: [String: Repeated] = [:]

@@ -101,7 +101,7 @@ final class Sockets: RouterPart {
     /// Where the relay socket listens; nil before it does.
     var port: Int? { state.withLock { $0.listener?.port } }
 
-    /// Whether a feed brings events, or somebody push messages.
+    /// Whether a feed delivers events or the sealed ingress takes pushes.
     var hasSource: Bool { ingress != nil || (feed != nil && !hasFeedEnded.isSet) }
 
     /// Where the sealed ingress listens; nil before it does, and where there is none.

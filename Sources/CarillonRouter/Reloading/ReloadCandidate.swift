@@ -18,7 +18,7 @@ struct ReloadCandidate: Sendable {
     let apiToken: APIToken?
     /// New plugins that were not taken.
     let refused: [Diagnostic]
-    /// What was in force meanwhile. The same instances serve on where nothing about them changed.
+    /// The transports and filters in force meanwhile. The same instances serve on where nothing about them changed.
     private let former: (transports: Transports, filters: Filters)
     private let plugins: PluginHost
 

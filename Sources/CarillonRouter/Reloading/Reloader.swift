@@ -85,7 +85,7 @@ final class Reloader: Sendable {
         }
     }
 
-    /// What the last reload was refused for, and when; nil: it was not, or there was none.
+    /// The mistakes that refused the last reload, and its time; nil if the last reload succeeded or there was none.
     var refused: (mistakes: [Diagnostic], at: Timestamp)? { refusal.withLock(\.self) }
 
     private func tell(_ result: ReloadResult) {

@@ -137,7 +137,7 @@ package struct ClusterLayout: Hashable, Sendable {
         registry.deniesDeletion = true
         registry.maxBytes = Int64(capacity.registry)
         return [
-            // What somebody else puts there hides none of a member's.
+            // A foreign value there does not hide a member's.
             log, snapshots, registry, KeyValueBucket.configuration(leaseBucket, replicas: replicas, history: 2),
             KeyValueBucket.configuration(headBucket, replicas: replicas, history: 8),
             KeyValueBucket.configuration(

@@ -316,7 +316,7 @@ package final class ClusterMember: Sendable {
         carry()
     }
 
-    /// Carries out what is to be done, in order; whoever comes while another one does only adds to it.
+    /// Carries out the queued actions in order. A caller that comes while another thread does so only adds its own.
     private func carry() {
         while true {
             let action = shell.withLock { shell -> MemberState.Action? in

@@ -5,7 +5,7 @@ import Units
 /// The bucket of leases: what members write of themselves and of the partitions that they hold, and how each follows
 /// what the others write.
 final class LeaseBucket: Sendable {
-    /// What somebody wrote.
+    /// A change of one record; nil if it is gone or foreign.
     enum Change: Sendable {
         case member(MemberName, MemberRecord?)
         case lease(Int, LeaseRecord?)

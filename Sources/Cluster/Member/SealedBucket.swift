@@ -1,7 +1,7 @@
 import NATS
 
-/// A bucket whose values carry the code of ``MemberSeal``. What somebody else put there counts as a value that is
-/// gone; where the bucket keeps the values before it, the last one of a member counts.
+/// A bucket whose values carry the code of ``MemberSeal``. A foreign value counts as deleted; where the bucket keeps
+/// earlier values, the last one of a member counts.
 package struct SealedBucket: Sendable {
     let bucket: KeyValueBucket
     private let seal: MemberSeal
@@ -31,7 +31,7 @@ package struct SealedBucket: Sendable {
         return KeyValueBucket.Entry(key: key, value: value, revision: last.revision)
     }
 
-    /// The entry with what a member put; without a value if somebody else did.
+    /// The entry with a member's value, or without one if the value is foreign.
     func opened(_ entry: KeyValueBucket.Entry) -> KeyValueBucket.Entry {
         let value = entry.value.flatMap { seal.open($0, of: bucket.subject(entry.key)) }
         return KeyValueBucket.Entry(key: entry.key, value: value, revision: entry.revision)

@@ -329,7 +329,7 @@ extension LogTransaction {
 }
 
 extension PaceChanges {
-    /// What concerns held events and deleted ones alone. It comes before their groups.
+    /// Changes of held events and deletions. It comes before their groups.
     fileprivate var ofMembers: PaceChanges {
         var changes = PaceChanges()
         (changes.forgotten, changes.removed, changes.members) = (forgotten, removed, members)

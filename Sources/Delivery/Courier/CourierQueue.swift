@@ -105,7 +105,7 @@ struct CourierQueue: Sendable {
         }
     }
 
-    /// Ends what has expired, and what its author took back.
+    /// Ends deliveries that have expired or whose event was deleted.
     private mutating func dropObsolete(_ device: Int, now: Timestamp, into actions: inout CourierActions) {
         while let first = devices[device].waiting.first {
             if policy.deadline(of: first.delivery) <= now {

@@ -35,7 +35,7 @@ package protocol DeliveryStore: Sendable {
     /// power cut. `handOver` is called as by an insertion. Returns how many of them there were.
     func revive(_ letters: [DeadLetterNumber], at now: Timestamp, handOver: ([StoredDelivery]) -> Void) throws -> Int
 
-    /// What authors took back, as far as it is remembered, the oldest first.
+    /// The deletions that the store remembers, the oldest first.
     func withdrawals() throws -> [Withdrawal]
 
     /// The queues that have deliveries.

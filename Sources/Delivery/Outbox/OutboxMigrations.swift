@@ -194,8 +194,8 @@ enum OutboxMigrations {
             """
         ),
         (
-            // What authors took back: an event, what is at an address, or everything; and addresses of which a newer version
-            // was pushed.
+            // Deletions of an event, an address or all events of an author; and addresses of which a newer version was
+            // pushed.
             "outbox-withdrawals",
             """
             CREATE TABLE outbox_withdrawal (

@@ -138,7 +138,7 @@ package protocol PaceStore: Sendable {
     /// The notification of an event that is held; nil when there is none, or it cannot be read.
     func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification?
 
-    /// What authors took back, as far as it is remembered, the oldest first.
+    /// The deletions that the store remembers, the oldest first.
     func withdrawals() throws -> [Withdrawal]
 
     /// Calls `body` with the authors of events whose notifications are stored.

@@ -108,7 +108,7 @@ enum PaceStatements {
         }
     }
 
-    /// Reads the events that are held, as far as they can be read.
+    /// Reads the held events, and passes over rows that cannot be read.
     static func readMembers(_ database: Database, _ body: (HeldMember) -> Void) throws {
         let select = try RawStatement(
             database,
@@ -130,7 +130,7 @@ enum PaceStatements {
         }
     }
 
-    /// What a push for that event alone says; nil when there is nothing, or it cannot be read.
+    /// The notification of that event alone; nil if there is none, or it cannot be read.
     static func notification(_ database: Database, of key: HeldMemberKey) throws -> HeldNotification? {
         let select = try RawStatement(
             database,
@@ -141,7 +141,7 @@ enum PaceStatements {
         return try select.step() ? notification(select, at: 0) : nil
     }
 
-    /// A notification, and behind it what it is sealed to.
+    /// A notification, followed by the key that it is sealed to.
     private static func notification(_ row: RawStatement, at column: Int32) -> HeldNotification? {
         guard let notification = try? Notification(blob: row.bytes(at: column)) else { return nil }
         return HeldNotification(notification, sealedTo: row.isNull(at: column + 1) ? nil : row.integer(at: column + 1))

@@ -17,7 +17,7 @@ package struct RequestRecord: Sendable, Hashable {
     package var createdAt: Timestamp
     /// The events that stand for it, by their ids of 32 bytes; empty until they are made.
     package var events: [[UInt8]]
-    /// What its sender was answered besides id and time, as JSON; nil: nothing, or it is not known.
+    /// The rest of the answer to its sender, besides id and time, as JSON; nil if there was none.
     package var answer: String?
 
     package init(

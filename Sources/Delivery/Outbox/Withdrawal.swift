@@ -9,7 +9,7 @@ package struct Withdrawal: Hashable, Sendable {
     package enum Scope: Hashable, Sendable {
         /// One event, whenever it comes: 32 bytes as they are in memory.
         case event(SIMD4<UInt64>)
-        /// What is at an address up to a time; see ``EventOrigin/address``.
+        /// All versions at an address up to a time; see ``EventOrigin/address``.
         case address(Int64)
         /// All of the author's events up to a time.
         case everything
@@ -40,7 +40,7 @@ package struct Withdrawal: Hashable, Sendable {
     }
 }
 
-/// What authors took back lately. Bounded: the oldest are forgotten first.
+/// Recent deletions. Bounded: the oldest are forgotten first.
 package struct Withdrawals: Sendable {
     private struct Key: Hashable, Sendable {
         let author: SIMD4<UInt64>
@@ -108,7 +108,7 @@ final class SharedWithdrawals: Sendable {
     }
 }
 
-/// Reads and writes the rows of withdrawals, within a transaction of the caller's.
+/// Reads and writes the rows of withdrawals within the caller's transaction.
 enum WithdrawalRows {
     /// No more than are remembered in memory after a restart.
     private static let most: Int64 = Int64(Withdrawals.capacity / 2)

@@ -76,9 +76,9 @@ struct SendWindow {
     }
 }
 
-/// How much DATA the peer may send, on the connection or on one stream (RFC 9113, section 6.9). What arrives is used up
-/// at once, so the window opens again whenever half of it is gone, and nobody is held to it: what is kept has limits of
-/// its own.
+/// How much DATA the peer may send, on the connection or on one stream (RFC 9113, section 6.9). Received bytes are used
+/// up at once, so the window opens again whenever half of it is gone. It limits no peer; kept bytes have their own
+/// limits.
 struct ReceiveWindow {
     private let size: Int
     private var used = 0

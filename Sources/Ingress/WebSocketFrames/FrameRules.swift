@@ -58,7 +58,7 @@ package final class FrameLengths: ChannelInboundHandler {
 
     /// The bytes of the next frame's header that came, up to its length.
     private var header: [UInt8] = []
-    /// What is to come of the frame behind its length.
+    /// Bytes of the current frame that have not arrived, counted from behind its length.
     private var left: UInt64 = 0
     private var isBroken = false
 
@@ -96,7 +96,7 @@ package final class FrameLengths: ChannelInboundHandler {
             guard header.count == 2 + further else { continue }
             let length = further == 0 ? UInt64(short) : header[2...].reduce(0) { $0 << 8 | UInt64($1) }
             guard further == 0 || length >= (further == 2 ? 126 : 1 << 16) else { return start }
-            // The mask follows. What is absurdly long goes no further than the decoder.
+            // The mask follows. The decoder refuses absurd lengths.
             left = length &+ (header[1] & 0x80 == 0 ? 0 : 4)
             header.removeAll(keepingCapacity: true)
         }

@@ -20,7 +20,7 @@ package struct APIOperation: Sendable {
     let content: Content
     /// The status of success.
     let status: Int
-    /// What comes with other statuses of success: what that means, and its schema.
+    /// The other statuses of success, each with its meaning and schema.
     let others: [(status: Int, summary: String, form: JSONTree)]
     /// The schema of the body that it takes.
     let body: JSONTree?

@@ -155,7 +155,7 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
     var queued: Int?
     /// Those for which it waits: a cooldown, quiet hours, a daily cap, the end of an earlier push.
     var held: Int?
-    /// When the last of these is due, as far as is known; nil: none is held, or nobody knows.
+    /// When the last of these is due; nil if none is held, or the time is unknown.
     var heldUntil: String?
     /// Devices of the request that are not registered; nil: all are.
     var unknown: [Int64]?
@@ -184,7 +184,7 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
         return "\(json.text.dropLast()),\(members.dropFirst())"
     }
 
-    /// What an answer says besides its id and time; nil: nothing.
+    /// The answer's fields besides id and time; nil if there are none.
     static func members(_ counts: NotificationOrder.Counts?, unknown: [DeviceID]) -> String? {
         var json = JSONLine()
         if let counts {
@@ -235,8 +235,8 @@ struct NotifyReport: OperatorAnswer, Equatable {
 
     var id: String
     var createdAt: String
-    /// Whether nothing more is to come for any device that is listed here. False while one is held, queued or tried
-    /// again; if the router was stopped in the middle: send it again under its Idempotency-Key; and without a trace.
+    /// Whether all devices in this list have their final result. False while one is held, queued or tried again; if the
+    /// router was stopped in the middle: send it again under its Idempotency-Key; and without a trace.
     var isComplete: Bool
     /// Since when steps are remembered; nil: they are not, and no device is listed.
     var tracedSince: String?
@@ -282,7 +282,7 @@ struct NotifyReport: OperatorAnswer, Equatable {
 }
 
 extension JSONValue {
-    /// What a ``NotifyReceipt`` says of these.
+    /// These counts as fields of a ``NotifyReceipt``.
     fileprivate var unknownDevices: [Int64]? {
         guard case .object(let object) = self, case .array(let values)? = object["unknown"] else { return nil }
         return values.compactMap { if case .number(let digits) = $0 { Int64(digits) } else { nil } }

@@ -111,7 +111,7 @@ enum OperatorWords {
         named(in: text) { $0.utf8.count == 32 && Hex.decode($0) != nil ? $0 : nil }
     }
 
-    /// What the first part of a text says that says anything. QR codes spell links in capitals.
+    /// The first part of a text that is not empty. QR codes spell links in capitals.
     private static func named<Value>(in text: String, _ read: (String) -> Value?) -> Value? {
         for word in text.split(whereSeparator: { !($0.isASCII && ($0.isLetter || $0.isNumber)) }) {
             if let value = read(word.lowercased()) { return value }

@@ -37,7 +37,7 @@ package struct ConfigurationCheck {
             return error.all
         }
         let platforms = KnownPlatforms(plugins)
-        // A plugin that is missing comes before what it leads to in rules and elsewhere.
+        // A missing plugin comes before the mistakes that follow from it.
         return blocks(configuration, plugins, platforms) + rules(configuration, platforms)
             + ingress(configuration, platforms) + identity(configuration)
             + store(configuration) + secrets(configuration)

@@ -24,7 +24,7 @@ package struct RulesCheck: Sendable {
         return rules + RulesFiles(files, ofApps: ofApps, platforms).otherFiles()
     }
 
-    /// One line for each file. Throws all mistakes of all files; without one, `warn` gets what is probably not meant.
+    /// One line for each file. Throws all mistakes of all files; if there is none, `warn` gets the warnings.
     package func summary(warn: (Diagnostic) -> Void = { _ in }) throws(Diagnostics) -> [String] {
         let book = try RulesFiles(files, ofApps: ofApps, platforms).read()
         book.warnings.forEach(warn)

@@ -85,7 +85,7 @@ extension RouterStatus {
         return merged(all.filter { !isFed || $0.what != noSource }, by: \.name, adding: { $0.add($1) })
     }
 
-    /// What one member is brought is for all.
+    /// Events that reach one member reach all.
     private static let noSource = "no-source"
 }
 

@@ -43,8 +43,8 @@ package final class EventOperations: Sendable {
         )
     )
 
-    /// What became of an event, or of a notification that was sent over the API, for `recipient` or for everybody it
-    /// concerned; either may be named in a link. Throws an ``OperationFailure`` when it cannot be read; that nothing is
+    /// The results of an event, or of a notification sent over the API, for `recipient` or for all accounts that it
+    /// concerned. Both may be given as links. Throws an ``OperationFailure`` when it cannot be read; that nothing is
     /// known is an answer.
     package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
         guard let request = OperatorWords.request(event) else { return try explain(one: event, recipient) }

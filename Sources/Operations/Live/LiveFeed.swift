@@ -175,7 +175,7 @@ private struct NumberedEntries {
     private let run: String
     private let byAccount: [PublicKey: [Int]]
     private let byEvent: [EventID: [Int]]
-    /// What is sent of each entry, as far as somebody wanted it.
+    /// The text of each entry, once a reader has asked for it.
     private var texts: [String?]
 
     init(_ entries: some Sequence<NumberedEntry>, run: String) {

@@ -29,7 +29,7 @@ struct Readiness {
     /// With less free space SQLite may not find room for its next write.
     private static let leastFree: Int64 = 4 << 20
 
-    /// What is amiss, also where the router is ready all the same.
+    /// All problems, including those that leave the router ready.
     var shortcomings: [Shortcoming] {
         guard isServing else { return [Shortcoming(what: "not-serving", detail: "starting or stopping")] }
         var found = stuck.map { Shortcoming(what: "stuck", detail: $0, values: ["part": $0]) }
@@ -156,12 +156,12 @@ extension QueueName {
     fileprivate var name: String { "\(platform)/\(app)" }
 }
 
-/// What else there is to say of how the router is doing.
+/// Further facts about the router's health.
 package struct HealthFacts: Sendable {
     /// Whether there is something that brings events, relays aside.
     package var hasSource = false
     package var filterFailures: [Filters.Failure] = []
-    /// What the last reload was refused for, and when; nil: it was not.
+    /// The mistakes that refused the last reload, and its time; nil if it succeeded.
     package var refusedReload: (mistakes: [Diagnostic], at: Timestamp)?
     /// Messages that no member of the cluster wrote, and when the last one came; nil: there are none lately.
     package var foreignMessages: (count: Int, last: Timestamp)?
@@ -177,7 +177,7 @@ struct Shortcoming: Hashable {
     var code: String?
     /// For operators: which, and why. Never a secret.
     var detail = ""
-    /// What stands in it, by name.
+    /// The values in its sentence, by name.
     var values: [String: String] = [:]
     /// Whether it concerns one platform, app or plugin alone, so that the router is ready.
     var isOfPart = false

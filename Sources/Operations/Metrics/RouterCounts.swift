@@ -83,7 +83,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         return totals
     }
 
-    /// Whether there was an event since the start that is about somebody else than its author.
+    /// Whether an event since the start mentioned another key than its author's.
     var hasSeenEvents: Bool {
         passed.load(ordering: .relaxed) > 0 || steps.withLock { steps in steps.keys.contains { !$0.isOfRegistration } }
     }

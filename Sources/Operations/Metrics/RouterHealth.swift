@@ -97,7 +97,7 @@ package struct RouterHealth: Sendable {
 }
 
 extension RelayStatus {
-    /// Whether somebody is watched there, and it has not failed.
+    /// Whether the router watches an account there, and the relay has not failed.
     fileprivate var mayBringEvents: Bool {
         keys > 0 && (state == .connected || state == .connecting || lastFailure == nil)
     }

@@ -12,8 +12,8 @@ import Rules
 import Synchronization
 import Units
 
-/// Sends what somebody asks for: as events of ours, which go the way of all events, so that pace, filters, sealing and
-/// the trace are the same.
+/// Sends callers' notifications as events of the router's own. They take the path of all events, so pace, filters,
+/// sealing and trace are the same.
 ///
 /// A request is remembered before its events are made, and the events' ids depend on nothing else: a request that comes
 /// again after a crash makes the same events, which wake nobody twice.
@@ -135,7 +135,7 @@ package final class Notifier: Sendable {
         return record
     }
 
-    /// The events that stand for a request, whoever sent it. Throws an ``OperationFailure`` where there are none.
+    /// The router's own events that stand for a request. Throws an ``OperationFailure`` where there are none.
     func events(of id: String) async throws -> [String] {
         guard let bytes = Hex.decode(id), let record = try await find(bytes), !record.events.isEmpty else {
             throw EventOperations.unknownRequest

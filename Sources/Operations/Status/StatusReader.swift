@@ -178,7 +178,7 @@ extension RouterStatus.Disk {
         free = Self.free(at: path) ?? 0
     }
 
-    /// Bytes that are free in the folder of the file at `path`; nil: nobody can say.
+    /// Free bytes in the folder of the file at `path`; nil if the system does not tell.
     static func free(at path: String) -> Int64? {
         var system = statvfs()
         guard statvfs(URL(fileURLWithPath: path).deletingLastPathComponent().path, &system) == 0 else { return nil }

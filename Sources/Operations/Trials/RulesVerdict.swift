@@ -15,7 +15,7 @@ struct RulesVerdict: OperatorAnswer {
     var isValid: Bool
     var rules: Int
     var mistakes: [Mistake]
-    /// What is allowed and probably not meant.
+    /// Warnings: valid rules that are probably mistakes.
     var warnings: [Mistake]
 
     init(_ text: String, _ platforms: KnownPlatforms) {

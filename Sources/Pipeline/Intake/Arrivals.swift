@@ -72,7 +72,7 @@ package enum EventSource: Sendable {
     case feed
     /// A relay, without answers either.
     case relay(RelayReading)
-    /// Our own API: the event, which we made and signed, stands for what somebody asked to be sent.
+    /// The router's API: the router made and signed the event, which stands for a caller's notification.
     case api(NotificationOrder)
 
     /// Whether the sender gets the verdict.
@@ -151,14 +151,14 @@ package final class NotificationOrder: Sendable {
             && (self.app.map { $0 == app } ?? true)
     }
 
-    /// What it came to for the devices that it is for.
+    /// The results for its devices.
     package struct Counts: Hashable, Sendable {
         package var devices = 0
         /// Devices that get a push now.
         package var queued = 0
         /// Devices for which it waits for their time.
         package var held = 0
-        /// When the last of these is due, as far as is known; nil: none is held.
+        /// When the last of these is due; nil if none is held.
         package var heldUntil: Timestamp?
 
         package init() {}
@@ -167,7 +167,7 @@ package final class NotificationOrder: Sendable {
     /// Nil until the pipeline has carried it out, and where another member of the cluster does.
     package var counts: Counts? { counted.withLock { $0 } }
 
-    /// Adds what one of its events came to.
+    /// Adds the result of one of its events.
     func add(_ counts: Counts) {
         counted.withLock { sum in
             var whole = sum ?? Counts()

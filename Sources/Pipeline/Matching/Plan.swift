@@ -11,7 +11,7 @@ struct AddressedEvent {
     let accounts: [AccountNumber]
     let source: EventSource
 
-    /// Whether it stands for what was asked for over the API.
+    /// Whether it stands for a notification sent over the API.
     var isRequested: Bool {
         if case .api = source { true } else { false }
     }

@@ -203,7 +203,7 @@ package struct HeldGroup: Hashable, Sendable {
         if mark != nil {
             if let latest { show(latest) }
         } else if members.count == Int(count) {
-            // Nothing of what is deleted stays in the sum.
+            // Deleted events no longer count.
             let known = members
             show(known[0])
             count = 1

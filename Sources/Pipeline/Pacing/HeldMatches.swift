@@ -3,8 +3,8 @@ import Delivery
 import Nostr
 import Notifications
 
-/// Which events wait in which groups, so that an event that its author deletes is found. In memory and bounded: of what
-/// was held before a restart only the members of groups are known.
+/// Which events wait in which groups, so that an event that its author deletes is found. In memory and bounded: after a
+/// restart it knows only the members of held groups.
 struct HeldMatches {
     struct Place: Hashable {
         let device: DeviceID

@@ -3,8 +3,8 @@ import Logging
 import PluginIsolation
 import Synchronization
 
-/// A plugin in Python by itself, for whoever has no router: in a process of its own, which ends with the last function
-/// of it that somebody holds.
+/// A plugin in Python for commands that run without a router. It has its own process, which ends when the last
+/// reference to one of its functions is gone.
 package final class PythonPlugin: Sendable {
     /// What it says about itself. Its functions ask the process.
     package let descriptor: PluginDescriptor
@@ -48,7 +48,7 @@ package final class PythonPlugin: Sendable {
     }
 }
 
-/// Finds the first traceback in what a plugin's process writes to its standard error.
+/// Finds the first traceback in the standard error of a plugin's process.
 private final class PythonErrors: Sendable {
     private struct State {
         var traceback: [String] = []

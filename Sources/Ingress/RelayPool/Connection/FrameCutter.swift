@@ -1,8 +1,8 @@
 import NIOCore
 
-/// Cuts what a server sends over a WebSocket (RFC 6455) into messages and frames, as far as they are whole. Nearly
-/// everything that a relay says is one text in one frame; that leaves here as it is, without a copy. A message over the
-/// limit is read past. What is no text is for the decoder that knows all rules.
+/// Cuts a server's side of a WebSocket (RFC 6455) into whole messages and frames. Nearly everything that a relay says
+/// is one text in one frame; that leaves here as it is, without a copy. A message over the limit is read past.
+/// Everything but texts goes to the decoder, which knows all rules.
 ///
 /// Pure: bytes in, pieces out.
 struct FrameCutter {
@@ -11,7 +11,7 @@ struct FrameCutter {
         case text(ByteBuffer)
         /// A whole control frame, as it came.
         case frame(ByteBuffer)
-        /// A message over the limit begins. What it holds does not leave here.
+        /// A message over the limit begins. Its content is dropped.
         case tooLong
         /// Bytes that hold a frame that a server must not send. All that follows comes this way.
         case undivided(ByteBuffer)
@@ -39,9 +39,9 @@ struct FrameCutter {
     /// The parts of that message so far.
     private var parts = ByteBuffer()
     private var partCount = 0
-    /// How long the message that is read past is, as far as its frames have begun; nil: none is.
+    /// The length so far of the message that is being skipped; nil if none is.
     private var passed: Int?
-    /// Bytes of its last frame that are to come.
+    /// Bytes of its last frame that have not arrived.
     private var toPass = 0
     private var isUndivided = false
     private var isBroken = false

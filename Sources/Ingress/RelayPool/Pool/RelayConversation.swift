@@ -149,7 +149,7 @@ final class RelayConversation: RelayWireOwner {
         }
     }
 
-    /// What else the relay has comes behind that message, so nobody loses patience.
+    /// The relay's other messages arrive behind this one, so open requests must not time out.
     func passes(isNew: Bool) {
         let now = environment.now()
         session.passes(now: now)

@@ -220,7 +220,7 @@ def test_unknown_devices_refuse_nobody_else(router, lab, alice, bob):
         for person in (alice, bob):
             socket.publish(person.registration(router, ios(device_token(), mode="alert")))
     devices = [device["device"] for device in sender.console.json("/v1/devices")[1]["devices"]]
-    body = {"to": {"devices": [99, *devices, 4711]}, "title": "hello"}
+    body = {"to": {"devices": [99, *devices, 4711, 99, devices[0]]}, "title": "hello"}
     sent = sender.send(body, key="a")
     assert (sent["devices"], sent["queued"], sent["unknown"]) == (2, 2, [99, 4711])
     assert sender.send(body, key="a") == sent
@@ -405,6 +405,9 @@ def test_what_is_wrong_is_named_by_its_place(router, lab, alice):
         ({"signal": "unheard"}, ["#/signal"]),
         ({"template": "none"}, ["#/title"]),
         ({"title": None}, ["#"]),
+        ({"title": ""}, ["#"]),
+        ({"title": None, "data": {}}, ["#"]),
+        ({"to": {"account": alice.hex, "platform": "unifedpush"}}, ["#/to/platform"]),
         ({"values": {"a": "b"}}, ["#/values"]),
     ]:
         body = {name: value for name, value in {**good, **change}.items() if value is not None}

@@ -98,7 +98,7 @@ struct NotifyRequest: Sendable {
         }
         guard case .object(let object) = value else { throw APIProblem(400, "the body: expected a JSON object") }
         var mistakes = Mistakes()
-        let target = Target(object, terms.apps, &mistakes)
+        let target = Target(object, terms, &mistakes)
         let content = Self.content(object, target, terms, &mistakes)
         let signal = Self.signal(object, content, terms, &mistakes)
         switch object["dry_run"] {
@@ -154,7 +154,7 @@ struct NotifyRequest: Sendable {
         }
         if object["values"] != nil { mistakes.add("/values", "'template' is missing, which these are for") }
         let shows = ["title", "subtitle", "body", "data", "native"]
-        if !said.contains(where: { shows.contains($0.name) }) {
+        if !said.contains(where: { shows.contains($0.name) && !Self.isEmpty($0.value) }) {
             let blocks = terms.platforms.catalog.blocks.map(\.key)
             if !said.contains(where: { blocks.contains($0.name) }) {
                 mistakes.add("", "expected at least one of title, body and data, or a template")
@@ -170,6 +170,14 @@ struct NotifyRequest: Sendable {
         } catch {
             for mistake in error.mistakes { mistakes.add(mistake.pointer, mistake.message) }
             return nil
+        }
+    }
+
+    private static func isEmpty(_ value: JSONValue) -> Bool {
+        switch value {
+        case .string(let text): text.isEmpty
+        case .object(let object): object.members.isEmpty
+        default: false
         }
     }
 
@@ -273,7 +281,7 @@ private struct Target {
     let platform: String?
     let app: String?
 
-    init?(_ object: JSONObject, _ apps: [String]?, _ mistakes: inout Mistakes) {
+    init?(_ object: JSONObject, _ terms: NotifyRequest.Terms, _ mistakes: inout Mistakes) {
         guard case .object(let to)? = object["to"] else {
             mistakes.add("/to", "expected an object that says who is to get it: \(Self.ways.joined(separator: ", "))")
             return nil
@@ -292,8 +300,14 @@ private struct Target {
         }
         platform = text("platform")
         app = text("app")
-        if let app, let apps, !apps.contains(app) {
-            mistakes.add("/to/app", "expected an app of the configuration: \(apps.joined(separator: ", "))")
+        if let apps = terms.apps {
+            if let app, !apps.contains(app) {
+                mistakes.add("/to/app", "expected an app of the configuration: \(apps.joined(separator: ", "))")
+            }
+            let platforms = terms.platforms.catalog.platforms
+            if let platform, !platforms.contains(platform) {
+                mistakes.add("/to/platform", "expected a platform: \(platforms.joined(separator: ", "))")
+            }
         }
         tag = text("tag").map(Signal.init(rawValue:))
         let named = Self.ways.filter { to[$0] != nil }
@@ -334,7 +348,8 @@ private struct Target {
         }
     }
 
-    private static func list<Element>(
+    /// Reads a list without its repetitions.
+    private static func list<Element: Hashable>(
         _ value: JSONValue,
         _ way: String,
         _ mistakes: inout Mistakes,
@@ -345,7 +360,8 @@ private struct Target {
             return nil
         }
         let elements = values.enumerated().compactMap { read($0.element, "/to/\(way)/\($0.offset)", &mistakes) }
-        return elements.count == values.count ? elements : nil
+        var seen: Set<Element> = []
+        return elements.count == values.count ? elements.filter { seen.insert($0).inserted } : nil
     }
 
     private static func device(_ value: JSONValue, _ pointer: String, _ mistakes: inout Mistakes) -> DeviceID? {

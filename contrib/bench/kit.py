@@ -99,15 +99,13 @@ class MeasuredRouter(Router):
     log_level = "info"
     plugin_names = ["libCarillonAPNs.so", "libCarillonUnifiedPush.so"]
 
-    def __init__(self, folder: Path, server: Server, isolation: str | None, wrapper: list[str], shim: Path | None = None):
+    def __init__(self, folder: Path, server: Server, wrapper: list[str], shim: Path | None = None):
         super().__init__(folder, server)
         self.wrapper = wrapper
         self.shim = shim
         self.counter = folder / "mallocs"
         self.configuration["apps"] = {"default": {"ios": server.ios, "unifiedpush": {}}}
         self.configuration["api"] = {"listen": "127.0.0.1:0", "token_file": "api.token"}
-        if isolation:
-            self.configuration["plugins"]["isolation"] = isolation
 
     def begin(self, feed: Path | None):
         """Starts it; under the wrapper only where there is a feed."""

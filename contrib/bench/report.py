@@ -28,7 +28,7 @@ def whole(is_long: bool) -> list[Row]:
     def figures(*arguments: object, events: int, prefix: tuple[str, ...] = ()) -> dict[str, dict]:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "whole.json"
-            command = [*prefix, "contrib/bench/whole/run", "--isolation", "none", "--json", file, "--events", events]
+            command = [*prefix, "contrib/bench/whole/run", "--json", file, "--events", events]
             output([*command, *arguments])
             return {figure["scenario"]: figure for figure in json.loads(file.read_text())}
 
@@ -58,7 +58,7 @@ def peers(is_long: bool) -> list[Row]:
         return []
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours.json", Path(folder) / "theirs.json"
-        output(["contrib/bench/whole/run", "--isolation", "none", "--events", 50_000, "--only", "reactions", "--json", ours])
+        output(["contrib/bench/whole/run", "--events", 50_000, "--only", "reactions", "--json", ours])
         output(["contrib/bench/peers/run", "--json", theirs, "--pushes", 10_000 if is_long else 3_000])
         cpu, peer = json.loads(ours.read_text())[0]["cpu"], json.loads(theirs.read_text())["cpu"]
     return [Row("a push of Sygnal's: its CPU, of a reaction's", f"{peer:.0f} of {cpu:.0f} µs", peer / cpu, 8, True)]
@@ -118,13 +118,6 @@ def delivery(is_long: bool) -> list[Row]:
     return [Row("a delivery from acceptance to its end: a second, of bare SQLite", f"{rate}/s", float(ratio), 0.85, True)]
 
 
-def isolation(is_long: bool) -> list[Row]:
-    command = ["contrib/bench/isolation/run", "--scratch", SCRATCH, "--json", "--rates", "10000"]
-    figures = json.loads(output(command + (["--rounds", 5] if is_long else ["--rounds", 2])))[0]
-    added = figures["added_cpu_us"]
-    return [Row("a plugin in a process of its own, 10,000/s: CPU added to a delivery, of 2 µs", f"{added:.1f} µs", added / 2, 1)]
-
-
 def latency(is_long: bool) -> list[Row]:
     text = output(["contrib/bench/latency/run", "--seconds", 10 if is_long else 3])
     rows = []
@@ -136,7 +129,7 @@ def latency(is_long: bool) -> list[Row]:
 
 
 BENCHES: dict[str, Callable[[bool], list[Row]]] = {
-    "whole": whole, "peers": peers, "devices": devices, "growth": growth, "kill": kill, "lanes": lanes, "delivery": delivery, "isolation": isolation, "latency": latency,
+    "whole": whole, "peers": peers, "devices": devices, "growth": growth, "kill": kill, "lanes": lanes, "delivery": delivery, "latency": latency,
 }
 
 
@@ -158,7 +151,10 @@ def main() -> int:
             print(f"run: {name} failed: {error}", file=sys.stderr)
             failed = True
     cores = len(os.sched_getaffinity(0))
-    words = f"Measured on {datetime.date.today()} with {cores} cores by `contrib/bench/run`; each ratio is of two things in one run."
+    words = (
+        f"Measured on {datetime.date.today()} with {cores} cores by `contrib/bench/run`, with the plugins in their processes and all "
+        "processes counted; each ratio is of two things in one run."
+    )
     text = f"{words}\n\n{table(rows)}"
     print(text)
     if options.write and failed:

@@ -48,35 +48,35 @@ let package = Package(
 
         .target(name: "CarillonABI", path: "abi", publicHeadersPath: "include"),
 
-        parser("Units"),
-        parser("ASCII"),
-        parser("Cipher", uses: ["ASCII", "COpenSSL"]),
-        parser("Schnorr", uses: ["Cipher", "CSecp256k1"]),
-        parser("JSON"),
-        parser("Caching"),
-        parser("Nostr", uses: ["ASCII", "Cipher", "JSON", "Schnorr", "Units"]),
-        parser("Notifications", uses: ["Units"]),
-        parser("YAMLReading", uses: [.product(name: "Yams", package: "Yams")]),
-        parser("Patterns", uses: ["CPCRE2"]),
-        parser("Platforms", uses: ["JSON", "Notifications", "Patterns", "Units"]),
-        parser("WebPushEncryption", uses: ["Cipher", "Units"]),
+        .systemLibrary(name: "CSemaphore", path: "modules/System/CSemaphore"),
+        parser("Core", path: "Base/Core", uses: ["CSemaphore"]),
+        parser("JSON", path: "Base/JSON"),
+        parser("Cipher", path: "Base/Cipher", uses: ["Core", "COpenSSL"]),
+        parser(
+            "Storage",
+            path: "Base/Storage",
+            uses: ["CPCRE2", "Core", "JSON", .product(name: "Yams", package: "Yams")],
+            sources: ["YAML", "Pattern.swift"]
+        ),
+        parser("Nostr", uses: ["Cipher", "Core", "CSecp256k1", "JSON"]),
+        parser("Push", uses: ["Core", "JSON", "Storage"], sources: ["Notifications", "Platforms"]),
         parser(
             "Rules",
             uses: [
-                "Caching", "JSON", "Nostr", "Notifications", "Patterns", "Platforms", "Units", "YAMLReading",
+                "Cipher", "Core", "JSON", "Nostr", "Push", "Storage",
                 .product(name: "Mustache", package: "swift-mustache"),
             ]
         ),
-        parser("Listening", path: "Ingress/Listening", uses: ["Units"], sources: ["ClientAddress.swift"]),
+        parser("Listeners", path: "HTTP/Listeners", uses: ["Core"], sources: ["ClientLimits.swift"]),
         parser(
             "WebIngress",
-            path: "Ingress/Web",
-            uses: ["ASCII", "Cipher", "Notifications", "Listening", "Units", "WebPushEncryption"],
-            sources: ["Request"]
+            path: "HTTP/WebIngress",
+            uses: ["Cipher", "Core", "Listeners", "Push"],
+            sources: ["PushPayload.swift", "PushRequest.swift"]
         ),
         parser(
             "Registry",
-            uses: ["ASCII", "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "Units"],
+            uses: ["Cipher", "Core", "JSON", "Nostr", "Push"],
             sources: [
                 "Keys/RouterKeys.swift", "Preferences", "Registration", "Secrets/AddressCodec.swift",
                 "Secrets/SealingKey+Registration.swift",
@@ -84,29 +84,32 @@ let package = Package(
         ),
         .target(name: "NIOSSL", path: "WithoutTLS"),
         parser(
-            "HTTPLanes",
+            "HTTPClient",
             uses: [
-                "ASCII", "CNghttp2", "NIOSSL", "Units", .product(name: "DequeModule", package: "swift-collections"),
+                "CNghttp2", "Core", "NIOSSL", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             sources: [
-                "AddressGuard.swift", "ByteComparison.swift", "ConnectionScope.swift", "Exchange.swift", "HTTP2",
-                "HTTPFields.swift", "HTTPRequest.swift", "IPAddress.swift", "URLParts.swift",
+                "AddressGuard.swift", "ConnectionScope.swift", "Exchange.swift", "HTTP2",
+                "HTTPFields.swift", "HTTPRequest.swift", "URLParts.swift",
             ]
         ),
         parser(
-            "RelayPool",
-            path: "Ingress/RelayPool",
-            uses: ["HTTPLanes", "Units", .product(name: "NIOCore", package: "swift-nio")],
+            "Relays",
+            path: "Relays/Relays/Pool",
+            uses: ["Core", "HTTPClient", .product(name: "NIOCore", package: "swift-nio")],
             sources: ["Connection/ConnectionLimits.swift", "Connection/FrameCutter.swift"]
         ),
-        parser("NATS", sources: ["NATSError.swift", "Wire/NATSHeaders.swift", "Wire/ServerMessage.swift"]),
-        parser("PluginServices"),
-        parser("PluginProtocol", uses: ["CarillonABI", "PluginServices"]),
+        parser(
+            "Cluster",
+            path: "Cluster/NATS",
+            sources: ["NATSError.swift", "Wire/NATSHeaders.swift", "Wire/ServerMessage.swift"]
+        ),
+        parser("PluginProtocol", path: "PluginHost/PluginProtocol", uses: ["CarillonABI", "Core"]),
         .target(
             name: "PluginKit",
-            dependencies: ["ASCII", "Caching"],
+            dependencies: ["Core"],
             path: "plugins/PluginKit",
             sources: ["Exports.swift"]
         ),
@@ -130,9 +133,9 @@ let package = Package(
         .executableTarget(
             name: "CarillonFuzz",
             dependencies: [
-                "CLibFuzzer", "CCurl", "CJSONHeader", "CarillonABI", "Cipher", "EmailTransport", "HTTPLanes", "JSON",
-                "MQTTTransport", "NATS", "Nostr", "Notifications", "PlatformDocuments", "Platforms", "PluginProtocol",
-                "Registry", "RelayPool", "Rules", "Units", "WebIngress", "WebPushEncryption",
+                "CLibFuzzer", "CCurl", "CJSONHeader", "CarillonABI", "Cipher", "Cluster", "Core", "EmailTransport",
+                "HTTPClient", "JSON", "MQTTTransport", "Nostr", "PlatformDocuments", "PluginProtocol", "Push",
+                "Registry", "Relays", "Rules", "WebIngress",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Sources"

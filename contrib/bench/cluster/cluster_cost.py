@@ -43,19 +43,17 @@ def traffic(servers: list[Server]) -> int:
 
 def measure(folder: Path, members: int, options: argparse.Namespace) -> dict:
     """The figures are the medians of all rounds but the first."""
-    crowd, devices, rounds, wire = options.crowd, options.devices, options.rounds, options.wire
+    crowd, devices, rounds = options.crowd, options.devices, options.rounds
     count, pushes = max(24, crowd), options.pushes
     folder.mkdir(parents=True)
     lab = Lab(folder / "lab")
-    configuration = {"cluster": {"wire_version": wire}} if wire else None
-    cluster = Cluster(folder / "cluster", lab, members=members, configuration=configuration) if members else None
+    cluster = Cluster(folder / "cluster", lab, members=members) if members else None
     if cluster:
         routers, servers = cluster.members, cluster.servers
         people = cluster.register(count, devices)
     else:
         alone = Router(folder / "alone", lab)
         alone.log_level = "info"
-        alone.configuration["plugins"]["isolation"] = "none"
         routers, servers = [alone.start()], []
         people = {person.hex: (person, device_token()) for person in (Person() for _ in range(count))}
         with Socket(alone) as socket:
@@ -108,7 +106,6 @@ def main() -> int:
     parser.add_argument("--members", default="0,1,3", help="how many; 0 is a router without a cluster")
     parser.add_argument("--crowd", type=int, default=1, help="people that each event names")
     parser.add_argument("--devices", type=int, default=1, help="devices of each, which an event wakes all; at most 32")
-    parser.add_argument("--wire", type=int, help="the version that members write; the newest if nobody says")
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as temporary:

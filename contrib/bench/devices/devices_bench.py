@@ -45,7 +45,7 @@ class Bench:
         tokens = [device_token() for _ in self.people]
         (folder / "server").mkdir()
         self.server = Server(folder / "server", tokens)
-        self.router = MeasuredRouter(folder / "router", self.server, "none", [])
+        self.router = MeasuredRouter(folder / "router", self.server, [])
         self.router.begin(None)
         with Socket(self.router) as socket:
             for person, token in zip(self.people, tokens):

@@ -40,7 +40,7 @@ class Growth:
         self.tokens = [device_token() for _ in self.people]
         (folder / "server").mkdir()
         self.server = Server(folder / "server", self.tokens)
-        self.router = MeasuredRouter(folder / "router", self.server, "none", [])
+        self.router = MeasuredRouter(folder / "router", self.server, [])
         self.pipe = folder / "feed"
 
     def run(self) -> list[tuple[float, int, float]]:

@@ -92,7 +92,7 @@ class Bench:
         silent = SilentHosts() if hosts else None
         relays = Relays(folder / "relays") if name in BY_RELAYS else None
         wrapper = shlex.split(self.options.wrapper.replace("SCENARIO", name))
-        router = MeasuredRouter(folder / "router", server, self.options.isolation, wrapper, shim)
+        router = MeasuredRouter(folder / "router", server, wrapper, shim)
         try:
             router.begin(None)
             self.register(router, self.devices(name, server, silent))
@@ -186,7 +186,6 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--devices", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--isolation", choices=["none", "shared", "process"], help="plugins.isolation; its default when left out")
     parser.add_argument("--only", default="reactions,crowd,nobody")
     parser.add_argument("--scan", type=Path, help="ScanBench: compares events that concern nobody with scanning the same lines")
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes the medians there")

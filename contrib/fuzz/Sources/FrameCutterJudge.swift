@@ -1,6 +1,6 @@
 import NIOCore
 
-@testable import RelayPool
+@testable import Relays
 
 /// Frames of a relay's WebSocket: no message over the limit comes out, and none is longer than what came in.
 enum FrameCutterJudge {

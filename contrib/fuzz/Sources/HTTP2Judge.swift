@@ -1,8 +1,8 @@
+import Core
 import NIOCore
 import Synchronization
-import Units
 
-@testable import HTTPLanes
+@testable import HTTPClient
 
 /// What a server sends over HTTP/2, frames and HPACK: each of three requests ends once, whatever comes.
 enum HTTP2Judge {

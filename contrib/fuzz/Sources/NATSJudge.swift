@@ -1,4 +1,4 @@
-@testable import NATS
+@testable import Cluster
 
 /// What a NATS server sends.
 enum NATSJudge {

@@ -41,7 +41,7 @@ enum PluginFrameJudge {
         case .check: return sum(try CheckMessage(reading: frame).block)
         case .decide:
             let message = try DecideMessage(reading: frame)
-            return message.lend(edit: nil, set: takeNoEdit) { call in
+            return message.withCStruct(edit: nil, set: takeNoEdit) { call in
                 sum(call.pointee.event) &+ sum(call.pointee.author) &+ sum(call.pointee.notification)
             }
         case .command: return try CommandMessage(reading: frame).words.reduce(0) { $0 &+ sum($1) }
@@ -54,12 +54,14 @@ enum PluginFrameJudge {
                 sum(registration.pointee) &+ sum(notification)
             }
         case .deliverMany:
-            return try DeliverManyMessage(reading: frame).lend { deliveries in
+            return try DeliverManyMessage(reading: frame).withCStruct { deliveries in
                 deliveries.reduce(0) { $0 &+ ($1.registration.map { sum($0.pointee) } ?? 0) &+ sum($1.notification) }
             }
         case .response:
             var result = 0
-            try ResponseMessage(reading: frame).lend { result = sum($0.pointee.headers, $0.pointee.header_count) }
+            try ResponseMessage(reading: frame).withCStruct {
+                result = sum($0.pointee.headers, $0.pointee.header_count)
+            }
             return result
         case .streamOpened:
             try StreamOpenedMessage.read(frame)
@@ -70,7 +72,7 @@ enum PluginFrameJudge {
             return Int(truncatingIfNeeded: try StreamCountMessage(reading: frame).total)
         case .streamClose: return Int(try StreamCloseMessage(reading: frame).meaning.rawValue)
         case .stored: return try StoredMessage(reading: frame).entries.count
-        case .receive: return try ReceiveMessage(reading: frame).lend { sum($0.pointee.body) }
+        case .receive: return try ReceiveMessage(reading: frame).withCStruct { sum($0.pointee.body) }
         case .hello: return Int(try HelloMessage(reading: frame).deliveries)
         case .loaded: return try DescriptorMessage(reading: frame).transports.count
         case .unloadable: return try UnloadableMessage(reading: frame).text.utf8.count
@@ -82,12 +84,12 @@ enum PluginFrameJudge {
         case .refused: return Int(try RefusedMessage(reading: frame).instance)
         case .completed: return Int(try OutcomeMessage(reading: frame).instance)
         case .request:
-            return try RequestMessage(reading: frame).lend {
+            return try RequestMessage(reading: frame).withCStruct {
                 sum($0.pointee.url) &+ sum($0.pointee.body) &+ sum($0.pointee.headers, $0.pointee.header_count)
             }
         case .log: return sum(try LogMessage(reading: frame).text)
         case .mistake: return try MistakeMessage(reading: frame).text.utf8.count
-        case .streamOpen: return try StreamOpenMessage(reading: frame).lend { sum($0.pointee.host) }
+        case .streamOpen: return try StreamOpenMessage(reading: frame).withCStruct { sum($0.pointee.host) }
         case .store: return Int(try StoreMessage(reading: frame).instance)
         case .received: return Int(try ReceivedMessage(reading: frame).instance)
         }

@@ -1,7 +1,6 @@
+import Core
 import Nostr
-import Notifications
-import Platforms
-import Units
+import Push
 
 @testable import Registry
 

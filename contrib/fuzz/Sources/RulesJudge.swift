@@ -1,10 +1,9 @@
+import Core
 import JSON
 import Nostr
-import Notifications
 import PlatformDocuments
-import Platforms
+import Push
 import Rules
-import Units
 
 /// A rules file, and after a line of `---8<---` the content of an event to try the rules on. Every rule book that can
 /// be read renders any text in any mode, and every block for a platform is JSON.
@@ -36,16 +35,17 @@ enum RulesJudge {
     }
 
     private static func judge(_ book: RuleBook, _ event: Event) {
-        let question = RuleQuestion(event: event, relation: .mention, signal: .mention, isAuthorFollowed: true)
+        var question = RuleQuestion(event: event, relation: .mention, signal: .mention)
+        question.isAuthorFollowed = true
         guard case .notify(let rule, let signal) = book.decide(question) else { return }
-        let input = RuleInput(
+        var input = RuleInput(
             event: event,
             recipient: PublicKey(zero),
             signal: .mention,
-            relation: .mention,
             authorName: event.content,
             referenced: ReferencedEvent(id: EventID(zero), kind: .textNote, content: event.content)
         )
+        input.relation = .mention
         for language in [nil] + book.languages.prefix(3).map(Optional.some) {
             for mode in Mode.allCases {
                 let notification = rule.render(

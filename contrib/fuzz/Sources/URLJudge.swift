@@ -1,6 +1,6 @@
 import CCurl
 
-@testable import HTTPLanes
+@testable import HTTPClient
 
 /// Users' URLs: the guard and whoever connects must not read two hosts in one. What passes spells itself anew in one
 /// way, and libcurl reads the same out of that.

@@ -1,11 +1,10 @@
 import Cipher
+import Core
 import JSON
 import Nostr
-import Notifications
-import Units
-import WebPushEncryption
+import Push
 
-@testable import Listening
+@testable import Listeners
 @testable import WebIngress
 
 /// A push message at the sealed ingress: lines `NAME: VALUE` of its head with `target` among them, an empty line, and

@@ -74,8 +74,8 @@ stage_router() {
         put_stripped 644 "$library" "$lib/${library##*/}"
     done < <(swift_libraries "$built/carillon" "$built/carillon-lab" "$built/carillon-plugin-host" "$built"/libCarillon*.so)
     while read -r file; do
-        put 644 "Sources/CarillonPluginPython/$file" "$lib/$file"
-    done < <(cd Sources/CarillonPluginPython && find carillon-plugin-python -name '*.py' | sort)
+        put 644 "Sources/PluginHost/PluginHost/Python/$file" "$lib/$file"
+    done < <(cd Sources/PluginHost/PluginHost/Python && find carillon-plugin-python -name '*.py' | sort)
 
     put 644 contrib/package/carillon.yaml "$root/etc/carillon/carillon.yaml"
     install -d -m 750 "$root/etc/carillon/secrets" "$root/var/lib/carillon"

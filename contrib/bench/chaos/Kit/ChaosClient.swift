@@ -1,14 +1,14 @@
 import CarillonLab
+import Core
 import Delivery
 import Dispatch
-import HTTPLanes
+import HTTPClient
 import Logging
 import NIOCore
 import NIOPosix
-import Notifications
 import PluginHost
+import Push
 import Synchronization
-import Units
 
 /// Our side of a run, connected as in the router.
 final class ChaosClient {

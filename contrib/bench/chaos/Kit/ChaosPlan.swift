@@ -1,7 +1,7 @@
 import CarillonLab
 import Cipher
-import Notifications
-import Units
+import Core
+import Push
 
 /// What a run does, all of it drawn from the seed.
 package struct ChaosPlan: Sendable {

@@ -1,13 +1,13 @@
 import CarillonLab
+import Core
 import Delivery
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Logging
 import NIOCore
 import NIOPosix
-import Notifications
 import PluginHost
-import Units
+import Push
 
 /// One run: a lab that misbehaves, and everything of ours from the outbox to the sockets, as the router connects it.
 ///
@@ -85,7 +85,7 @@ package struct ChaosRun {
         }
         configuration.keptRequests = 20 * plan.deliveries + 1_000
         configuration.keptBytes = 2 << 30
-        configuration.mischief = { maker.conduct($0, $1) }
+        configuration.randomMisbehaviour = { maker.conduct($0, $1) }
         return configuration
     }
 

@@ -1,5 +1,5 @@
 import Delivery
-import Notifications
+import Push
 
 /// A record, sorted by delivery.
 struct Evidence {

@@ -1,9 +1,9 @@
+import Core
 import Delivery
-import HTTPLanes
-import Notifications
+import HTTPClient
 import PluginHost
+import Push
 import Synchronization
-import Units
 
 /// What happened on our side, in the order in which it happened.
 package struct Journal: Sendable {
@@ -159,12 +159,16 @@ struct JournalledTransport: Transport {
     /// How many times faster than ours the courier's clock goes.
     let haste: Int64
 
-    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
-        let number = journal.attemptBegan(delivery)
-        instance.deliver(delivery.notification, id: delivery.id, to: address) { [journal] outcome in
-            journal.attemptEnded(number, to: delivery.device, outcome)
-            completion(outcome.isOfTokenEndpoint ? outcome.waiting(times: haste) : outcome)
+    func deliver(_ attempts: [DeliveryAttempt]) {
+        let noted = attempts.map { attempt in
+            let (delivery, completion) = (attempt.delivery, attempt.completion)
+            let number = journal.attemptBegan(delivery)
+            return DeliveryAttempt(delivery, to: attempt.address) { [journal] outcome in
+                journal.attemptEnded(number, to: delivery.device, outcome)
+                completion(outcome.isOfTokenEndpoint ? outcome.waiting(times: haste) : outcome)
+            }
         }
+        instance.deliver(noted)
     }
 }
 

@@ -1,6 +1,6 @@
 import CarillonLab
 import Delivery
-import Notifications
+import Push
 
 /// Holds a record against everything that has to hold, whatever went wrong.
 package enum Judge {

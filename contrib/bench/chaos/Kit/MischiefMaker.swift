@@ -58,7 +58,7 @@ package final class MischiefMaker: Sendable {
     /// What hung answers from now on.
     func release() { state.withLock { $0.hanging = nil } }
 
-    /// `LabConfiguration.mischief`.
+    /// `LabConfiguration.randomMisbehaviour`.
     func conduct(_ service: LabService, _ target: String) -> Misbehaviour.Conduct? {
         guard let transport = ChaosTransport(service: service) else {
             return service == .oauth ? conductOfTokenEndpoint() : nil

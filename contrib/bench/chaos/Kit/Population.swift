@@ -1,6 +1,6 @@
+import Core
 import Delivery
-import Notifications
-import Units
+import Push
 
 /// The devices of a run and what is pushed to them.
 package struct Population: Sendable {

@@ -1,6 +1,6 @@
 import Delivery
 import Foundation
-import Notifications
+import Push
 
 /// A run in figures, a row for each transport.
 package struct Summary: Sendable, Codable {
@@ -123,7 +123,7 @@ extension Summary {
     }
 
     /// A column for each transport, a line for each word that happened at all.
-    private func counts(_ title: String, _ words: [String], _ counts: KeyPath<Row, [String: Int]>) -> [String] {
+    private func counts(_ title: String, _ words: [String], _ counts: Swift.KeyPath<Row, [String: Int]>) -> [String] {
         let happened = words.filter { word in rows.contains { ($0[keyPath: counts][word] ?? 0) > 0 } }
         guard !happened.isEmpty else { return [] }
         return [""]

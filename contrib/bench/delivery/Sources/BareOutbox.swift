@@ -1,8 +1,8 @@
+import Core
 import Delivery
 import GRDBSQLite
 import Glibc
-import Notifications
-import Units
+import Push
 
 /// The same rows by SQLite's own calls, and nothing else: what the disk and the database allow.
 struct BareOutbox {

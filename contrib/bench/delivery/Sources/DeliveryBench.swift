@@ -1,10 +1,10 @@
+import Core
 import Delivery
 import Dispatch
 import Foundation
 import Logging
-import Notifications
+import Push
 import Synchronization
-import Units
 
 /// What a durable delivery costs, from acceptance to its final outcome, as ratios to bare SQLite in one run on one
 /// disk: `swift run -c release DeliveryBench [folder]`.
@@ -130,8 +130,8 @@ final class CountingObserver: DeliveryObserver {
 
 /// Delivers everything on the spot.
 struct InstantTransport: Transport {
-    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
-        completion(Outcome(.delivered, status: 200, reason: "ok"))
+    func deliver(_ attempts: [DeliveryAttempt]) {
+        for attempt in attempts { attempt.completion(Outcome(.delivered, status: 200, reason: "ok")) }
     }
 }
 

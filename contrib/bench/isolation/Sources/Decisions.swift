@@ -1,76 +1,56 @@
 import CarillonABI
 import Glibc
 import Logging
-import PluginIsolation
+import PluginHost
 import PluginProtocol
 
-/// Questions to a filter about one event for several accounts: in this process, and in one of its own, together and one
-/// by one. Prints how long an event takes.
+/// Questions to a filter in a process about one event for several accounts, together and one by one. Prints how long an
+/// event takes.
 struct Decisions {
-    private typealias Decide =
-        (
-            UnsafeMutableRawPointer?, UnsafePointer<carillon_filter_call>?, UnsafeMutablePointer<carillon_verdict>?
-        ) -> carillon_status
-
     private static let event = [UInt8](repeating: UInt8(ascii: "e"), count: 900)
 
-    private let plugin: IsolatedPlugin
-    private let isolated: UnsafeMutableRawPointer?
-    private let here: UnsafeMutableRawPointer?
-    private let decideHere: Decide
+    private let instance: IsolatedInstance
 
     init(program: String, plugin path: String) throws {
         let supervisor = ChildSupervisor(settings: IsolationSettings(program: program), log: Logger(label: "bench"))
         let plugin = try IsolatedPlugin.load([IsolatedLibrary(path: path)], into: supervisor)[0].get()
-        self.plugin = plugin
-        isolated = Load().create { plugin.create(.filter, at: 0, $0, $1, $2, $3) }
-        let filter = Load.plugin(path)?.pointee.filters[0]?.pointee
-        guard let create = filter?.create, let decide = filter?.decide else { preconditionFailure("no filter") }
-        here = Load().create { create($0, $1, $2, $3) }
-        decideHere = { decide($0, $1, $2) }
+        guard let instance = plugin.create(.filter, at: 0, configuration: "{}", for: Load()).instance else {
+            preconditionFailure("no filter")
+        }
+        self.instance = instance
     }
 
     func run(seconds: Double) {
         for accounts in [1, 10, 100] {
-            let none = time(seconds) { for _ in 0..<accounts { ask(decideHere, here) } }
-            let single = time(seconds) {
-                for _ in 0..<accounts { ask({ IsolatedInstance.decide($0, $1, $2) }, isolated) }
-            }
-            let together = time(seconds) { askTogether(accounts) }
-            print("\(accounts) accounts: none \(none) us, process \(together) us, process one by one \(single) us")
+            let single = time(seconds) { for _ in 0..<accounts { ask(1) } }
+            let together = time(seconds) { ask(accounts) }
+            print("\(accounts) accounts: \(together) us, one by one \(single) us")
         }
-        withExtendedLifetime(plugin) {}
     }
 
-    private func ask(_ decide: Decide, _ instance: UnsafeMutableRawPointer?) {
-        var verdict = carillon_verdict.CARILLON_DROP
-        let status = lend { decide(instance, $0, &verdict) }
-        precondition(status == .CARILLON_OK && verdict == .CARILLON_PASS)
-    }
-
-    private func askTogether(_ count: Int) {
+    private func ask(_ count: Int) {
         var left = count
-        while left > 0, var batch = IsolatedInstance.decisions(of: isolated) {
+        while left > 0 {
+            var batch = instance.decisions()
             while left > 0, !batch.isFull {
-                lend { batch.add($0.pointee) }
+                batch.add(Self.write)
                 left -= 1
             }
             for decision in batch.ask() {
-                var verdict = carillon_verdict.CARILLON_DROP
-                let status = decision.read(&verdict) { _, _ in }
-                precondition(status == .CARILLON_OK && verdict == .CARILLON_PASS)
+                let isPassed = decision.read { $0.status == .CARILLON_OK && $0.verdict == .CARILLON_PASS }
+                precondition(isPassed == true)
             }
         }
     }
 
-    private func lend<Result>(_ body: (UnsafePointer<carillon_filter_call>) -> Result) -> Result {
-        Self.event.withUnsafeBytes { event in
+    private static func write(to writer: inout FrameWriter) {
+        event.withUnsafeBytes { event in
             var call = carillon_filter_call()
             call.struct_size = UInt32(MemoryLayout<carillon_filter_call>.size)
             call.event = carillon_str(ptr: event.baseAddress, len: event.count)
             call.recipient = carillon_str(ptr: event.baseAddress, len: 64)
             call.author = carillon_str(ptr: event.baseAddress, len: 64)
-            return body(&call)
+            DecideMessage.write(call, to: &writer)
         }
     }
 

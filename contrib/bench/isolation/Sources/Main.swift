@@ -1,12 +1,11 @@
 import CarillonABI
+import Core
 import Glibc
 import Logging
-import PluginIsolation
+import PluginHost
 import PluginProtocol
-import Units
 
-/// Deliveries through a plugin in this process, or in one of its own: arrivals at random, one HTTP request each, its
-/// answer 20 ms later. Prints the processor time of both processes and how long deliveries took.
+/// Deliveries through a plugin in its process: arrivals at random, one HTTP request each, its answer 20 ms later. Prints the processor time of both processes and how long deliveries took.
 @main
 enum Main {
     static func main() throws {
@@ -17,40 +16,30 @@ enum Main {
         if arguments.count > 3, arguments[2] == "memory" {
             return try Memory(program: arguments[1], libraries: Array(arguments[3...])).run()
         }
-        guard arguments.count == 6, let rate = Double(arguments[4]), let seconds = Double(arguments[5]) else {
+        guard arguments.count == 5, let rate = Double(arguments[3]), let seconds = Double(arguments[4]) else {
             print(
-                "isolation-bench PROGRAM PLUGIN router|process RATE SECONDS, PROGRAM PLUGIN decide SECONDS, or "
-                    + "PROGRAM memory LIBRARY…"
+                "isolation-bench PROGRAM PLUGIN RATE SECONDS, PROGRAM PLUGIN decide SECONDS, or PROGRAM memory LIBRARY…"
             )
             exit(64)
         }
+        let supervisor = ChildSupervisor(
+            settings: IsolationSettings(program: arguments[1]),
+            log: Logger(label: "bench")
+        )
+        let plugin = try IsolatedPlugin.load([IsolatedLibrary(path: arguments[2])], into: supervisor)[0].get()
         let load = Load()
-        let start: Duration
-        let process: Int32?
-        let plugin: IsolatedPlugin?
-        if arguments[3] == "process" {
-            let supervisor = ChildSupervisor(
-                settings: IsolationSettings(program: arguments[1]),
-                log: Logger(label: "bench")
-            )
-            let loaded = try IsolatedPlugin.load([IsolatedLibrary(path: arguments[2])], into: supervisor)[0].get()
-            load.createIsolated(loaded)
-            plugin = loaded
-            process = supervisor.report.process
-        } else {
-            load.createHere(arguments[2])
-            plugin = nil
-            process = nil
+        guard let instance = plugin.create(.transport, at: 0, configuration: "{}", for: load).instance else {
+            preconditionFailure("no transport")
         }
-        load.run(rate: rate, seconds: 1)
+        let process = supervisor.report.process
+        load.run(instance, rate: rate, seconds: 1)
         load.durations = []
-        start = used(process)
-        load.run(rate: rate, seconds: seconds)
+        let start = used(process)
+        load.run(instance, rate: rate, seconds: seconds)
         let cost = used(process) - start
         let sorted = load.durations.sorted()
         let microseconds = Double(cost.components.attoseconds) / 1e12 + Double(cost.components.seconds) * 1e6
         print(
-            arguments[3],
             "rate \(Int(rate))",
             "deliveries \(sorted.count)",
             "refused \(load.refused)",
@@ -58,7 +47,6 @@ enum Main {
             "p50 \(sorted[sorted.count / 2]) us",
             "p99 \(sorted[sorted.count * 99 / 100]) us"
         )
-        withExtendedLifetime(plugin) {}
     }
 
     /// Processor time of this process and the other.

@@ -1,6 +1,6 @@
 import Glibc
 import Logging
-import PluginIsolation
+import PluginHost
 
 /// What a process takes that has loaded libraries and made no instance.
 struct Memory {

@@ -1,8 +1,9 @@
-import HTTPLanes
+import Core
+import Foundation
+import HTTPClient
 import Logging
-import Notifications
 import PluginHost
-import Units
+import Push
 
 /// Something that pushes.
 protocol Load: Sendable {
@@ -76,7 +77,13 @@ final class PluginLoad: Load {
     /// `origin` stands in for Apple; the only file in `folder` is the plugin.
     init(lanes: HTTPLanes, origin: String, folder: String, keyFile: String) throws {
         let log = Logger(label: "bench") { _ in StreamLogHandler.standardError(label: "bench") }
-        host = PluginHost(loading: PluginSearch(folders: [folder]), log: log)
+        let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+        let program = here.deletingLastPathComponent().appending(path: "carillon-plugin-host").path
+        host = PluginHost(
+            loading: PluginSearch(folders: [folder]),
+            isolation: IsolationSettings(program: program),
+            log: log
+        )
         instance = try host.makeTransport(
             platform: "ios",
             app: "bench",
@@ -89,10 +96,22 @@ final class PluginLoad: Load {
         keeper = Task { [host] in await host.run() }
     }
 
+    /// The process that the plugin runs in.
+    var process: Int32? { host.processReports.first?.process }
+
     func push(_ number: Int, completion: @escaping @Sendable (Bool) -> Void) {
-        instance.deliver(notification, id: Self.identifier(number), to: address) { outcome in
+        let delivery = Delivery(
+            id: Self.identifier(number),
+            device: DeviceID(rawValue: 1),
+            platform: address.platform,
+            app: address.app,
+            notification: notification,
+            acceptedAt: .epoch
+        )
+        let attempt = DeliveryAttempt(delivery, to: address) { outcome in
             completion(outcome.kind == .delivered && outcome.status == 200)
         }
+        instance.deliver([attempt])
     }
 
     func end() async {

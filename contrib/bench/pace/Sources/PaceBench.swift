@@ -1,9 +1,9 @@
+import Core
 import Delivery
 import Foundation
 import Nostr
-import Notifications
 import Pipeline
-import Units
+import Push
 
 /// What pacing costs: half a million devices for which something waits, and what of that goes to disk.
 ///
@@ -91,7 +91,7 @@ import Units
         defer { for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + end) } }
         let outbox = try Outbox(path: path)
         let group: Int64 = 500
-        let notification = Notifications.Notification(
+        let notification = Push.Notification(
             mode: .alert,
             signal: .mention,
             title: "Somebody mentioned you",

@@ -1,6 +1,5 @@
 import Cipher
 import Nostr
-import Schnorr
 
 /// Signed events of the kinds, sizes and spellings that relays carry, by estimate; always the same ones.
 struct EventMix {

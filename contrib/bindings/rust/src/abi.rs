@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::os::raw::c_char;
 
 /// The minor version that this crate knows.
-pub const MINOR: u32 = 6;
+pub const MINOR: u32 = 0;
 
 /// Bytes that somebody else owns. The text of the ABI is such bytes in UTF-8.
 #[repr(C)]

@@ -124,8 +124,7 @@ struct OtherEnvironmentTests {
     @Test func aTokenOfItsOwnIsTriedAtBothBeforeTheDevicesOwn() throws {
         let call = String(repeating: "c3", count: 32)
         let device = SampleRegistration(token: TransportFixture.deviceToken, fields: [("voip_token", call)])
-        var sample = SampleNotification.alert(title: "t", body: "b")
-        sample.native = #"{"push-type":"voip"}"#
+        let sample = SampleNotification.alert(title: "t", body: "b", native: #"{"push-type":"voip"}"#)
         _ = try fixture.deliver(sample, to: device)
         for _ in 0..<3 { fixture.refuse(400, "BadDeviceToken") }
         fixture.accept()

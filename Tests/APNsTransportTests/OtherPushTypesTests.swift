@@ -12,13 +12,9 @@ struct OtherPushTypesTests {
     private static let callToken = String(repeating: "c3", count: 32)
 
     private let fixture: TransportFixture
-    private let device = SampleRegistration(
-        token: TransportFixture.deviceToken,
-        fields: [
-            ("live_activity_token", activityToken), ("live_activity_start_token", startToken),
-            ("voip_token", callToken),
-        ]
-    )
+    private let device = TransportFixture.device([
+        ("live_activity_token", activityToken), ("live_activity_start_token", startToken), ("voip_token", callToken),
+    ])
 
     init() throws {
         fixture = try TransportFixture()
@@ -40,9 +36,7 @@ struct OtherPushTypesTests {
         arguments: [
             ("{}", TransportFixture.deviceToken, "com.example.app", "alert"),
             (#"{"push-type":"background"}"#, TransportFixture.deviceToken, "com.example.app", "background"),
-            (
-                #"{"content-state":{}}"#, activityToken, "com.example.app.push-type.liveactivity", "liveactivity"
-            ),
+            (#"{"content-state":{}}"#, activityToken, "com.example.app.push-type.liveactivity", "liveactivity"),
             (#"{"event":"end"}"#, activityToken, "com.example.app.push-type.liveactivity", "liveactivity"),
             (
                 #"{"event":"start","content-state":{},"attributes-type":"A","attributes":{}}"#, startToken,
@@ -106,7 +100,7 @@ struct OtherPushTypesTests {
         #expect(call.body.count == 5120)
         #expect(!call.bodyText.contains("action_buttons"))
         #expect(!call.bodyText.contains("mutable-content"))
-        let alert = try request(sample, to: SampleRegistration(token: TransportFixture.deviceToken))
+        let alert = try request(sample, to: fixture.device)
         #expect(alert.body.count == 4096)
         #expect(alert.headers["apns-push-type"] == "alert")
         #expect(alert.headers["apns-topic"] == "com.example.app")
@@ -120,8 +114,7 @@ struct OtherPushTypesTests {
         [#"{"content-state":{}}"#, #"{"push-type":"voip"}"#]
     )
     func aDeviceThatTakesNoneGetsTheTexts(_ fields: [(String, String)], _ native: String) throws {
-        let device = SampleRegistration(token: TransportFixture.deviceToken, fields: fields.map { ($0.0, $0.1) })
-        let request = try request(sample(native), to: device)
+        let request = try request(sample(native), to: TransportFixture.device(fields))
         #expect(request.bodyText == #"{"aps":{"alert":{"title":"t","body":"b"}}}"#)
         #expect(request.headers["apns-push-type"] == "alert")
         #expect(request.headers["apns-collapse-id"] == "key")
@@ -129,10 +122,7 @@ struct OtherPushTypesTests {
     }
 
     @Test func aStartGoesToTheOtherTokenWhereThereIsOnlyThat() throws {
-        let device = SampleRegistration(
-            token: TransportFixture.deviceToken,
-            fields: [("live_activity_token", OtherPushTypesTests.activityToken)]
-        )
+        let device = TransportFixture.device([("live_activity_token", OtherPushTypesTests.activityToken)])
         let start = sample(#"{"event":"start","content-state":{},"attributes-type":"A","attributes":{}}"#)
         #expect(try request(start, to: device).url.hasSuffix(OtherPushTypesTests.activityToken))
     }
@@ -161,40 +151,31 @@ struct OtherPushTypesTests {
     ])
     func oneRulesTopicDoesNotStopAllOthers(_ native: String, _ kind: carillon_outcome_kind) throws {
         _ = try request(sample(native))
-        fixture.host.answer(status: 400, body: #"{"reason":"TopicDisallowed"}"#)
+        fixture.refuse(400, "TopicDisallowed")
         #expect(fixture.host.outcomes.map(\.kind) == [kind])
         #expect(fixture.host.outcomes.map(\.reason) == ["topic-disallowed"])
     }
 
-    /// What is forbidden may be the topic of that one type.
-    @Test(arguments: ["Forbidden", "SomethingNew"]) func whatIsForbiddenOfOneTypeDoesNotStopAllOthers(
-        _ reason: String
-    ) throws {
+    /// What is forbidden may be the topic of that one type. A bad key is one for all.
+    @Test(
+        arguments: [
+            ("Forbidden", .CARILLON_REJECTED), ("SomethingNew", .CARILLON_REJECTED),
+            ("InvalidProviderToken", .CARILLON_MISCONFIGURED),
+        ] as [(String, carillon_outcome_kind)]
+    )
+    func onlyABadKeyStopsThePushesOfAllTypes(_ reason: String, _ kind: carillon_outcome_kind) throws {
         _ = try request(sample(#"{"content-state":{}}"#))
         fixture.refuse(403, reason)
-        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_REJECTED])
-    }
-
-    @Test func aBadKeyStopsAllPushes() throws {
-        _ = try request(sample(#"{"content-state":{}}"#))
-        fixture.host.answer(status: 403, body: #"{"reason":"InvalidProviderToken"}"#)
-        #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_MISCONFIGURED])
+        #expect(fixture.host.outcomes.map(\.kind) == [kind])
     }
 
     @Test(arguments: DeviceTokens.fields.map(\.description))
     func aRegistrationsTokensAreChecked(_ name: String) throws {
-        let check = { (value: String) in
-            let registration = SampleRegistration(
-                token: TransportFixture.deviceToken,
-                fields: [(name, value), ("mdm_push_magic", "magic")]
-            )
-            try registration.withABI { try fixture.transport.validate(Registration($0)) }
-        }
-        try check("")
-        try check(OtherPushTypesTests.activityToken)
-        let error = #expect(throws: PluginError.self) { try check("SECRET") }
-        #expect(error?.description.hasPrefix("\(name): expected an even number of hex digits") == true)
-        #expect(error?.description.contains("SECRET") == false)
+        let refusal = { fixture.refusal(of: TransportFixture.device([(name, $0), ("mdm_push_magic", "magic")])) }
+        #expect(refusal("") == nil)
+        #expect(refusal(OtherPushTypesTests.activityToken) == nil)
+        let error = try #require(refusal("SECRET"))
+        #expect(error.hasPrefix("\(name): expected an even number of hex digits") && !error.contains("SECRET"))
     }
 }
 
@@ -203,10 +184,7 @@ struct ManagedDeviceTests {
     private static let token = String(repeating: "d4", count: 32)
 
     private func device(magic: String?) -> SampleRegistration {
-        SampleRegistration(
-            token: TransportFixture.deviceToken,
-            fields: [("mdm_token", Self.token)] + (magic.map { [("mdm_push_magic", $0)] } ?? [])
-        )
+        TransportFixture.device([("mdm_token", Self.token)] + (magic.map { [("mdm_push_magic", $0)] } ?? []))
     }
 
     private var sample: SampleNotification {
@@ -236,12 +214,10 @@ struct ManagedDeviceTests {
 
     @Test func theMagicIsCheckedWhenADeviceRegisters() throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
-        try device(magic: "magic").withABI { try fixture.transport.validate(Registration($0)) }
+        #expect(fixture.refusal(of: device(magic: "magic")) == nil)
         for magic in [nil, "", String(repeating: "m", count: 257)] {
-            let error = #expect(throws: PluginError.self) {
-                try device(magic: magic).withABI { try fixture.transport.validate(Registration($0)) }
-            }
-            #expect(error?.description.hasPrefix("mdm_push_magic: expected the device's push magic") == true)
+            let refusal = fixture.refusal(of: device(magic: magic))
+            #expect(refusal?.hasPrefix("mdm_push_magic: expected the device's push magic") == true)
             _ = try fixture.deliver(sample, to: device(magic: magic))
             #expect(fixture.host.requests.last?.headers["apns-push-type"] == "alert")
         }

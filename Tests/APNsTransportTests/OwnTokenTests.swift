@@ -1,9 +1,9 @@
 import CarillonABI
+import Core
 import Foundation
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import APNsTransport
 
@@ -16,6 +16,11 @@ struct OwnTokenTests {
         let priority: String
         let keeps: Bool
         let payload: String
+
+        init(_ type: String, _ field: String, _ suffix: String, priority: String, keeps: Bool, _ payload: String) {
+            (self.type, self.field, self.suffix) = (type, field, suffix)
+            (self.priority, self.keeps, self.payload) = (priority, keeps, payload)
+        }
 
         var testDescription: String { type }
 
@@ -33,62 +38,41 @@ struct OwnTokenTests {
         #"{"aps":{\#(texts)},"body":{"_k":"6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f","url":"app://x"},"k":"v"}"#
 
     static let kinds = [
+        Kind("location", "location_token", ".location-query", priority: "10", keeps: true, #"{"aps":{},"k":"v"}"#),
+        Kind("voip", "voip_token", ".voip", priority: "10", keeps: false, whole),
+        Kind("complication", "complication_token", ".complication", priority: "10", keeps: true, whole),
         Kind(
-            type: "location",
-            field: "location_token",
-            suffix: ".location-query",
-            priority: "10",
-            keeps: true,
-            payload: #"{"aps":{},"k":"v"}"#
-        ),
-        Kind(type: "voip", field: "voip_token", suffix: ".voip", priority: "10", keeps: false, payload: whole),
-        Kind(
-            type: "complication",
-            field: "complication_token",
-            suffix: ".complication",
-            priority: "10",
-            keeps: true,
-            payload: whole
-        ),
-        Kind(
-            type: "fileprovider",
-            field: "fileprovider_token",
-            suffix: ".pushkit.fileprovider",
+            "fileprovider",
+            "fileprovider_token",
+            ".pushkit.fileprovider",
             priority: "5",
             keeps: true,
-            payload: #"{"aps":{},"k":"v"}"#
+            #"{"aps":{},"k":"v"}"#
         ),
         Kind(
-            type: "liveactivity",
-            field: "live_activity_token",
-            suffix: ".push-type.liveactivity",
+            "liveactivity",
+            "live_activity_token",
+            ".push-type.liveactivity",
             priority: "5",
             keeps: true,
-            payload: #"{"aps":{"event":"update","timestamp":1770000000,"content-state":{"a":1}}}"#
+            #"{"aps":{"event":"update","timestamp":1770000000,"content-state":{"a":1}}}"#
         ),
+        Kind("pushtotalk", "pushtotalk_token", ".voip-ptt", priority: "10", keeps: false, whole),
         Kind(
-            type: "pushtotalk",
-            field: "pushtotalk_token",
-            suffix: ".voip-ptt",
-            priority: "10",
-            keeps: false,
-            payload: whole
-        ),
-        Kind(
-            type: "widgets",
-            field: "widgets_token",
-            suffix: ".push-type.widgets",
+            "widgets",
+            "widgets_token",
+            ".push-type.widgets",
             priority: "5",
             keeps: true,
-            payload: #"{"aps":{"content-changed":true}}"#
+            #"{"aps":{"content-changed":true}}"#
         ),
         Kind(
-            type: "controls",
-            field: "controls_token",
-            suffix: ".push-type.controls",
+            "controls",
+            "controls_token",
+            ".push-type.controls",
             priority: "5",
             keeps: true,
-            payload: #"{"aps":{"content-changed":true}}"#
+            #"{"aps":{"content-changed":true}}"#
         ),
     ]
 
@@ -107,11 +91,7 @@ struct OwnTokenTests {
     }
 
     private func device(_ kind: Kind, registeredAt: UInt64 = 0) -> SampleRegistration {
-        SampleRegistration(
-            token: TransportFixture.deviceToken,
-            fields: [(kind.field, kind.token)],
-            registeredAt: registeredAt
-        )
+        TransportFixture.device([(kind.field, kind.token)], registeredAt: registeredAt)
     }
 
     private func isToDevice(_ request: RecordedRequest) -> Bool {

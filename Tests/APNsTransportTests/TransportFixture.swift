@@ -1,15 +1,15 @@
 import CarillonABI
 import Cipher
+import Core
 import Foundation
 import PluginKit
 import PluginTestSupport
 import TimeTestSupport
-import Units
 
 @testable import APNsTransport
 
 /// A transport on a host that records, with a clock of the test's.
-struct TransportFixture {
+struct TransportFixture: TransportBench {
     static let deviceToken = String(repeating: "0a1B", count: 16)
 
     let host: FakeHost
@@ -36,14 +36,9 @@ struct TransportFixture {
             block["key"] = key.pemRepresentation
         }
         block.merge(more) { $1 }
-        let text = String(decoding: try JSONSerialization.data(withJSONObject: block), as: UTF8.self)
         let clock = clock
         self.host = host
-        transport = try APNsTransport(
-            configuration: JSONObject(parsing: text),
-            host: Host(host.pointer),
-            now: clock.now
-        )
+        transport = try APNsTransport(configuration: JSONObject(block), host: Host(host.pointer), now: clock.now)
     }
 
     /// Has Apple take a push, the first one.
@@ -52,16 +47,10 @@ struct TransportFixture {
         host.answer(0, status: 200)
     }
 
-    /// Delivers and returns what the transport said.
-    func deliver(
-        _ sample: SampleNotification,
-        to registration: SampleRegistration = SampleRegistration(token: deviceToken),
-        ticket: UInt64 = 1
-    ) throws -> carillon_status {
-        let box = TransportBox(transport, host: try Host(host.pointer))
-        return registration.withABI { registration in
-            sample.withABI { box.deliver(ticket, registration, $0) }
-        }
+    var device: SampleRegistration { Self.device() }
+
+    static func device(_ fields: [(String, String)] = [], registeredAt: UInt64 = 0) -> SampleRegistration {
+        SampleRegistration(token: deviceToken, fields: fields.map { ($0, $1) }, registeredAt: registeredAt)
     }
 
     /// Answers the latest request with a refusal of Apple's.

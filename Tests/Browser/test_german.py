@@ -442,19 +442,19 @@ def test_every_code_has_a_german_text(operator):
         "report": cases("Delivery/DeliveryReport.swift", "Kind"),
         "hold": cases("Pipeline/Pacing/PaceMatch.swift", "HoldReason"),
         "reason": cases("Pipeline/StepReason.swift", "StepReason"),
-        "failure": cases("Ingress/RelayPool/Connection/ConnectionLimits.swift", "ConnectionFailure"),
-        "offence": cases("Ingress/RelayPool/Conduct/RelayConduct.swift", "RelayOffence"),
+        "failure": cases("Relays/Relays/Pool/Connection/ConnectionLimits.swift", "ConnectionFailure"),
+        "offence": cases("Relays/Relays/Pool/RelayBehavior.swift", "RelayViolation"),
         "gap": cases("Operations/Live/LiveEntry.swift", "Cause"),
     }
     words["word"] = words["step"] | words["report"]
     for name, codes in words.items():
         assert len(codes) >= 4 and codes - set(texts[name]) == set(), name
-    code = re.compile(r'(?:Sentence|Statement|Self\.problem|OwnerProof\.problem|add|command)\(\s*"([a-z-]+)"')
+    code = re.compile(r'(?:Sentence|Statement|Issue|Self\.issue|Self\.problem|OwnerProof\.problem|add|command)\(\s*"([a-z-]+)"')
     prefix = {"Operations/Me/OwnerProof.swift": "proof-"}
     codes = set()
-    for file in [*(SOURCES / "Operations").rglob("*.swift"), *(SOURCES / "Console").rglob("*.swift")]:
+    for file in [*(SOURCES / "Operations").rglob("*.swift"), *(SOURCES / "HTTP/Console").rglob("*.swift")]:
         text = file.read_text()
-        if "Sentence(" in text or "Statement(" in text:
+        if re.search(r"\b(Sentence|Statement|Issue)\(", text):
             start = prefix.get(str(file.relative_to(SOURCES)), "")
             codes |= {start + found.removeprefix(start) for found in code.findall(text)}
     codes |= {"advice-no-trace", "advice-trace-fault", "perhaps-of-others", "perhaps-no-device", "former-key-unsealed", "no-blocked", "no-allowed"}

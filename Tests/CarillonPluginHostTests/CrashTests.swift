@@ -85,7 +85,7 @@ import Testing
         let (child, _) = try guest()
         _ = try child.create(2, table: .filter)
         child.ask(.decide, id: 9) { writer in
-            lend(["crash"]) { texts in
+            withCStrings(["crash"]) { texts in
                 var call = carillon_filter_call()
                 call.signal = texts[0]
                 DecideMessage.write(instance: 2, call, to: &writer)

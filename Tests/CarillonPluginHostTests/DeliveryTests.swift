@@ -11,7 +11,7 @@ import Testing
         try request.read { frame in
             let message = try RequestMessage(reading: frame)
             #expect(message.instance == 1 && message.ticket == 7)
-            message.lend { request in
+            message.withCStruct { request in
                 #expect(text(request.pointee.method) == "POST")
                 #expect(text(request.pointee.url) == "https://example.com/")
                 #expect(text(request.pointee.body) == "hello")

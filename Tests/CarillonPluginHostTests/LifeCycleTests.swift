@@ -96,7 +96,7 @@ import Testing
         #expect(nothing.output.contains("the router starts this program"))
         let version = try CommandRun(program, ["--version"])
         #expect(version.status == 0)
-        #expect(version.output == "protocol 2, plugin ABI 1.6\n")
+        #expect(version.output == "protocol 1, plugin ABI 1.0\n")
         #expect(try CommandRun(program, ["--help"]).output.contains("usage: carillon-plugin-host"))
         #expect(try CommandRun(program, ["--other"]).status == 2)
     }

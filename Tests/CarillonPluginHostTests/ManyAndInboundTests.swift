@@ -50,7 +50,7 @@ import Testing
         let child = try Child.guest()
         child.send { writer in
             writer.frame(.receive, id: 5) { body in
-                lend(["GET", "/x"]) { texts in
+                withCStrings(["GET", "/x"]) { texts in
                     var request = carillon_inbound_request()
                     request.method = texts[0]
                     request.path = texts[1]
@@ -63,7 +63,7 @@ import Testing
         try received.read { frame in
             let message = try ReceivedMessage(reading: frame)
             #expect(message.instance == instance && message.status == .CARILLON_UNSUPPORTED)
-            message.lend { #expect($0.pointee.status == 404) }
+            message.withCStruct { #expect($0.pointee.status == 404) }
         }
     }
 }

@@ -23,7 +23,7 @@ import Testing
     func registrationsAreValidated(_ token: String, _ status: carillon_status, _ said: String) throws {
         let child = try Child.guest()
         child.ask(.validate, id: 9) { writer in
-            lend([token, "name", "value"]) { texts in
+            withCStrings([token, "name", "value"]) { texts in
                 withUnsafePointer(to: carillon_field(name: texts[1], value: texts[2])) { field in
                     var registration = carillon_registration()
                     registration.token = texts[0]
@@ -43,7 +43,7 @@ import Testing
             ("{\"a\":1}", .init(status: .CARILLON_INVALID, text: "/a: expected {}")),
         ] {
             child.ask(.check, id: 9) { writer in
-                lend([block]) { CheckMessage.write(library: 0, index: 0, $0[0], to: &writer) }
+                withCStrings([block]) { CheckMessage.write(library: 0, index: 0, $0[0], to: &writer) }
             }
             #expect(try child.answered(9) == answer)
         }
@@ -57,7 +57,7 @@ import Testing
             (["none"], .init(status: .CARILLON_UNSUPPORTED)), ([], .init(status: .CARILLON_UNSUPPORTED)),
         ] {
             child.ask(.command, id: 9) { writer in
-                lend(words) { CommandMessage.write(instance: 1, $0, count: $0.count, to: &writer) }
+                withCStrings(words) { CommandMessage.write(instance: 1, $0, count: $0.count, to: &writer) }
             }
             #expect(try child.answered(9) == answer)
         }
@@ -73,7 +73,7 @@ import Testing
 
     private func decide(_ child: Child, signal: String, isRendered: Bool) throws -> Decision {
         child.ask(.decide, id: 9) { writer in
-            lend([signal, "{}", "why"]) { texts in
+            withCStrings([signal, "{}", "why"]) { texts in
                 var call = carillon_filter_call()
                 var notification = carillon_notification()
                 notification.mode = .CARILLON_ALERT
@@ -132,7 +132,7 @@ import Testing
             #expect(text(message.key) == "KEY")
         }
         child.ask(.reply, id: question.id) { writer in
-            lend([said]) { AnswerMessage.write(status, $0[0], to: &writer) }
+            withCStrings([said]) { AnswerMessage.write(status, $0[0], to: &writer) }
         }
     }
 
@@ -168,7 +168,7 @@ import Testing
         #expect(idle.questions == .init(thread: child.hello.questions, kind: 0, id: 0, milliseconds: 0))
         child.deliver(7, "hang")
         child.ask(.command, id: 9) { writer in
-            lend(["hang"]) { CommandMessage.write(instance: 1, $0, count: 1, to: &writer) }
+            withCStrings(["hang"]) { CommandMessage.write(instance: 1, $0, count: 1, to: &writer) }
         }
         while true {
             child.ask(.ping, id: 2)

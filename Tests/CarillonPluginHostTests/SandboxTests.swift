@@ -152,7 +152,7 @@ import Testing
             "sig":"\(author)\(author)"}
             """
         child.ask(.decide, id: 9) { writer in
-            lend([event, recipient, author, "mention"]) { texts in
+            withCStrings([event, recipient, author, "mention"]) { texts in
                 var call = carillon_filter_call()
                 call.event = texts[0]
                 call.recipient = texts[1]

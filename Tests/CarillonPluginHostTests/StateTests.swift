@@ -1,6 +1,6 @@
 import CarillonABI
+import Core
 import PluginProtocol
-import PluginServices
 import Testing
 
 /// What an instance keeps, between the process and its router.

@@ -1,14 +1,12 @@
-import HTTPLanes
+import Core
+import HTTPClient
 import Logging
-import Logs
 import Nostr
 import Registry
-import RelayPool
-import RemoteSigning
+import Relays
+import Storage
 import Testing
 import TimeTestSupport
-import Units
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import Operations
@@ -110,12 +108,12 @@ import YAMLReading
     @Test func logLevelsAreSetByName() throws {
         let clock = ManualClock()
         let logs = LogOperations(levels: LogLevels(now: clock.monotonic), now: clock.monotonic)
-        let report = try logs.set("relaypool", "debug", for: .minutes(10))
-        #expect(report.set.map(\.component) == ["RelayPool"] && report.text.contains("for 10 min more"))
+        let report = try logs.set("relays", "debug", for: .minutes(10))
+        #expect(report.set.map(\.component) == ["Relays"] && report.text.contains("for 10 min more"))
         #expect(throws: OperationFailure.self) { try logs.set("nothing", "debug", for: nil) }
         #expect(throws: OperationFailure.self) { try logs.set("all", "loud", for: nil) }
         #expect(throws: OperationFailure.self) { try logs.set(["component": "all"]) }
-        #expect(try logs.set("RelayPool", "default", for: nil).set.isEmpty)
+        #expect(try logs.set("Relays", "default", for: nil).set.isEmpty)
     }
 
     @Test func requestsSayWhatCommandsSay() throws {

@@ -1,8 +1,8 @@
+import Core
 import Logging
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import CarillonRouter
 

@@ -1,9 +1,9 @@
 import Cipher
+import Core
 import Nostr
-import RelayPool
+import Relays
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import CarillonRouter
 

@@ -1,8 +1,8 @@
 import Cipher
 import Foundation
 import Nostr
-import RelayPool
 import RelayServer
+import Relays
 import Testing
 import TimeTestSupport
 
@@ -38,7 +38,7 @@ import TimeTestSupport
         return try Advertisement(configuration: configuration, port: 4711, terms)
     }
 
-    @Test func saysWhatSeed004Asks() throws {
+    @Test func hasNameKeyAndPlatforms() throws {
         let event = try advertisement(nip46: ["wss://relay.example.com/"])
             .event(by: identity, replacing: nil, now: 5_000)
         #expect(event.kind == .notificationRelay)

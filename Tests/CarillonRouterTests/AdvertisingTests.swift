@@ -1,13 +1,13 @@
 import Cipher
+import Core
 import Delivery
 import Logging
 import Nostr
-import RelayPool
 import RelayServer
+import Relays
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

@@ -1,9 +1,9 @@
 import Cipher
 import Foundation
 import Nostr
-import RemoteSigning
+import Relays
+import Storage
 import Testing
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

@@ -1,9 +1,7 @@
 import CarillonRouter
-import Cluster
 import Logging
-import NATS
+import Storage
 import Testing
-import YAMLReading
 
 @testable import RouterConfiguration
 

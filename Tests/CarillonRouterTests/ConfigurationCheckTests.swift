@@ -123,8 +123,9 @@ import TimeTestSupport
             try database.execute(
                 sql: """
                     INSERT INTO routes VALUES (1, 'ios', 'default');
-                    INSERT INTO devices (author, device_id, created_at, event_id, registered_at, route, signals)
-                    VALUES (x'01', '', 1, x'02', 1, 1, 7);
+                    INSERT INTO devices
+                        (author, device_id, created_at, event_id, first_registered_at, registered_at, route, signals)
+                    VALUES (x'01', '', 1, x'02', 1, 1, 1, 7);
                     """
             )
         }

@@ -1,6 +1,6 @@
-import BrowserPages
+import Listeners
+import Storage
 import Testing
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

@@ -1,9 +1,8 @@
-import AccountWatch
+import Core
 import Foundation
-import RelayPool
+import Relays
+import Storage
 import Testing
-import Units
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

@@ -1,14 +1,14 @@
+import Core
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Nostr
-import Notifications
 import Pipeline
 import PlatformTestSupport
-import RelayPool
+import Push
+import Relays
 import Rules
+import Storage
 import Testing
-import Units
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration
@@ -85,32 +85,30 @@ import YAMLReading
         #expect(configuration.lanes.allowPrivate == ["10.1.2.0/24"])
         #expect(configuration.lanes.proxy == "http://me:p%40ss@proxy.example:3128")
         #expect(configuration.defaultMode == .alert)
-        #expect(
-            configuration.pacing
-                == PacingPolicy(
-                    cooldown: .zero,
-                    window: .seconds(30),
-                    dailyCap: 7,
-                    platforms: [
-                        "ios": .init(cooldown: .seconds(90), silentPerHour: 6), "unifiedpush": .init(dailyCap: 0),
-                    ],
-                    leastWindow: .seconds(5),
-                    mostDailyCap: 0
-                )
-        )
-        #expect(configuration.apps["default"]?.platforms["unifiedpush"]?.json == "{}")
-        #expect(
-            configuration.apps["default"]?.platforms["ios"]?.json
-                == #"{"key_file":"/etc/carillon/AuthKey.p8","key_id":"ABCDEFGHIJ","team_id":"TEAMID1234","topic":"com.example.app"}"#
-        )
-        #expect(
-            configuration.apps["default"]?.platforms["android"]?.json
-                == #"{"project_id":"my-project","service_account":"/etc/carillon/firebase.json"}"#
-        )
-        #expect(
-            configuration.apps["default"]?.platforms["web"]?.json
-                == #"{"allowed_hosts":["a.example"],"old_vapid_key_files":["/etc/carillon/old.pem","/run/older.pem"]}"#
-        )
+        var pacing = PacingPolicy()
+        pacing.cooldown = .zero
+        pacing.dailyCap = 7
+        pacing.platforms = ["ios": .init(), "unifiedpush": .init()]
+        pacing.platforms["ios"]?.cooldown = .seconds(90)
+        pacing.platforms["ios"]?.silentPerHour = 6
+        pacing.platforms["unifiedpush"]?.dailyCap = 0
+        pacing.leastWindow = .seconds(5)
+        pacing.mostDailyCap = 0
+        #expect(configuration.pacing == pacing)
+        for (platform, json) in [
+            ("unifiedpush", "{}"),
+            (
+                "ios",
+                #"{"key_file":"/etc/carillon/AuthKey.p8","key_id":"ABCDEFGHIJ","team_id":"TEAMID1234","topic":"com.example.app"}"#
+            ), ("android", #"{"project_id":"my-project","service_account":"/etc/carillon/firebase.json"}"#),
+            (
+                "web",
+                #"{"allowed_hosts":["a.example"],"old_vapid_key_files":["/etc/carillon/old.pem","/run/older.pem"]}"#
+            ),
+        ] {
+            let block = try #require(configuration.apps["default"]?.platforms[platform])
+            #expect(block.json(for: PlatformCatalog.builtIn[platform]) == json)
+        }
     }
 
     @Test(arguments: [

@@ -1,8 +1,8 @@
 import Foundation
 import PlatformTestSupport
-import Platforms
+import Push
+import Storage
 import Testing
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration
@@ -49,7 +49,7 @@ import YAMLReading
     /// What a schema names as choices is what the reader takes.
     @Test(arguments: [
         ["defaults", "mode"], ["relays", "per_user"], ["hints", "mode"],
-        ["filters", "any", "devices"], ["filters", "any", "on_error"], ["plugins", "isolation"],
+        ["filters", "any", "devices"], ["filters", "any", "on_error"],
     ])
     func choicesAreTheReaders(path: [String]) throws {
         let message = try #require(try mistakes(with: "nothing like it", at: path).first { $0.contains("is none of") })

@@ -1,7 +1,7 @@
 import Cipher
 import Foundation
 import Nostr
-import Notifications
+import Push
 import Registry
 import Testing
 

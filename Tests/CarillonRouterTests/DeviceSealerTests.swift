@@ -3,9 +3,8 @@ import DeliveryTestSupport
 import Foundation
 import Logging
 import Nostr
-import Notifications
+import Push
 import Registry
-import Sealing
 import Testing
 import TimeTestSupport
 
@@ -54,7 +53,7 @@ import TimeTestSupport
         return try #require(try registry.devices(of: keys.publicKey).first?.device)
     }
 
-    private let whole = Notifications.Notification(
+    private let whole = Push.Notification(
         mode: .sealed,
         signal: .dm,
         title: "the secret",

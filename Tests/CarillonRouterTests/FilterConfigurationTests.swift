@@ -1,6 +1,6 @@
 import Pipeline
+import Storage
 import Testing
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

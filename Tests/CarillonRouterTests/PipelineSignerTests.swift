@@ -1,13 +1,13 @@
 import Cipher
+import Core
 import Foundation
 import Logging
 import Nostr
 import Pipeline
 import Registry
-import RemoteSigning
+import Relays
 import Synchronization
 import Testing
-import Units
 
 @testable import CarillonRouter
 

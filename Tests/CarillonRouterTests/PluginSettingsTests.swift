@@ -1,10 +1,9 @@
-import CarillonPluginPython
+import Core
 import Foundation
-import PluginIsolation
+import PluginHost
+import Storage
 import Testing
 import TimeTestSupport
-import Units
-import YAMLReading
 
 @testable import RouterConfiguration
 
@@ -36,15 +35,11 @@ import YAMLReading
     @Test func saysItAll() throws {
         let plugins = try read(
             """
-            { isolation: { default: process, libFoo.so: none, libBar.so: shared, pager.py: process }, deadline_seconds: 20,
-              question_deadline_seconds: 2, limits: { memory_mib: 64, cpu_percent: 50 }, sandbox: false,
-              program: bin/host, python: bin/python3 }
+            { deadline_seconds: 20, question_deadline_seconds: 2, limits: { memory_mib: 64, cpu_percent: 50 },
+              sandbox: false, program: bin/host, python: bin/python3 }
             """
         )
-        #expect(plugins.isolationPlaces.mapValues(\.line) == ["libFoo.so": 3, "libBar.so": 3, "pager.py": 3])
         var expected = IsolationSettings(program: "/etc/carillon/bin/host")
-        expected.usual = .process
-        expected.plugins = ["libFoo.so": .none, "libBar.so": .shared, "pager.py": .process]
         expected.python.interpreter = "/etc/carillon/bin/python3"
         expected.deadline = .seconds(20)
         expected.questionDeadline = .seconds(2)
@@ -54,9 +49,14 @@ import YAMLReading
         #expect(plugins.isolation == expected)
     }
 
-    @Test(arguments: Isolation.allCases) func oneWordIsForAll(_ isolation: Isolation) throws {
-        let settings = try read("{ isolation: \(isolation.rawValue) }").isolation
-        #expect(settings.usual == isolation && settings.plugins.isEmpty)
+    @Test(arguments: ["none", "{ default: process, libFoo.so: none }"])
+    func removedKeySaysWhatTookItsPlace(_ value: String) {
+        #expect(
+            mistakes("{ isolation: \(value) }") == [
+                "carillon.yaml:3:23: plugins.isolation: this key is gone: every plugin runs in a process of its own, and "
+                    + "those that come with Carillon share one. Remove the key"
+            ]
+        )
     }
 
     @Test func zeroIsNoLimit() throws {
@@ -65,21 +65,13 @@ import YAMLReading
     }
 
     @Test(arguments: [
-        (
-            "{ isolation: proces }",
-            "3:23: plugins.isolation: 'proces' is none of process, shared, none; did you mean 'process'?"
-        ),
-        (
-            "{ isolation: { Foo: none } }",
-            "3:30: plugins.isolation.Foo: 'Foo' is neither default nor a plugin's file, as libCarillonAPNs.so is"
-        ),
         ("{ deadline_seconds: 0 }", "3:30: plugins.deadline_seconds: expected a whole number from 1 to 600"),
         (
             "{ limits: { memory_mib: 8 } }",
             "3:34: plugins.limits.memory_mib: expected 0 for no limit, or 32 and more: plugins do not load with less"
         ),
         ("{ sandbox: maybe }", "3:21: plugins.sandbox: expected true or false"),
-        ("{ isolaton: none }", "3:12: plugins: unknown key 'isolaton'; did you mean 'isolation'?"),
+        ("{ sandbux: true }", "3:12: plugins: unknown key 'sandbux'; did you mean 'sandbox'?"),
     ])
     func whatMeansNothingIsAMistake(_ plugins: String, _ mistake: String) {
         #expect(mistakes(plugins) == ["carillon.yaml:\(mistake)"])
@@ -99,7 +91,7 @@ import YAMLReading
     @Test func firstThatCanRunIsTaken() throws {
         let plugins = try read("{ folders: [p] }")
         #expect(
-            try plugins.processes(places: ["/nowhere", "/etc/passwd", "/bin/true", "/bin/false"])?.program
+            try plugins.processes(places: ["/nowhere", "/etc/passwd", "/bin/true", "/bin/false"]).program
                 == "/bin/true"
         )
     }
@@ -110,8 +102,7 @@ import YAMLReading
         #expect(
             found == [
                 "carillon.yaml:3:10: plugins.program: cannot find carillon-plugin-host, in which plugins run; looked for "
-                    + "/no/where, /nor/here. Install it there, or name it; to run plugins in the router itself, set "
-                    + "plugins.isolation to none"
+                    + "/no/where, /nor/here. Install it there, or name it"
             ]
         )
         let named = try read("{ program: /no/where }")
@@ -126,7 +117,7 @@ import YAMLReading
         #expect(
             PythonProgram.places(beside: "/usr/local/bin") == [
                 "/usr/local/bin/carillon-plugin-python",
-                "/usr/local/bin/carillon_CarillonPluginPython.resources/carillon-plugin-python",
+                "/usr/local/bin/carillon_PluginHost.resources/carillon-plugin-python",
                 "/usr/local/libexec/carillon/carillon-plugin-python", "/usr/local/lib/carillon/carillon-plugin-python",
             ]
         )
@@ -141,33 +132,18 @@ import YAMLReading
             ]
         )
         let settings = try read("{ folders: [p], python: /bin/true }").processes(places: ["/bin/true"])
-        #expect(settings?.python.interpreter == "/bin/true")
+        #expect(settings.python.interpreter == "/bin/true")
     }
 
     /// What a reload adds is then refused by name.
     @Test func isNotMissedWithoutFolders() throws {
-        #expect(try read("{}").processes(places: ["/no/where"])?.program == "/no/where")
-    }
-
-    @Test(arguments: [
-        "{ folders: [p], isolation: none }", "{ folders: [p], isolation: { default: none, a.so: none } }",
-    ])
-    func isNotNeededWhereNothingIsIsolated(_ plugins: String) throws {
-        #expect(try read(plugins).processes(places: []) == nil)
-        #expect(try read(plugins).processes(places: ["/no/where"]) == nil)
-        // Plugins are tried there first.
-        #expect(try read(plugins).processes(places: ["/no/where", "/bin/true"])?.program == "/bin/true")
-    }
-
-    @Test func isNeededWhereOneIs() throws {
-        let plugins = try read("{ folders: [p], isolation: { default: none, a.so: process } }")
-        #expect(try plugins.processes(places: ["/bin/true"])?.plugins == ["a.so": .process])
+        #expect(try read("{}").processes(places: ["/no/where"]).program == "/no/where")
     }
 
     // MARK: Reloads
 
     @Test(arguments: [
-        "isolation: none", "deadline_seconds: 9", "limits: { memory_mib: 64 }", "sandbox: false", "program: /bin/true",
+        "deadline_seconds: 9", "limits: { memory_mib: 64 }", "sandbox: false", "program: /bin/true",
     ])
     func changesTakeARestart(_ change: String) throws {
         let old = try read("{ folders: [p] }")

@@ -1,16 +1,14 @@
 import Cipher
 import CommandTestSupport
+import Core
 import Foundation
 import Logging
 import Nostr
 import PluginHost
-import PluginIsolation
-import PluginServices
 import Registry
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import CarillonRouter
 
@@ -80,18 +78,15 @@ import Units
         #expect(try self.keeper().load(Self.ios).isEmpty)
     }
 
-    /// A plugin finds it after a restart of the router, wherever it runs.
-    @Test(.timeLimit(.minutes(2)), arguments: [false, true])
-    func aPluginFindsIt(isInProcess: Bool) async throws {
+    /// A plugin finds it after a restart of the router.
+    @Test(.timeLimit(.minutes(2))) func aPluginFindsIt() async throws {
         let plugin = try Self.compiledPlugin(in: folder)
-        var isolation: IsolationSettings?
-        if isInProcess { isolation = IsolationSettings(program: try Self.program()) }
         for expected in ["0 none", "1 1", "1 2"] {
             let lines = Lines()
             let keeper = try keeper()
             let host = PluginHost(
                 loading: PluginSearch(folders: [plugin]),
-                isolation: isolation,
+                isolation: IsolationSettings(program: BuiltFile.pluginHost),
                 log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
             let instance = try host.makeTransport(
@@ -123,16 +118,6 @@ import Units
         try #require(result.status == 0, "\(result.output)")
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: library)
         return plugins
-    }
-
-    /// The program that loads plugins, beside the tests.
-    private static func program() throws -> String {
-        let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-        return try #require(
-            ([here] + CommandLine.arguments.map { URL(filePath: $0) })
-                .map { $0.deletingLastPathComponent().appending(path: "carillon-plugin-host").path }
-                .first { FileManager.default.isExecutableFile(atPath: $0) }
-        )
     }
 
     /// What plugins said.

@@ -1,7 +1,7 @@
+import Core
 import Pipeline
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import CarillonRouter
 

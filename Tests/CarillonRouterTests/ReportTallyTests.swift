@@ -1,11 +1,11 @@
+import Core
 import Delivery
 import DeliveryTestSupport
 import Logging
-import Notifications
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import CarillonRouter
 

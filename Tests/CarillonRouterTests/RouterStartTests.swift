@@ -1,8 +1,8 @@
-import EventTrace
 import Foundation
 import GRDB
 import Logging
 import Nostr
+import Observability
 import Pipeline
 import Testing
 import TimeTestSupport

@@ -1,13 +1,13 @@
 import Cipher
+import Core
 import Foundation
 import Logging
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Registry
 import Synchronization
 import Testing
-import Units
 
 @testable import CarillonRouter
 @testable import Operations
@@ -144,7 +144,7 @@ import Units
 
     private func submit(_ events: [Event], to router: Router) async -> [EventVerdict] {
         await withCheckedContinuation { continuation in
-            router.intake.submit(
+            router.plane.entrance.intake.submit(
                 Submission(events: events.map(\.json), source: .socket(authenticated: [])) {
                     continuation.resume(returning: $0)
                 }

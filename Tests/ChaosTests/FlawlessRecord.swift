@@ -1,6 +1,6 @@
 import ChaosKit
 import Delivery
-import Notifications
+import Push
 import TimeTestSupport
 
 /// The record of a run in which nothing went wrong, made by hand: two deliveries a transport, each to a device of its

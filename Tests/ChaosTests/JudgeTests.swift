@@ -1,7 +1,7 @@
 import CarillonLab
 import ChaosKit
 import Delivery
-import Notifications
+import Push
 import Testing
 
 /// A judge that finds nothing would prove nothing: each proof fails for what it is there to find.

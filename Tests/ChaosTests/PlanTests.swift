@@ -1,6 +1,6 @@
 import ChaosKit
 import Delivery
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
 

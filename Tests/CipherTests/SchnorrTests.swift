@@ -1,5 +1,5 @@
 import Cipher
-import Schnorr
+import Nostr
 import Testing
 
 @Suite struct SchnorrTests {

@@ -1,13 +1,15 @@
 import Cipher
-import Cluster
 import Delivery
 import DeliveryTestSupport
-import Notifications
+import Push
 import RandomTestSupport
+import RouterConfiguration
 import Testing
 
-/// The binary forms of a log's records, of snapshots and of batches. What is written once must be readable for ever, so
-/// the bytes themselves are tested.
+@testable import Cluster
+
+/// The binary forms of a log's records, of snapshots and of batches. Members write and read them in turn, so the bytes
+/// themselves are tested.
 struct FormatTests {
     private let identity = LogRecord.Identity(epoch: 300, author: 0x0102_0304_0506_0708, index: 5)
 
@@ -16,7 +18,7 @@ struct FormatTests {
             let name = try #require(MemberName("a-1"))
             return LogRecord(
                 LogRecord.Identity(epoch: 2, author: 0xFFFF_0000_0000_0001, index: 0),
-                .beginning(.init(previousEpoch: 1, previousIndex: 200, member: name, idleEpochs: 3))
+                .beginning(.init(previousEpoch: 1, previousIndex: 200, member: name))
             )
         }
     }
@@ -26,7 +28,7 @@ struct FormatTests {
 
     @Test func aBeginningHasTheseBytes() throws {
         let record = try beginning
-        #expect(Hex.encode(record.bytes) == "0102ffff0000000000010000" + "01c80103612d3103")
+        #expect(Hex.encode(record.bytes) == "0102ffff0000000000010000" + "01c80103612d31")
         #expect(try LogRecord(record.bytes) == record)
     }
 
@@ -38,8 +40,8 @@ struct FormatTests {
         let delivery =
             Self.hex("d1") + "01" + "03696f73" + "0764656661756c74" + "e807" + Hex.encode([UInt8(blob.count)] + blob)
         let expected =
-            "01ac02010203040506070805" + "01" + "01" + "29" + "00000000000000" + "01" + delivery + "01" + cause
-            + "000000000000"
+            "01ac02010203040506070805" + "01" + "01" + "29" + "0000000000000000" + "01" + delivery + "01" + cause
+            + "00000000000000"
         #expect(Hex.encode(record.bytes) == expected)
         #expect(try LogRecord(record.bytes) == record)
     }
@@ -52,25 +54,23 @@ struct FormatTests {
         #expect(throws: BlobError.invalidValue(field: "id", offset: start - 1)) { try LogRecord(bytes) }
     }
 
-    /// Only what older members do not read is written in a form that they do not read.
-    @Test func deadLettersThatGoTakeTheSecondVersion() throws {
+    @Test func deadLettersThatGoHaveTheseBytes() throws {
         var dropping = LogTransaction()
         dropping.letters = ["d7", "d10"]
         let record = LogRecord(identity, .transactions([LogTransaction(), dropping], firstDelivery: 41))
-        let empty = String(repeating: "00", count: 15)
+        func zeros(_ count: Int) -> String { String(repeating: "00", count: count) }
         let expected =
-            "02ac02010203040506070805" + "01" + "02" + "29" + empty + empty + "00" + "02" + Self.hex("d7")
-            + Self.hex("d10")
+            "01ac02010203040506070805" + "01" + "02" + "29" + zeros(17) + zeros(10) + "02" + Self.hex("d7")
+            + Self.hex("d10") + zeros(6)
         #expect(Hex.encode(record.bytes) == expected)
         #expect(try LogRecord(record.bytes) == record)
-        #expect(throws: BlobError.unknownVersion(4)) { try LogRecord([4] + record.bytes.dropFirst()) }
     }
 
     @Test func everyFieldComesBack() throws {
         let record = LogRecord(identity, .transactions([.full, LogTransaction(), .sample(3)], firstDelivery: 1))
         #expect(try LogRecord(record.bytes) == record)
-        // A change of the form is a new version, and the old one stays readable. Another program made this hash.
-        #expect(Hex.encode(SHA256.hash(record.bytes)).prefix(16) == "1516d6fbd5487716")
+        // A change of the form is a new version.
+        #expect(Hex.encode(SHA256.hash(record.bytes)).prefix(16) == "3657523cb058315e")
     }
 
     @Test func aSnapshotComesBack() throws {
@@ -80,11 +80,10 @@ struct FormatTests {
         try state.apply(LogRecord(identity, .transactions([.full], firstDelivery: 1)))
         #expect(try PartitionState(snapshot: state.snapshot()) == state)
         #expect(!state.waiting.isEmpty && !state.deadLetters.isEmpty && !state.held.isEmpty && !state.paces.isEmpty)
-        #expect(Hex.encode(SHA256.hash(state.snapshot(wire: 1))).prefix(16) == "38b1eed4c60770b6")
+        #expect(Hex.encode(SHA256.hash(state.snapshot())).prefix(16) == "baa39c3f3bf5af89")
     }
 
-    /// Version 2 adds the marks of relays, and members of version 1 get what they know.
-    @Test func marksAreWrittenSinceVersion2() throws {
+    @Test func marksOfRelaysComeBack() throws {
         var state = PartitionState()
         try state.apply(beginningOfAll())
         let marks = [
@@ -93,27 +92,21 @@ struct FormatTests {
         let earlier = [RelayMark(relay: "wss://b.example", moment: 3)]
         try state.apply(LogRecord(LogRecord.Identity(epoch: 1, author: 9, index: 1), .marks(earlier)))
         let record = LogRecord(LogRecord.Identity(epoch: 1, author: 9, index: 2), .marks(marks))
-        #expect(record.bytes.first == 2)
         #expect(try LogRecord(record.bytes) == record)
         try state.apply(record)
         #expect(state.relays == ["wss://a.example": 7])
-        let (old, new) = (state.snapshot(wire: 1), state.snapshot())
-        #expect(old.first == 1 && new.first == 2)
-        #expect(Array(new[1..<old.count]) == Array(old.dropFirst()))
+        let snapshot = state.snapshot()
         // A count, a text with its length, and that there is a value.
-        #expect(Array(new[old.count...]) == [1, 15] + Array("wss://a.example".utf8) + [1, 7])
-        #expect(try PartitionState(snapshot: new) == state)
-        #expect(try PartitionState(snapshot: old).relays.isEmpty)
+        #expect(Array(snapshot.suffix(19)) == [1, 15] + Array("wss://a.example".utf8) + [1, 7])
+        #expect(try PartitionState(snapshot: snapshot) == state)
     }
 
-    /// Version 3 has a notification once that several deliveries have.
     @Test func aCrowdsNotificationIsThereOnce() throws {
         let crowd = LogTransaction.crowd(1...40)
         var mixed = crowd
         mixed.letters = ["d3"]
         let others: [LogTransaction] = [.sample(50), mixed, .full]
         let record = LogRecord(identity, .transactions(others, firstDelivery: 1))
-        #expect(record.bytes.first == 3)
         #expect(try LogRecord(record.bytes) == record)
         let text = Array(LogTransaction.crowdText.utf8)
         #expect(record.bytes.count(of: text) == 1)
@@ -123,10 +116,9 @@ struct FormatTests {
         guard case .transactions(let read, _) = try LogRecord(record.bytes).body else { return }
         let next = LogRecord.Identity(epoch: 1, author: 9, index: 1)
         try state.apply(LogRecord(next, .transactions(Array(read.prefix(2)), firstDelivery: 1)))
-        let (new, old) = (state.snapshot(), state.snapshot(wire: 2))
-        #expect(new.first == 3 && new.count(of: text) == 1 && old.first == 2 && old.count(of: text) == 40)
-        #expect(try PartitionState(snapshot: new) == state)
-        #expect(try PartitionState(snapshot: old) == state)
+        let snapshot = state.snapshot()
+        #expect(snapshot.count(of: text) == 1)
+        #expect(try PartitionState(snapshot: snapshot) == state)
     }
 
     /// A number that names no notification is refused.
@@ -144,7 +136,7 @@ struct FormatTests {
         let name = try #require(MemberName("a"))
         return LogRecord(
             LogRecord.Identity(epoch: 1, author: 9, index: 0),
-            .beginning(.init(previousEpoch: 0, previousIndex: 0, member: name, idleEpochs: 0))
+            .beginning(.init(previousEpoch: 0, previousIndex: 0, member: name))
         )
     }
 
@@ -152,8 +144,13 @@ struct FormatTests {
         let batch = HandOverBatch(HandOverBatch.ID(sender: 0x0102_0304_0506_0708, number: 130), [[1, 2], []])
         #expect(Hex.encode(batch.bytes) == "0101020304050607088201" + "02" + "020102" + "00")
         #expect(try HandOverBatch(batch.bytes) == batch)
-        #expect(HandOverAnswer.kept.bytes == [1, 0] && HandOverAnswer([1, 1]) == .later)
-        #expect(HandOverAnswer([1, 2]) == nil && HandOverAnswer([2, 0]) == nil && HandOverAnswer([]) == nil)
+        #expect(HandOverAnswer.kept.bytes() == [1, 0] && HandOverAnswer.read([1, 1])?.answer == .later)
+        for bytes in [[1, 2], [2, 0], [], [1, 0, 1], [1, 0, 1, 0, 2, 7]] as [[UInt8]] {
+            #expect(HandOverAnswer.read(bytes) == nil)
+        }
+        let notes: HandOverNotes = [0: [7, 8], 300: []]
+        let read = HandOverAnswer.read(HandOverAnswer.kept.bytes(with: notes))
+        #expect(read?.answer == .kept && read?.notes == notes)
     }
 
     // MARK: Hostile bytes

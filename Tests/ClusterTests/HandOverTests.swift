@@ -1,7 +1,8 @@
-import Cluster
+import Core
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import Cluster
 
 /// Events on their way to the owner of their partition.
 struct HandOverTests {
@@ -84,13 +85,5 @@ struct HandOverTests {
         let appended = receiver.worked(two, awaiting: 1, hasLease: false).replies
         #expect(appended.isEmpty)
         #expect(receiver.kept(through: 1) == ["c"])
-    }
-
-    @Test func aMarkStaysBeforeTheOldestThatIsNotKept() {
-        var mark = ReadingMark()
-        for place in 1...3 { mark.began(UInt64(place), value: Int64(place) * 10) }
-        #expect(!mark.ended(2) && mark.value == nil)
-        #expect(mark.ended(1) && mark.value == 20)
-        #expect(mark.ended(3) && mark.value == 30)
     }
 }

@@ -1,10 +1,11 @@
+import Core
 import Delivery
 import DeliveryTestSupport
-import Notifications
+import Push
+import RouterConfiguration
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Cluster
 
@@ -21,7 +22,7 @@ private final class InstantLog: Sendable {
 
     init() throws {
         var state = PartitionState()
-        let beginning = LogRecord.Beginning(previousEpoch: 0, previousIndex: 0, member: .known("a"), idleEpochs: 0)
+        let beginning = LogRecord.Beginning(previousEpoch: 0, previousIndex: 0, member: .known("a"))
         try state.apply(LogRecord(.init(epoch: 1, author: 1, index: 0), .beginning(beginning)))
         log = Mutex(Log(state: state))
     }
@@ -44,7 +45,7 @@ private final class InstantLog: Sendable {
     private func commit(_ transaction: LogTransaction) throws(PartitionLogError) -> UInt64 {
         let (store, commit) = try log.withLock { log throws(PartitionLogError) -> (LoggedStore?, PartitionLog.Commit) in
             if let refusal = log.refusal { throw refusal }
-            let size = EncodedTransaction(transaction, sharing: false).size
+            let size = EncodedTransaction(transaction).bytes.count
             guard size + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(size) }
             let number = UInt64(log.records.count + 1)
             let first = log.state.nextDelivery
@@ -68,7 +69,7 @@ private final class InstantLog: Sendable {
 
 struct LoggedStoreTests {
     private static func waiting(_ store: LoggedStore) throws -> [StoredDelivery] {
-        try store.waitingQueues().flatMap { queue in
+        try store.outbox.waitingQueues().flatMap { queue in
             let first = try store.firstTries(
                 of: queue.number,
                 after: OutboxKey(queue: queue.number, sequence: 0),
@@ -88,7 +89,7 @@ struct LoggedStoreTests {
         let store = try log.store()
         var handedOver: [StoredDelivery] = []
         try store.insert((1...5).map { Delivery.sample($0, device: Int64($0)) }) { handedOver = $0 }
-        #expect(handedOver.map(\.delivery.id) == ["d1", "d2", "d3", "d4", "d5"] && store.count == 5)
+        #expect(handedOver.map(\.delivery.id) == ["d1", "d2", "d3", "d4", "d5"] && store.outbox.count == 5)
         var changes = OutboxChanges()
         changes.removals = [handedOver[0].key, handedOver[2].key]
         changes.reschedulings = [
@@ -99,7 +100,7 @@ struct LoggedStoreTests {
         // The next owner finds the same, as far along.
         let next = try log.store()
         let found = try Self.waiting(next)
-        #expect(found.map(\.delivery.id).sorted() == ["d2", "d4", "d5"] && next.count == 3)
+        #expect(found.map(\.delivery.id).sorted() == ["d2", "d4", "d5"] && next.outbox.count == 3)
         #expect(found.first { $0.delivery.id == "d2" }?.attempts == 3)
         // Its keys are its own, and lead to the right numbers.
         var ends = OutboxChanges()
@@ -114,7 +115,7 @@ struct LoggedStoreTests {
         try log.store().insert(full.deliveries, causes: full.causes, pace: full.pace) { _ in }
         let next = try log.store()
         var (rows, held): ([PaceRow], [HeldRow]) = ([], [])
-        try next.loadPaces(at: 20) {
+        try next.outbox.loadPaces(at: 20) {
             rows.append($0)
         } member: { _ in
         } held: {
@@ -123,12 +124,12 @@ struct LoggedStoreTests {
         #expect(rows.map(\.device) == full.pace.rows.map(\.device) && rows.first?.matches == 3)
         #expect(held.count == 3 && log.state.knownCauses == full.causes)
         let key = HeldMemberKey(device: DeviceID(rawValue: 5), number: 7)
-        let member = try #require(try next.heldNotification(key))
+        let member = try #require(try next.outbox.heldNotification(key))
         let origin = HeldMember.sample(key, sealedTo: -1).held.notification.origin
         #expect(member.sealedTo == -1 && member.notification.origin == origin)
-        #expect(try next.withdrawals() == full.pace.withdrawn)
+        #expect(try next.outbox.withdrawals() == full.pace.withdrawn)
         var authors: [SIMD4<UInt64>] = []
-        try next.forEachAuthor { authors.append($0) }
+        try next.outbox.forEachAuthor { authors.append($0) }
         #expect(authors == [SIMD4(1, 2, 3, .max)])
     }
 
@@ -140,7 +141,7 @@ struct LoggedStoreTests {
         #expect(throws: PartitionLogError.notOpen) {
             try store.insert([.sample(1)]) { _ in isHandedOver = true }
         }
-        #expect(!isHandedOver && store.count == 0 && log.records == 0)
+        #expect(!isHandedOver && store.outbox.count == 0 && log.records == 0)
     }
 
     @Test func whatIsTooLongForARecordGoesInSeveral() throws {
@@ -165,12 +166,12 @@ struct LoggedStoreTests {
             )
         }
         try store.apply(changes)
-        #expect(log.state.waiting.isEmpty && store.count == 0)
+        #expect(log.state.waiting.isEmpty && store.outbox.count == 0)
     }
 
     private static func keys(_ store: LoggedStore) throws -> [OutboxKey] {
         var keys: [OutboxKey] = []
-        for queue in try store.waitingQueues() {
+        for queue in try store.outbox.waitingQueues() {
             var last = OutboxKey(queue: queue.number, sequence: 0)
             while true {
                 let page = try store.firstTries(of: queue.number, after: last, limit: 5_000)
@@ -209,7 +210,7 @@ struct LoggedStoreTests {
         var stored: [StoredDelivery] = []
         try first.insert((1...3).map { Delivery.sample($0, device: Int64($0)) }) { stored = $0 }
         try Self.bury(Array(stored.prefix(2)), in: first, at: 500)
-        #expect(first.deadLetterCount == 2 && first.count == 1)
+        #expect(first.outbox.deadLetterCount == 2 && first.outbox.count == 1)
 
         let next = try log.store()
         let found = try Self.letters(next)
@@ -218,7 +219,7 @@ struct LoggedStoreTests {
         var again: [StoredDelivery] = []
         #expect(try next.revive([found[1]].compactMap(\.letter), at: 900) { again += $0 } == 1)
         #expect(again.map(\.delivery.id) == ["d2"] && again.first?.delivery.acceptedAt == 900)
-        #expect(try Self.letters(next).map(\.id) == ["d1"] && next.count == 2)
+        #expect(try Self.letters(next).map(\.id) == ["d1"] && next.outbox.count == 2)
         #expect(log.state.deadLetters.values.map(\.delivery.id) == ["d1"])
         #expect(log.state.waiting.values.map(\.delivery.id).sorted() == ["d2", "d3"])
         // One that is gone meanwhile is not sent.
@@ -229,7 +230,7 @@ struct LoggedStoreTests {
         #expect(log.state.waiting.values.map(\.delivery.id) == ["d3"])
 
         #expect(try next.removeDeadLetters(Self.letters(next).compactMap(\.letter)) == 2)
-        #expect(try log.state.deadLetters.isEmpty && log.store().deadLetterCount == 0)
+        #expect(try log.state.deadLetters.isEmpty && log.store().outbox.deadLetterCount == 0)
     }
 
     @Test func manyLettersTakeSeveralRecordsAndComeBackOnce() throws {
@@ -273,7 +274,7 @@ struct LoggedStoreTests {
         log.refuse(.notOpen)
         #expect(throws: PartitionLogError.notOpen) { try store.revive(letters, at: 900) { _ in } }
         #expect(throws: PartitionLogError.notOpen) { try store.removeDeadLetters(letters) }
-        #expect(store.deadLetterCount == 1 && store.count == 0)
+        #expect(store.outbox.deadLetterCount == 1 && store.outbox.count == 0)
     }
 
     @Test func aClosedStoreLetsNobodyWait() async throws {

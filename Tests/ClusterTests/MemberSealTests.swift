@@ -1,6 +1,7 @@
-import Cluster
 import Synchronization
 import Testing
+
+@testable import Cluster
 
 struct MemberSealTests {
     @Test func onlyWhoHasTheSecretIsHeard() {

@@ -1,10 +1,12 @@
-import Cluster
+import Core
 import Delivery
 import DeliveryTestSupport
-import Notifications
+import Push
+import RouterConfiguration
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import Cluster
 
 /// The log of one partition against answers that a test gives.
 struct PartitionLogTests {
@@ -96,70 +98,6 @@ struct PartitionLogTests {
         #expect(opened(4).state.relays.isEmpty)
     }
 
-    /// While a member of version 1 lives, nothing is written that it does not read; and what was, is written anew.
-    @Test func anOlderMemberIsSpokenToInItsVersion() throws {
-        var log = opened(1)
-        let marked = log.note([RelayMark(relay: "wss://a.example", moment: 5)], now: 0)
-        _ = run(&log, marked)
-        let older = log.speak(1, now: 0)
-        #expect(run(&log, older) == [] && storage.snapshots == 1)
-        let quiet = log.note([RelayMark(relay: "wss://a.example", moment: 6)], now: 0)
-        #expect(quiet.isEmpty && log.isIdle)
-        _ = try commit(.sample(1), to: &log)
-        guard case .head(let head?, _) = storage.answer(.head, 0),
-            case .part(let part?) = storage.answer(.part(name: head.name, index: 0), 0),
-            case .records(let records, _) = storage.answer(.records(after: head.sequence), 0)
-        else {
-            Issue.record("no snapshot")
-            return
-        }
-        #expect(part.first == 1 && records.map { $0.bytes?.first } == [1])
-        // The last older one leaves.
-        let newer = log.speak(2, now: 0)
-        #expect(run(&log, newer) == [] && log.state.relays == ["wss://a.example": 6])
-    }
-
-    /// A crowd's notification is there once as soon as everybody reads that, and no longer where somebody does not.
-    @Test func whatIsSharedGoesByTheOldestMember() throws {
-        var log = opened(1)
-        _ = try commit(.crowd(1...20), to: &log)
-        func records() -> [[UInt8]] {
-            guard case .records(let records, _) = storage.answer(.records(after: 0), 0) else { return [] }
-            return records.compactMap(\.bytes)
-        }
-        let text = Array(LogTransaction.crowdText.utf8)
-        #expect(records().last?.first == 3 && records().last?.count(of: text) == 1)
-        // One is on its way when the older member comes, and one waits for that.
-        var actions = try log.commit(.crowd(21...22), now: 0).actions
-        actions += try log.commit(.crowd(23...24), now: 0).actions
-        actions += log.speak(2, now: 0)
-        #expect(run(&log, actions).count == 2)
-        guard case .head(let head?, _) = storage.answer(.head, 0),
-            case .part(let part?) = storage.answer(.part(name: head.name, index: 0), 0)
-        else {
-            Issue.record("no snapshot")
-            return
-        }
-        // The snapshot has everything, so that the older one can take over.
-        #expect(part.first == 2 && head.sequence == log.position && part.count(of: text) == 24)
-        let count = storage.snapshots
-        _ = try commit(.crowd(25...26), to: &log)
-        #expect(records().last?.first == 1 && storage.snapshots == count)
-        #expect(opened(2).state.waiting.count == 26)
-    }
-
-    /// Whoever takes over writes anew what an older member does not read.
-    @Test func whatWasWrittenBeforeTheOlderMemberCameIsWrittenAnew() throws {
-        var first = opened(1)
-        _ = try commit(.crowd(1...20), to: &first)
-        var second = log(2)
-        let actions = second.speak(1, now: 0) + second.open(now: 0)
-        #expect(run(&second, actions) == [.opened] && storage.snapshots == 1)
-        guard case .head(let head?, _) = storage.answer(.head, 0) else { return }
-        #expect(storage.answer(.records(after: head.sequence), 0) == .records([], isLast: true))
-        #expect(second.state.waiting.count == 20)
-    }
-
     @Test func aFormerOwnerIsFenced() throws {
         var first = opened(1)
         _ = opened(2)
@@ -174,7 +112,7 @@ struct PartitionLogTests {
         var actions = try log.commit(.sample(1), now: 0).actions
         #expect(actions.count == 1)
         for number in 2...4 { actions += try log.commit(.sample(number), now: 0).actions }
-        #expect(actions.count == 1 && log.waitingBytes > 0)
+        #expect(actions.count == 1 && !log.isIdle)
         let said = run(&log, actions)
         let numbers = said.map { action -> [Int64] in
             if case .committed(let commits) = action { commits.map(\.firstDelivery) } else { [] }
@@ -276,14 +214,5 @@ struct PartitionLogTests {
         transaction.deliveries[0].notification.body = String(repeating: "a", count: 600_000)
         #expect(throws: PartitionLogError.self) { try log.commit(transaction, now: 0) }
         #expect(log.isIdle)
-    }
-
-    /// Members that die on what is next leave a trace: epochs that did nothing.
-    @Test func epochsThatDoNothingAreCounted() throws {
-        let counts = (1...3).map { opened(UInt64($0)).state.idleEpochs }
-        #expect(counts == [0, 1, 2])
-        var log = opened(4)
-        _ = try commit(.sample(1), to: &log)
-        #expect(log.state.idleEpochs == 0 && opened(5).state.idleEpochs == 0)
     }
 }

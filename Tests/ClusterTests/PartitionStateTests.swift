@@ -1,12 +1,13 @@
+import Core
 import CostTestSupport
 import Delivery
 import DeliveryTestSupport
 import Foundation
-import Notifications
+import Push
 import RandomTestSupport
+import RouterConfiguration
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Cluster
 
@@ -29,7 +30,7 @@ struct PartitionStateTests {
         let outbox = try Outbox(path: folder.appending(path: "outbox.sqlite").path)
         var state = PartitionState()
         let name = try #require(MemberName("a"))
-        let beginning = LogRecord.Beginning(previousEpoch: 0, previousIndex: 0, member: name, idleEpochs: 0)
+        let beginning = LogRecord.Beginning(previousEpoch: 0, previousIndex: 0, member: name)
         try state.apply(LogRecord(.init(epoch: 1, author: 1, index: 0), .beginning(beginning)))
         for index in 1...40 {
             let transaction = Self.transaction(index, in: state, &random)
@@ -197,7 +198,7 @@ struct PartitionStateTests {
         (limits.causes, limits.deadLetters) = (2, 1)
         var state = PartitionState(limits: limits)
         let name = try #require(MemberName("a"))
-        let beginning = LogRecord.Beginning(previousEpoch: 0, previousIndex: 0, member: name, idleEpochs: 0)
+        let beginning = LogRecord.Beginning(previousEpoch: 0, previousIndex: 0, member: name)
         try state.apply(LogRecord(.init(epoch: 1, author: 1, index: 0), .beginning(beginning)))
         var last = LogTransaction.sample(4)
         last.changes.burials = [Int64(1), 2].map {
@@ -217,8 +218,7 @@ struct PartitionStateTests {
             let body = LogRecord.Beginning(
                 previousEpoch: previous.0,
                 previousIndex: previous.1,
-                member: name,
-                idleEpochs: 0
+                member: name
             )
             return LogRecord(LogRecord.Identity(epoch: epoch, author: epoch, index: 0), .beginning(body))
         }

@@ -1,5 +1,7 @@
-import Cluster
+import RouterConfiguration
 import Testing
+
+@testable import Cluster
 
 /// Who owns which partition.
 struct PlacementTests {

@@ -1,14 +1,14 @@
-import Cluster
+import Core
 import DeliveryTestSupport
 import Logging
-import NATS
-import NATSTestSupport
-import Notifications
+import Push
+import RouterConfiguration
 import Synchronization
 import Testing
-import Units
 
-/// Members against three real servers that replicate.
+@testable import Cluster
+
+/// Members against a real server.
 @Suite(.timeLimit(.minutes(2)))
 struct RealServersTests {
     private static let partitions = 4
@@ -29,13 +29,12 @@ struct RealServersTests {
         settings.replicas = replicas
         settings.log.snapshotRecords = 8
         let work = RecordingWork()
-        var random = SystemRandomNumberGenerator()
+        let line = MemberLine(client, seal)
         let member = ClusterMember(
             settings,
-            try await ClusterMember.prepare(settings, client: client, random: &random),
-            line: MemberLine(client, seal),
+            try await ClusterMember.prepare(settings, line: line),
+            line: line,
             work: work,
-            random: &random,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         work.member = member
@@ -49,67 +48,13 @@ struct RealServersTests {
             for number in numbers {
                 group.addTask {
                     await withCheckedContinuation { continuation in
-                        member.handOver(Array("event \(number)".utf8), to: number % partitions) {
+                        member.exchange.handOver(Array("event \(number)".utf8), to: number % partitions) { _ in
                             continuation.resume()
                         }
                     }
                 }
             }
         }
-    }
-
-    @Test func aMemberTakesOverWhatACrashedOneHeld() async throws {
-        let cluster = try RealCluster()
-        var first: Joined?
-        // Servers take a moment to agree on who leads.
-        #expect(
-            await eventually {
-                guard let client = try? await cluster.client() else { return false }
-                first = try? await Self.join("a", client, replicas: 3)
-                if first == nil { client.close() }
-                return first != nil
-            }
-        )
-        let a = try #require(first)
-        #expect(await eventually { a.member.openPartitions == Array(0..<Self.partitions) })
-        let b = try await Self.join("b", cluster.client(), replicas: 3)
-        // Each has its share, by graceful moves.
-        #expect(await eventually { !b.member.openPartitions.isEmpty && a.member.openPartitions.count < 4 })
-        let shares = Set(a.member.openPartitions + b.member.openPartitions)
-        #expect(await eventually { Set(a.member.openPartitions + b.member.openPartitions).count == 4 }, "\(shares)")
-        #expect(a.work.closed.values.allSatisfy { $0 == .released })
-
-        // Handed over by either, each is sent once by its owner.
-        await Self.handOver(0..<40, through: a.member)
-        await Self.handOver(20..<60, through: b.member)
-        #expect(await eventually { Set(a.work.sent + b.work.sent).count >= 60 })
-        Self.expectEach(of: 0..<60, in: a.work.sent + b.work.sent)
-
-        // What waits with a member that crashes is sent by the other.
-        b.work.holdBack()
-        let lost = b.member.openPartitions
-        await Self.handOver(60..<80, through: a.member)
-        b.member.stop()
-        b.client.close()
-        let clock = ContinuousClock()
-        let crash = clock.now
-        #expect(await eventually { a.member.openPartitions.count == 4 })
-        let took = clock.now - crash
-        let after = Set((60..<80).map { "event \($0)" as DeliveryID })
-        #expect(await eventually { after.isSubset(of: a.work.sent) })
-        Self.expectEach(of: 60..<80, in: a.work.sent.filter(after.contains))
-        print("\(lost.count) partitions were taken over in \(took)")
-        await a.member.leave()
-        #expect(a.member.openPartitions.isEmpty)
-        a.client.close()
-    }
-
-    /// Each was sent, and nothing more than twice: what is under way when a member is late with its lease, as on a busy
-    /// machine, is repeated.
-    private static func expectEach(of events: Range<Int>, in sent: [DeliveryID]) {
-        let counts = Dictionary(sent.map { ($0, 1) }, uniquingKeysWith: +)
-        #expect(Set(counts.keys) == Set(events.map { "event \($0)" as DeliveryID }))
-        #expect(counts.values.allSatisfy { $0 <= 2 }, "\(counts.filter { $0.value > 1 })")
     }
 
     @Test func aFormerOwnersAppendIsRefused() async throws {
@@ -127,8 +72,7 @@ struct RealServersTests {
                 LogRecord.Beginning(
                     previousEpoch: before.epoch,
                     previousIndex: before.index,
-                    member: try #require(MemberName("z")),
-                    idleEpochs: 0
+                    member: try #require(MemberName("z"))
                 )
             )
         )
@@ -150,43 +94,13 @@ struct RealServersTests {
         a.client.close()
     }
 
-    /// Whoever may write to the servers has no say in the cluster without the router's key.
-    @Test func whatNoMemberSaysIsNotHeard() async throws {
-        let server = try RealServer()
-        let a = try await Self.join("a", server.client(), replicas: 1)
-        #expect(await eventually { a.member.openPartitions.count == 4 })
-        await Self.handOver(0..<4, through: a.member)
-        let outside = try await server.client()
-        let passed = Self.seal.passedOver
-        for partition in 0..<4 {
-            for _ in 0..<3 { _ = try await JetStream(outside).append("test.log.\(partition)", Array("rubbish".utf8)) }
-        }
-        let batch = HandOverBatch(.init(sender: 1, number: 1), [Array("event 99".utf8)])
-        await #expect(throws: NATSError.late) {
-            _ = try await outside.request("test.in.0", batch.bytes, within: .milliseconds(200))
-        }
-        await Self.handOver(4..<8, through: a.member)
-        #expect(await eventually { a.work.sent.count == 8 })
-        Self.expectEach(of: 0..<8, in: a.work.sent)
-        #expect(Self.seal.passedOver >= passed + 13)
-        await a.member.leave()
-        // The next one begins with the same log.
-        for partition in 0..<4 { _ = try await JetStream(outside).append("test.log.\(partition)", []) }
-        let b = try await Self.join("b", server.client(), replicas: 1)
-        #expect(await eventually { b.member.openPartitions.count == 4 })
-        await Self.handOver(8..<12, through: b.member)
-        Self.expectEach(of: 8..<12, in: b.work.sent)
-        b.member.stop()
-        outside.close()
-    }
-
     /// What somebody else puts into a bucket hides nothing that members put there.
     @Test func whatNoMemberPutIntoABucketIsNotThere() async throws {
         let server = try RealServer()
         let stream = JetStream(try await server.client())
         let outside = KeyValueBucket("test", in: stream)
-        try await outside.ensure(replicas: 1, history: 8)
-        let bucket = SealedBucket("test", in: stream, Self.seal)
+        try await outside.stream.ensure(KeyValueBucket.configuration(outside.name, replicas: 1, history: 8))
+        let bucket = KeyValueBucket("test", in: stream, Self.seal)
         #expect(try await bucket.entry("key") == nil)
         try await bucket.put("key", [1])
         try await bucket.put("key", [2])
@@ -252,8 +166,7 @@ struct RealServersTests {
         (settings.partitions, settings.replicas) = (8, 1)
         let client = try await server.client()
         await #expect(throws: ClusterError.otherPartitions(4, configured: 8)) {
-            var random = SystemRandomNumberGenerator()
-            _ = try await ClusterMember.prepare(settings, client: client, random: &random)
+            _ = try await ClusterMember.prepare(settings, line: MemberLine(client, Self.seal))
         }
     }
 }

@@ -1,6 +1,6 @@
+import Core
 import Foundation
-import HTTPListening
-import Listening
+import Listeners
 import ListeningTestSupport
 import Logging
 import NIOCore
@@ -8,7 +8,6 @@ import NIOPosix
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Console
 
@@ -42,10 +41,9 @@ struct ConsoleServerTests {
             _ path: String,
             for access: APIAccess,
             _ parameters: [APIParameter] = [],
-            formerly former: [String] = [],
             isProbe: Bool = false
         ) -> APIEndpoint {
-            APIEndpoint(method, path, for: access, parameters, formerly: former, isProbe: isProbe) { call in
+            APIEndpoint(method, path, for: access, parameters, isProbe: isProbe) { call in
                 self.all.withLock { $0.append("\(method.rawValue) \(path)") }
                 let query = call.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
                 let words = [call.path("device"), query, String(buffer: call.body), call.field("x-thing") ?? ""]
@@ -63,20 +61,14 @@ struct ConsoleServerTests {
             [
                 endpoint(.get, "/healthz", for: .everybody, isProbe: true),
                 endpoint(.get, "/readyz", for: .everybody, isProbe: true),
-                endpoint(
-                    .get,
-                    "/v1/devices",
-                    for: .scope(.read),
-                    [.query("limit", .integer(1...9), "How many.")],
-                    formerly: ["/api/devices"]
-                ),
+                endpoint(.get, "/v1/devices", for: .scope(.read), [.query("limit", .integer(1...9), "How many.")]),
                 endpoint(
                     .delete,
                     "/v1/devices/{device}",
                     for: .scope(.operate),
                     [.path("device", .integer(1...9), "A number."), .header("x-thing", .text(3), "A thing.")]
                 ),
-                endpoint(.post, "/v1/reload", for: .scope(.operate), formerly: ["/api/reload"]),
+                endpoint(.post, "/v1/reload", for: .scope(.operate)),
                 endpoint(.get, "/v1/me", for: .owner),
                 APIEndpoint(.get, "/v1/me/slow", for: .owner) { _ in
                     self.entered.continuation.yield()
@@ -181,14 +173,49 @@ struct ConsoleServerTests {
         return await connection.rest()
     }
 
+    /// The client reads to the end of the connection.
+    @Test func connectionOfHTTP10EndsWithTheResponse() async throws {
+        try await run { port in
+            let connection = try await RawConnection(port: port)
+            await connection.send("GET /healthz HTTP/1.0\r\n\r\n")
+            let response = await connection.rest()
+            #expect(response.hasPrefix("HTTP/1.1 200 ") && response.lowercased().contains("\r\nconnection: close\r\n"))
+            let lasting = try await RawConnection(port: port)
+            await lasting.send("GET /healthz HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\nGET /healthz HTTP/1.0\r\n\r\n")
+            let responses = await lasting.rest().lowercased()
+            #expect(responses.components(separatedBy: "http/1.1 200 ").count == 3)
+            #expect(responses.contains("\r\nconnection: keep-alive\r\n"))
+        }
+    }
+
+    @Test(arguments: ["", "Host: a\r\nHost: b\r\n"])
+    func requestWithoutOneHostGetsAProblemDocument(fields: String) async throws {
+        try await run { port in
+            let connection = try await RawConnection(port: port)
+            await connection.send("GET /healthz HTTP/1.1\r\n\(fields)\r\n")
+            let response = await connection.rest()
+            #expect(response.hasPrefix("HTTP/1.1 400 "))
+            #expect(response.contains("application/problem+json") && response.contains("\"status\":400"))
+            #expect(response.contains("expected one header field Host"))
+        }
+    }
+
+    /// The mark of refused requests is the server's own.
+    @Test func clientCannotMarkItsRequest() async throws {
+        try await run { port in
+            let response = try await ask(port, "GET /healthz", "carillon-host-refused: 1\r\n")
+            #expect(response.hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
     @Test func whatIsForEverybodyIsAndTheRestTakesAToken() async throws {
         try await run { port in
             #expect(try await ask(port, "GET /healthz").hasPrefix("HTTP/1.1 200 "))
             #expect(try await ask(port, "GET /readyz").contains("\"who\":\"nobody\""))
             #expect(try await ask(port, "GET /readyz", token: Self.token).contains("\"who\":\"all\""))
             for line in [
-                "GET /v1/devices", "POST /v1/reload", "GET /v1/nothing", "PUT /v1/reload", "GET /api/devices",
-                "GET /api/nothing", "GET /v1/me", "DELETE /v1/devices/1", "GET /v1/devices?limit=none",
+                "GET /v1/devices", "POST /v1/reload", "GET /v1/nothing", "PUT /v1/reload", "GET /v1/me",
+                "DELETE /v1/devices/1", "GET /v1/devices?limit=none",
             ] {
                 for token in [nil, "x" + Self.token, ""] {
                     let answer = try await ask(port, line, token: token)
@@ -209,7 +236,7 @@ struct ConsoleServerTests {
     @Test func aScopeOpensWhatItIsFor() async throws {
         try await run { port in
             #expect(try await ask(port, "GET /v1/devices", token: "reader").hasPrefix("HTTP/1.1 200 "))
-            for line in ["POST /v1/reload", "POST /api/reload", "DELETE /v1/devices/7"] {
+            for line in ["POST /v1/reload", "DELETE /v1/devices/7"] {
                 let refused = try await ask(port, line, token: "reader")
                 #expect(refused.hasPrefix("HTTP/1.1 403 ") && refused.contains("operate"), "\(line)")
             }
@@ -238,7 +265,6 @@ struct ConsoleServerTests {
                 ("GET /v1/devices?limit=1&limit=2", 400, "each parameter once"),
                 ("DELETE /v1/devices/x", 404, "device: expected a number"),
                 ("DELETE /v1/devices/7?x=1", 400, "x: expected no parameters"),
-                ("GET /api/devices?limit=10", 400, "limit: expected a number from 1 to 9"),
             ]
             for refusal in refusals {
                 let answer = try await ask(port, refusal.line, token: Self.token)
@@ -247,8 +273,6 @@ struct ConsoleServerTests {
             }
             let thing = try await ask(port, "DELETE /v1/devices/7", token: Self.token, "X-Thing: abcd\r\n")
             #expect(thing.hasPrefix("HTTP/1.1 400 ") && thing.contains("x-thing: expected"))
-            // As it was before there were versions.
-            #expect(try await ask(port, "GET /api/devices?x=1&limit=2", token: Self.token).contains("limit=2&x=1"))
         }
     }
 
@@ -264,7 +288,7 @@ struct ConsoleServerTests {
         #expect(statement.json == #"{"code":"x","values":{"a":"","b":"\"\n"}}"#)
     }
 
-    @Test func errorsAreProblemsAndFormerPathsKeepTheirs() async throws {
+    @Test func errorsAreProblems() async throws {
         try await run { port in
             let answer = try await ask(port, "GET /v1/nothing", token: Self.token, "X-Request-Id: my-1\r\n")
             let parts = answer.split(separator: "\r\n\r\n")
@@ -275,8 +299,6 @@ struct ConsoleServerTests {
             )
             #expect(problem["status"] as? Int == 404 && problem["title"] as? String == "Not Found")
             #expect(problem["request_id"] as? String == "my-1" && problem["type"] as? String == "about:blank")
-            let former = try await ask(port, "GET /api/nothing", token: Self.token)
-            #expect(former.contains("\r\n\r\n{\"error\":\"expected ") && !former.contains("problem"))
             let odd = try await ask(port, "GET /v1/nothing", token: Self.token, "X-Request-Id: a b\"\r\n")
             #expect(!odd.contains("a b\"") && odd.lowercased().contains("x-request-id: "))
             let broken = try await ask(port, "GET /v1/broken", token: Self.token)
@@ -351,12 +373,11 @@ struct ConsoleServerTests {
         let handler = ConsoleHandler(
             configuration: Self.configuration(),
             authenticator: Once(),
-            routes: RouteTable([
+            endpoints: [
                 APIEndpoint(.get, "/v1/live", for: .scope(.read)) { _ in
                     ConsoleAnswer(live: parts, contentType: "text/event-stream")
                 }
-            ]),
-            counts: LimitCounts(),
+            ],
             now: RunningClock().now
         )
         let answer = await handler.answer(

@@ -1,10 +1,10 @@
+import Core
 import ListeningTestSupport
 import Logging
 import NIOPosix
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Console
 
@@ -35,6 +35,7 @@ struct InboundTests {
         var inbound = InboundConfiguration(publicURL: "https://push.example.com")
         inbound.isTrustedProxy = { $0 == "127.0.0.1" }
         inbound.limits = limits
+        inbound.receive = backend.receive
         var configuration = ConsoleConfiguration()
         configuration.port = 0
         configuration.inbound = inbound
@@ -42,7 +43,6 @@ struct InboundTests {
             configuration: configuration,
             authenticator: NobodyIsKnown(),
             endpoints: [],
-            receive: backend.receive,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { 1_000 },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -104,7 +104,7 @@ struct InboundTests {
             #expect(try await ask(port, "GET /plugins").hasPrefix("HTTP/1.1 404 "))
             // The API's own paths are as they were.
             #expect(try await ask(port, "GET /pluginsx").contains("\"status\":404,\"detail\":"))
-            #expect(try await ask(port, "GET /api/plugins").hasPrefix("HTTP/1.1 401 "))
+            #expect(try await ask(port, "GET /v1/plugins").hasPrefix("HTTP/1.1 401 "))
         }
     }
 
@@ -152,7 +152,6 @@ struct InboundTests {
             configuration: configuration,
             authenticator: NobodyIsKnown(),
             endpoints: [],
-            receive: backend.receive,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: { 1_000 },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

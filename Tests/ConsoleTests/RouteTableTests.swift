@@ -3,28 +3,23 @@ import Testing
 @testable import Console
 
 @Suite struct RouteTableTests {
-    private static func endpoint(
-        _ method: APIEndpoint.Method,
-        _ path: String,
-        formerly former: [String] = []
-    ) -> APIEndpoint {
-        APIEndpoint(method, path, for: .everybody, formerly: former) { _ in ConsoleAnswer(body: "") }
+    private static func endpoint(_ method: APIEndpoint.Method, _ path: String) -> APIEndpoint {
+        APIEndpoint(method, path, for: .everybody) { _ in ConsoleAnswer(body: "") }
     }
 
     private let table = RouteTable([
-        endpoint(.get, "/healthz"), endpoint(.get, "/v1/queue", formerly: ["/api/queue"]),
+        endpoint(.get, "/healthz"), endpoint(.get, "/v1/queue"),
         endpoint(.post, "/v1/queue/drop"), endpoint(.get, "/v1/queue/{id}"),
-        endpoint(.get, "/v1/devices/{device}", formerly: ["/api/devices/{device}"]),
+        endpoint(.get, "/v1/devices/{device}"),
         endpoint(.delete, "/v1/devices/{device}"), endpoint(.post, "/v1/me/{device}/test/{mode}"),
     ])
 
     @Test(arguments: [
         ("GET", "/healthz", "/healthz", [:]), ("HEAD", "/healthz", "/healthz", [:]),
-        ("GET", "/api/queue", "/v1/queue", [:]), ("GET", "/v1/queue/a-b", "/v1/queue/{id}", ["id": "a-b"]),
+        ("GET", "/v1/queue", "/v1/queue", [:]), ("GET", "/v1/queue/a-b", "/v1/queue/{id}", ["id": "a-b"]),
         ("POST", "/v1/queue/drop", "/v1/queue/drop", [:]), ("POST", "/v1/%71ueue/drop", "/v1/queue/drop", [:]),
         ("GET", "/v1/devices/7", "/v1/devices/{device}", ["device": "7"]),
         ("DELETE", "/v1/devices/a%2Fb%C3%A4", "/v1/devices/{device}", ["device": "a/bä"]),
-        ("GET", "/api/devices/x", "/v1/devices/{device}", ["device": "x"]),
         ("POST", "/v1/me/7/test/wake", "/v1/me/{device}/test/{mode}", ["device": "7", "mode": "wake"]),
     ])
     func findsTheEndpointAndWhatThePathNames(
@@ -43,7 +38,7 @@ import Testing
     @Test(arguments: [
         ("POST", "/healthz", ["GET", "HEAD"]), ("PUT", "/v1/devices/7", ["GET", "HEAD", "DELETE"]),
         // A word in the path comes before what takes any.
-        ("GET", "/v1/queue/drop", ["POST"]), ("DELETE", "/api/devices/7", ["GET", "HEAD"]),
+        ("GET", "/v1/queue/drop", ["POST"]), ("PATCH", "/v1/queue/a", ["GET", "HEAD"]),
     ])
     func namesTheMethodsThereAre(_ method: String, _ path: String, _ methods: [String]) {
         guard case .wrongMethod(let allow) = table.match(method, path[...]) else {

@@ -1,4 +1,4 @@
-import Notifications
+import Push
 
 // Tests write ids of deliveries as texts. Outside tests only a UUID is one.
 

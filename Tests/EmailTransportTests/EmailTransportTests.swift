@@ -83,9 +83,7 @@ struct EmailTransportTests {
     }
 
     @Test func aWrongPasswordIsTheOperatorsBusinessAndEndsAllThatWait() throws {
-        let fixture = try TransportFixture([
-            "security": "tls", "username": "u", "password": "wrong", "connections": 1,
-        ])
+        let fixture = try TransportFixture(["security": "tls", "username": "u", "password": "wrong", "connections": 1])
         try fixture.deliver(ticket: 1)
         try fixture.deliver(ticket: 2)
         fixture.welcome(offers: ["AUTH PLAIN"])
@@ -100,9 +98,7 @@ struct EmailTransportTests {
         #expect(fixture.host.streams.all.count == 2)
     }
 
-    @Test(arguments: [
-        ("starttls", [], "starttls-missing"), ("tls", ["AUTH CRAM-MD5"], "no-login-mechanism"),
-    ])
+    @Test(arguments: [("starttls", [], "starttls-missing"), ("tls", ["AUTH CRAM-MD5"], "no-login-mechanism")])
     func aServerThatLacksSomethingIsTheOperatorsBusiness(
         _ security: String,
         _ offers: [String],
@@ -330,7 +326,7 @@ struct EmailTransportTests {
     @Test(arguments: mistakes.indices)
     func namesWhatIsWrongInTheBlock(_ index: Int) throws {
         let (change, sentence) = Self.mistakes[index]
-        let block = try TransportFixture.object(TransportFixture.block.merging(change) { $1 })
+        let block = try JSONObject(TransportFixture.block.merging(change) { $1 })
         do throws(PluginError) {
             _ = try EmailConfiguration(block)
             Issue.record("it was taken")

@@ -6,7 +6,7 @@ import Testing
 
 /// `carillon push email check`: a login without a message.
 struct LoginCheckTests {
-    private let heard = HeardAnswers()
+    private let heard = Heard<CommandAnswer>()
     private static let account: [String: any Sendable] = ["security": "tls", "username": "u", "password": "p"]
 
     private func asked(_ more: [String: any Sendable] = account) throws -> TransportFixture {

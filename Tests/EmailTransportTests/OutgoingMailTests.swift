@@ -1,10 +1,10 @@
 import CarillonABI
+import Core
 import Foundation
 import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import EmailTransport
 
@@ -15,7 +15,7 @@ struct OutgoingMailTests {
         _ more: [String: any Sendable] = [:],
         allows8Bit: Bool = false
     ) throws -> String {
-        let block = try TransportFixture.object(TransportFixture.block.merging(more) { $1 })
+        let block = try JSONObject(TransportFixture.block.merging(more) { $1 })
         let configuration = try EmailConfiguration(block)
         let recipient = try #require(EmailAddress("bob@example.net"))
         let mail = try sample.withABI { notification in

@@ -7,7 +7,7 @@ import TimeTestSupport
 @testable import EmailTransport
 
 /// A transport on a host whose streams a test plays the mail server on.
-struct TransportFixture {
+struct TransportFixture: TransportBench {
     static let block: [String: any Sendable] = [
         "server": "smtp.example.com", "from": "push@example.org", "security": "none",
     ]
@@ -20,15 +20,10 @@ struct TransportFixture {
     init(_ more: [String: any Sendable] = [:]) throws {
         let clock = clock
         transport = try EmailTransport(
-            configuration: TransportFixture.object(TransportFixture.block.merging(more) { $1 }),
+            configuration: JSONObject(TransportFixture.block.merging(more) { $1 }),
             host: Host(host.pointer),
             now: clock.now
         )
-    }
-
-    static func object(_ members: [String: any Sendable]) throws -> JSONObject {
-        let text = try JSONSerialization.data(withJSONObject: members)
-        return try JSONObject(parsing: String(decoding: text, as: UTF8.self))
     }
 
     /// Delivers and returns what the transport said.
@@ -38,11 +33,10 @@ struct TransportFixture {
         to token: String = "bob@example.net",
         ticket: UInt64 = 1
     ) throws -> carillon_status {
-        let box = TransportBox(transport, host: try Host(host.pointer))
-        return SampleRegistration(token: token).withABI { registration in
-            sample.withABI { box.deliver(ticket, registration, $0) }
-        }
+        try deliver(sample, to: SampleRegistration(token: token), ticket: ticket)
     }
+
+    var device: SampleRegistration { SampleRegistration(token: "bob@example.net") }
 
     /// Connects the stream at `index`, and answers up to where a message may be sent.
     func welcome(_ index: Int = 0, offers: [String] = ["SIZE 100000"]) {

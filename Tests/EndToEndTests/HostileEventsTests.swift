@@ -2,16 +2,14 @@ import CarillonRouter
 import CostTestSupport
 import DeliveryTestSupport
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Rules
-import Schnorr
+import Storage
 import Testing
 import TimeTestSupport
-import YAMLReading
 
 @testable import Operations
 
@@ -37,12 +35,7 @@ struct HostileEventsTests {
     /// Checks a shard's share of the events; how often one had to be downgraded.
     private func reductions(in shard: Int, of rules: [Rule], _ plugins: BuiltPlugins) async throws -> Int {
         let recipient = try #require(Self.recipient)
-        let dryRun = DryRun(
-            host: try plugins.load(),
-            blocks: [:],
-            platforms: .builtIn,
-            sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
-        )
+        let dryRun = Trial(RecordedServices(host: try plugins.load(), platforms: .builtIn))
         let devices = BuiltPlugins.platforms.map { SampleDevice(platform: $0, PlatformCatalog.builtIn[$0]) }
         var hostile = HostileEvents(seed: 20_261_121 + UInt64(shard), recipient: recipient)
         var reduced = 0
@@ -91,11 +84,9 @@ struct HostileEventsTests {
         }
         try #require(request.url.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "\(place): URL")
         let isCall = request.headers.contains { $0.name == "apns-push-type" && $0.value == "voip" }
-        // Huawei does not count the token and what stands around the message.
-        let frame = platform == "hms" ? 256 : 0
         // Telegram counts characters of the text without markup, of which each may become `&quot;`; others count bytes.
         let inCharacters = platform == "telegram" ? 5 * 4096 + 2048 : 0
-        let limit = platform == "webhook" ? 20_000 : isCall ? 5120 : 4096 + frame + inCharacters
+        let limit = platform == "webhook" ? 20_000 : isCall ? 5120 : 4096 + inCharacters
         if platform == "android" {
             try #require(FCMSize.counted(request.body) <= limit, "\(place): size")
         } else {

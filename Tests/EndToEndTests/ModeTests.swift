@@ -2,12 +2,10 @@ import CarillonRouter
 import Cipher
 import DeliveryTestSupport
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
-import Schnorr
+import Push
 import Testing
 import TimeTestSupport
 
@@ -22,16 +20,11 @@ struct ModeTests {
     private static let relay = "relay.somewhere.example"
     private static let recipient = [UInt8](repeating: 7, count: 32)
 
-    private let dryRun: DryRun
+    private let dryRun: Trial
     private let rules: [Rule]
 
     init() throws {
-        dryRun = DryRun(
-            host: try BuiltPlugins().load(),
-            blocks: [:],
-            platforms: .builtIn,
-            sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
-        )
+        dryRun = Trial(RecordedServices(host: try BuiltPlugins().load(), platforms: .builtIn))
         rules = try RuleFiles.all()
     }
 
@@ -70,7 +63,7 @@ struct ModeTests {
         _ mode: Mode,
         to device: SampleDevice
     ) async throws
-        -> DryRunResult
+        -> TrialResult
     {
         let notification = rule.render(input, signal: .reply, mode: mode, now: 1_780_000_060_000)
         return try await dryRun.deliver(notification, id: "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f", to: device)

@@ -1,8 +1,9 @@
 import Foundation
+import JSON
 import Logging
 import PlatformTestSupport
-import Platforms
 import PluginHost
+import Push
 import Rules
 import Testing
 

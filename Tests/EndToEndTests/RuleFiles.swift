@@ -1,7 +1,7 @@
 import Foundation
 import PlatformTestSupport
-import Platforms
-import YAMLReading
+import Push
+import Storage
 
 @testable import Rules
 

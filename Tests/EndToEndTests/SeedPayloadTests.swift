@@ -1,16 +1,14 @@
 import CarillonRouter
 import DeliveryTestSupport
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Rules
-import Schnorr
+import Storage
 import Testing
 import TimeTestSupport
-import YAMLReading
 
 @testable import Operations
 
@@ -77,12 +75,7 @@ struct SeedPayloadTests {
 
     @Test(arguments: ["000", "002", "003"])
     func whatAnOperatorWritesIsWhatAppleGets(seed: String) async throws {
-        let dryRun = DryRun(
-            host: try BuiltPlugins().load(),
-            blocks: [:],
-            platforms: .builtIn,
-            sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
-        )
+        let dryRun = Trial(RecordedServices(host: try BuiltPlugins().load(), platforms: .builtIn))
         let event = try event()
         var seen = 0
         for golden in try Self.goldens(seed) where golden.refusal == nil {

@@ -1,5 +1,5 @@
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Nostr
 import Testing
 import TimeTestSupport

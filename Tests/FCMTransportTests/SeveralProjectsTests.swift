@@ -1,9 +1,9 @@
 import CarillonABI
+import Core
 import Foundation
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 /// Two apps, each with a project of its own.
 struct SeveralProjectsTests {
@@ -26,9 +26,7 @@ struct SeveralProjectsTests {
         second.clock.advance(by: .seconds(1))
         try second.deliver()
         second.grant("of-the-second", at: 1)
-        #expect(
-            second.host.requests.last?.url == "https://fcm.googleapis.com/v1/projects/other-5678/messages:send"
-        )
+        #expect(second.host.requests.last?.url == "https://fcm.googleapis.com/v1/projects/other-5678/messages:send")
         #expect(second.host.requests.last?.headers["authorization"] == "Bearer of-the-second")
         first.host.answer(1, status: 200, body: "{}")
         #expect(first.host.outcomes.map(\.kind) == [.CARILLON_DELIVERED])

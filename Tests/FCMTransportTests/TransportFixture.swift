@@ -8,7 +8,7 @@ import TimeTestSupport
 @testable import FCMTransport
 
 /// A transport on a host that records, with a clock of the test's.
-struct TransportFixture {
+struct TransportFixture: TransportBench {
     static let deviceToken = "cQv0Iq_LT-y:APA91b" + String(repeating: "Ab1-_", count: 24)
     /// One for all tests: making an RSA key takes a while.
     static let key = RSAPrivateKey()
@@ -24,7 +24,7 @@ struct TransportFixture {
         let clock = clock
         let account: [String: Any] = ["service_account_json": TransportFixture.account]
         transport = try FCMTransport(
-            configuration: TransportFixture.block(account.merging(more) { $1 }),
+            configuration: JSONObject(account.merging(more) { $1 }),
             host: Host(host.pointer),
             now: clock.now
         )
@@ -41,23 +41,7 @@ struct TransportFixture {
         ]
     }
 
-    static func block(_ members: [String: Any]) throws -> JSONObject {
-        let text = try JSONSerialization.data(withJSONObject: members)
-        return try JSONObject(parsing: String(decoding: text, as: UTF8.self))
-    }
-
-    /// Delivers and returns what the transport said.
-    @discardableResult
-    func deliver(
-        _ sample: SampleNotification = .wake("dm"),
-        to registration: SampleRegistration = SampleRegistration(token: deviceToken),
-        ticket: UInt64 = 1
-    ) throws -> carillon_status {
-        let box = TransportBox(transport, host: try Host(host.pointer))
-        return registration.withABI { registration in
-            sample.withABI { box.deliver(ticket, registration, $0) }
-        }
-    }
+    var device: SampleRegistration { SampleRegistration(token: Self.deviceToken) }
 
     /// Answers the request at `index` with an access token.
     func grant(_ token: String = "ya29.token", expiresIn: Int = 3599, at index: Int = 0) {

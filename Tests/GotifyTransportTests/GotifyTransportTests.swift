@@ -111,7 +111,7 @@ struct GotifyTransportTests {
         "gotify.example.com/message?token=a", "https://gotify.example.com/other?token=a",
     ])
     func refusesWhatIsNoMessageURL(url: String) throws {
-        let mistake = try #require(try TransportFixture().mistake(in: SampleRegistration(token: url)))
+        let mistake = try #require(try TransportFixture().refusal(of: SampleRegistration(token: url)))
         #expect(mistake.contains("expected an application's URL"))
         #expect(!mistake.contains("token=a&") && !mistake.contains("%0d"))
     }
@@ -119,7 +119,7 @@ struct GotifyTransportTests {
     @Test func aServerBelowAPathIsFine() throws {
         let fixture = try TransportFixture()
         let registration = SampleRegistration(token: "http://host:8080/gotify/message?token=Abc")
-        #expect(fixture.mistake(in: registration) == nil)
+        #expect(fixture.refusal(of: registration) == nil)
         #expect(try fixture.deliver(alert, to: registration) == .CARILLON_OK)
         #expect(fixture.host.requests.last?.url == "http://host:8080/gotify/message")
     }
@@ -142,12 +142,7 @@ struct GotifyTransportTests {
             (507, .CARILLON_RETRY, "insufficient-storage", .CARILLON_SCOPE_DEVICE),
         ] as [(UInt32, carillon_outcome_kind, String, carillon_scope)]
     )
-    func readsTheAnswer(
-        status: UInt32,
-        kind: carillon_outcome_kind,
-        reason: String,
-        scope: carillon_scope
-    ) throws {
+    func readsTheAnswer(status: UInt32, kind: carillon_outcome_kind, reason: String, scope: carillon_scope) throws {
         let fixture = try TransportFixture()
         #expect(try fixture.deliver(alert) == .CARILLON_OK)
         let body = #"{"error":"…","errorCode":\#(status),"errorDescription":"…"}"#

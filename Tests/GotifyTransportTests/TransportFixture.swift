@@ -6,7 +6,7 @@ import TimeTestSupport
 @testable import GotifyTransport
 
 /// A transport on a host that records.
-struct TransportFixture {
+struct TransportFixture: TransportBench {
     static let token = "https://gotify.example.com/message?token=AbCdEf.123-_"
 
     let host = FakeHost()
@@ -22,24 +22,5 @@ struct TransportFixture {
         )
     }
 
-    /// Delivers and returns what the transport said.
-    func deliver(
-        _ sample: SampleNotification,
-        to registration: SampleRegistration = SampleRegistration(token: TransportFixture.token)
-    ) throws -> carillon_status {
-        let box = TransportBox(transport, host: try Host(host.pointer))
-        return registration.withABI { registration in
-            sample.withABI { box.deliver(1, registration, $0) }
-        }
-    }
-
-    /// Nil when the transport takes the registration, else what it says against it.
-    func mistake(in registration: SampleRegistration) -> String? {
-        do {
-            try registration.withABI { try transport.validate(Registration($0)) }
-            return nil
-        } catch {
-            return "\(error)"
-        }
-    }
+    var device: SampleRegistration { SampleRegistration(token: Self.token) }
 }

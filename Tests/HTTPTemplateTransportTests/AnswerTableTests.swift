@@ -28,9 +28,7 @@ struct AnswerTableTests {
     ) throws -> RecordedOutcome {
         let service = #"{"services":{"pager":{"url":"\#(url)","text":"{{body}}","answers":\#(rows)}}}"#
         let fixture = try TransportFixture(configuration: service)
-        #expect(
-            try fixture.deliver(.alert(title: "", body: "x"), to: SampleRegistration(token: token)) == .CARILLON_OK
-        )
+        #expect(try fixture.deliver(.alert(title: "", body: "x"), to: SampleRegistration(token: token)) == .CARILLON_OK)
         fixture.host.answer(status: status, headers: headers, body: body, failure: failure)
         return try #require(fixture.host.outcomes.first)
     }

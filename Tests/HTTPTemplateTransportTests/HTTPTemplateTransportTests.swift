@@ -81,8 +81,7 @@ struct HTTPTemplateTransportTests {
     }
 
     @Test func aPlaceholderAloneKeepsItsKind() throws {
-        var sample = SampleNotification.alert(title: "bob", body: "hello")
-        sample.native = #"{"sound":{"name":"x"}}"#
+        var sample = SampleNotification.alert(title: "bob", body: "hello", native: #"{"sound":{"name":"x"}}"#)
         sample.data = #"{"kind":7,"author":"bob"}"#
         sample.urgency = .CARILLON_HIGH
         let service = #"""
@@ -99,10 +98,7 @@ struct HTTPTemplateTransportTests {
         #expect(try request(service, .wake("dm")).bodyText == #"{"m":"wake","s":"dm","b":"New notification"}"#)
         #expect(try request(service, .wake("dm", count: 3)).bodyText.contains("3 new notifications"))
         let nudge = SampleNotification.nudge("dm", title: "New message", body: "Open the app")
-        #expect(
-            try request(service, nudge).bodyText
-                == #"{"m":"nudge","s":"dm","t":"New message","b":"Open the app"}"#
-        )
+        #expect(try request(service, nudge).bodyText == #"{"m":"nudge","s":"dm","t":"New message","b":"Open the app"}"#)
         // A title alone is the body.
         #expect(try request(service, .alert(title: "alone", body: "")).bodyText.hasSuffix(#","b":"alone"}"#))
         let fixture = try TransportFixture(configuration: Self.block(service))
@@ -133,7 +129,7 @@ struct HTTPTemplateTransportTests {
         let request = try #require(fixture.host.requests.last)
         #expect(request.url == "https://own.example/base/x/alice" && request.flags == 2)
         for server in ["", "http://own.example", "https://own.example/?a=b", "https://user@own.example"] {
-            #expect(fixture.mistake(in: registration(server))?.hasPrefix("server: expected ") == true, "\(server)")
+            #expect(fixture.refusal(of: registration(server))?.hasPrefix("server: expected ") == true, "\(server)")
         }
     }
 
@@ -141,7 +137,7 @@ struct HTTPTemplateTransportTests {
         let fixture = try TransportFixture(
             configuration: Self.block(#""url":"https://a.example/x/{{token}}/{{body}}""#)
         )
-        #expect(fixture.mistake(in: SampleRegistration(token: "..")) != nil)
+        #expect(fixture.refusal(of: SampleRegistration(token: "..")) != nil)
         #expect(try fixture.deliver(.alert(title: "", body: "..")) == .CARILLON_OK)
         #expect(fixture.host.requests.isEmpty && fixture.host.outcomes.map(\.reason) == ["bad-url"])
     }
@@ -152,8 +148,8 @@ struct HTTPTemplateTransportTests {
         let registration = { SampleRegistration(token: "alice", fields: [(name: "service", value: $0)]) }
         #expect(try fixture.deliver(.wake("dm"), to: registration("b")) == .CARILLON_OK)
         #expect(fixture.host.requests.map(\.url) == ["https://b.example/"])
-        #expect(fixture.mistake(in: registration("c")) == "service: expected a or b")
-        #expect(fixture.mistake(in: SampleRegistration(token: "alice")) == "service: expected a or b")
+        #expect(fixture.refusal(of: registration("c")) == "service: expected a or b")
+        #expect(fixture.refusal(of: SampleRegistration(token: "alice")) == "service: expected a or b")
         #expect(try fixture.deliver(.wake("dm"), to: registration("c")) == .CARILLON_INVALID)
     }
 
@@ -163,10 +159,10 @@ struct HTTPTemplateTransportTests {
             "fields":{"tag":{"required":true},"other":{}}
             """#
         let fixture = try TransportFixture(configuration: Self.block(service))
-        let mistake = fixture.mistake(in: SampleRegistration(token: "ab", fields: [(name: "tag", value: "x")]))
+        let mistake = fixture.refusal(of: SampleRegistration(token: "ab", fields: [(name: "tag", value: "x")]))
         #expect(mistake == "token: expected your key, 3 to 5 bytes")
-        #expect(fixture.mistake(in: SampleRegistration(token: "abc"))?.hasPrefix("tag: expected") == true)
-        #expect(fixture.mistake(in: SampleRegistration(token: "abc", fields: [(name: "tag", value: "x")])) == nil)
+        #expect(fixture.refusal(of: SampleRegistration(token: "abc"))?.hasPrefix("tag: expected") == true)
+        #expect(fixture.refusal(of: SampleRegistration(token: "abc", fields: [(name: "tag", value: "x")])) == nil)
     }
 
     /// Each names the key and says what was expected.

@@ -2,8 +2,8 @@ import CarillonABI
 import Foundation
 import PluginKit
 import PluginTestSupport
+import Storage
 import Testing
-import YAMLReading
 
 @testable import HTTPTemplateTransport
 
@@ -171,7 +171,7 @@ struct SnippetTests {
             token: sample.token,
             fields: sample.fields.map { (name: $0.key, value: $0.value) }
         )
-        #expect(fixture.mistake(in: registration) == nil)
+        #expect(fixture.refusal(of: registration) == nil)
         #expect(try fixture.deliver(notification, to: registration) == .CARILLON_OK)
         let request = try #require(fixture.host.requests.last)
         #expect(request.method == sample.method && request.url == sample.url)

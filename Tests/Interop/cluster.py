@@ -153,7 +153,8 @@ class Member(Router):
             "name": folder.name,
             "partitions": partitions,
         }
-        self.configuration["plugins"]["isolation"] = "none"
+        # A test may add the witness to members that run.
+        self.configuration["plugins"]["sandbox"] = False
         if relays:
             self.watch(relays)
         if key:

@@ -106,16 +106,6 @@ class Lab:
         fcm = self.addresses["fcm"]
         return {"service_account": fcm["service_account"], "origin": fcm["url"]}
 
-    @property
-    def hms(self) -> dict:
-        hms = self.addresses["hms"]
-        return {
-            "app_id": hms["app_id"],
-            "client_secret": hms["client_secret"],
-            "token_url": hms["token_url"],
-            "origin": hms["url"],
-        }
-
     @staticmethod
     def android_token() -> str:
         """A new registration token, as Google's look."""

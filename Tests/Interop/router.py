@@ -189,7 +189,7 @@ class Router:
 
     def wait_for_connection(self, relay):
         """Until the router is connected to a relay of the operator's."""
-        self.wait_for_log(f"[RelayPool] Connected to a relay relay={relay.url}")
+        self.wait_for_log(f"[Relays] Connected to a relay relay={relay.url}")
 
     def wait_until_read(self, relays: int = 1):
         """Until everything is read that so many relays had stored for somebody who registered: what comes now is news."""

@@ -1,4 +1,4 @@
-"""What reaches APNs of a device that asked for `alert`, published by nostr-sdk's own client (seed 000)."""
+"""What reaches APNs of a device that asked for `alert`, published by nostr-sdk's own client (contrib/docs/rules.md)."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ APS = {"badge": 1, "sound": "default", "mutable-content": 1}
 
 
 def payload(event: dict, title: str, body: str, **more) -> dict:
-    """The whole of what seed 000 describes."""
+    """A whole payload, as contrib/docs/rules.md describes it."""
     return {
         "aps": {"alert": {"title": title, "body": body}, **APS},
         "category": f"kind_{event['kind']}",

@@ -209,8 +209,8 @@ def test_tokens_have_scopes(console, stopped_router, alice):
     assert json.loads(command(stopped_router, "tokens", "list", "--json").stdout)["tokens"][0]["name"] == "reader"
     assert reader[4:] not in (stopped_router.folder / "carillon.sqlite-tokens").read_text()
     for path, method, status in [
-        ("/v1/status", "GET", 200), ("/api/status", "GET", 200), ("/metrics", "GET", 200),
-        ("/v1/reload", "POST", 403), ("/api/reload", "POST", 403), ("/v1/devices/1", "DELETE", 403),
+        ("/v1/status", "GET", 200), ("/metrics", "GET", 200),
+        ("/v1/reload", "POST", 403), ("/v1/devices/1", "DELETE", 403),
         ("/v1/queue/drop?all=1", "POST", 403), ("/v1/logs?component=all&level=trace", "POST", 403),
     ]:
         assert console.ask(path, method, reader)[0] == status, path

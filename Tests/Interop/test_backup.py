@@ -1,19 +1,16 @@
 """Backups, and stores that go elsewhere: nothing is lost, and nothing is pushed twice by both."""
 
 import hashlib
+import io
 import json
-import os
-import pty
 import shutil
 import signal
 import subprocess
 import tarfile
+import tempfile
 import threading
 
 import pytest
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from console import Console
 from nostr import Person, Socket, device_token, ios
@@ -145,82 +142,83 @@ def test_a_store_moves_with_all_that_waits(router, elsewhere, lab, alice, bob):
     assert sorted(accepted) == sorted(event["id"] for event in [first, *events])
 
 
-def decrypted(data: bytes, passphrase: bytes) -> bytes:
-    """As contrib/docs/backup.md describes the format."""
-    header, rest = data[:52], data[52:]
-    assert header[:16] == b"CARILLON-BACKUP1" and header[17:20] == b"\x08\x01\x00"
-    key = Scrypt(salt=header[20:], length=32, n=1 << header[16], r=8, p=1).derive(passphrase)
-    plain, number = b"", 0
-    while True:
-        chunk, rest = rest[: 65536 + 16], rest[65536 + 16 :]
-        nonce = number.to_bytes(11, "big") + (b"\x00" if rest else b"\x01")
-        plain += AESGCM(key).decrypt(nonce, chunk, header)
-        number += 1
-        if not rest:
-            return plain
-
-
-def asked_for_a_passphrase(arguments, answers) -> tuple[int, str]:
-    """Runs a command in a terminal of its own and answers its questions."""
-    process, terminal = pty.fork()
-    if process == 0:
-        os.execv(built("carillon"), [str(argument) for argument in ["carillon", *arguments]])
-    said, question = b"", b""
-    try:
-        while True:
-            heard = os.read(terminal, 4096)
-            said += heard
-            # What is typed before the next question is thrown away.
-            question += heard
-            if answers and question.rstrip().endswith(b":"):
-                question = b""
-                os.write(terminal, answers.pop(0) + b"\n")
-    except OSError:
-        pass
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), said.decode()
-
-
-def test_an_encrypted_backup(router, lab, alice, tmp_path):
+def test_a_backup_encrypted_with_age(router, lab, alice, tmp_path):
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token())))
-    passphrase = tmp_path / "passphrase"
-    passphrase.write_text("correct horse\n")
-    sealed, plain = tmp_path / "sealed", tmp_path / "plain.tar"
-    create = ["backup", "create", "--config", router.folder / "carillon.yaml", "--encrypt"]
-    open_to_all = carillon(*create, sealed, "--passphrase-file", passphrase)
-    assert open_to_all.returncode == 1 and "chmod 600" in open_to_all.stderr
-    passphrase.chmod(0o600)
-    backup(router, sealed, "--with-key", "--encrypt", "--passphrase-file", passphrase)
-    plain.write_bytes(decrypted(sealed.read_bytes(), b"correct horse"))
-    with pytest.raises(InvalidTag):
-        decrypted(sealed.read_bytes(), b"wrong")
-    with tarfile.open(plain) as archive:
-        key = archive.extractfile("carillon-backup/carillon.key").read()
-    assert key == (router.folder / "carillon.key").read_bytes()
+    identity, sealed = tmp_path / "identity", tmp_path / "sealed"
+    subprocess.run(["age-keygen", "-o", identity], check=True, capture_output=True)
+    recipient = subprocess.run(["age-keygen", "-y", identity], check=True, capture_output=True, text=True).stdout.strip()
+    assert backup(router, sealed, "--with-key", "--encrypt-to", recipient)["is_encrypted"]
+    assert sealed.stat().st_mode & 0o777 == 0o600
+    key = (router.folder / "carillon.key").read_bytes()
     assert key.strip() not in sealed.read_bytes()
 
-    # In a terminal it asks; what is typed is not shown.
+    # age itself reads it, and what age writes is read from a pipe.
+    plain = subprocess.run(["age", "--decrypt", "--identity", identity, sealed], check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(plain)) as archive:
+        assert archive.extractfile("carillon-backup/carillon.key").read() == key
     verify = ["backup", "verify", sealed, "--temporary", tmp_path]
-    status, said = asked_for_a_passphrase(verify, [b"correct horse"])
-    assert status == 0 and "Everything is sound." in said and "correct horse" not in said
-    status, said = asked_for_a_passphrase(verify, [b"wrong"])
-    assert status == 1 and "the passphrase does not open this backup" in said
+    piped = subprocess.run(
+        [built("carillon"), "backup", "verify", "-", "--temporary", tmp_path], input=plain, capture_output=True, timeout=60
+    )
+    assert piped.returncode == 0 and b"Everything is sound." in piped.stdout, piped.stderr
+    sound = carillon(*verify, "--identity", identity)
+    assert sound.returncode == 0 and "Everything is sound." in sound.stdout, sound.stderr
+    without = carillon(*verify)
+    assert without.returncode == 1 and "is encrypted with age: add --identity" in without.stderr
     other = tmp_path / "other"
-    status, said = asked_for_a_passphrase([*create, other], [b"one", b"another"])
-    assert status == 1 and "the two differ" in said and not other.exists()
-    # Without a terminal it does not wait for one.
-    assert "needs a passphrase" in carillon(*verify, stdin="").stderr
+    subprocess.run(["age-keygen", "-o", other], check=True, capture_output=True)
+    wrong = carillon(*verify, "--identity", other)
+    assert wrong.returncode == 1 and "age" in wrong.stderr and "Nothing of it was used" in wrong.stderr
 
     data = bytearray(sealed.read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / "damaged").write_bytes(data)
-    damaged = carillon("backup", "verify", tmp_path / "damaged", "--passphrase-file", passphrase)
-    assert damaged.returncode == 1 and "damaged" in damaged.stderr
+    damaged = carillon("backup", "verify", tmp_path / "damaged", "--identity", identity, "--temporary", tmp_path)
+    assert damaged.returncode == 1 and "Nothing of it was used" in damaged.stderr
+    assert not list(tmp_path.glob("carillon-verify-*")), "what was unpacked is left behind"
     # Verifying another router's key against one without a key.
     backup(router, tmp_path / "keyless.tar")
     assert carillon("keys", "new", tmp_path / "other.key").returncode == 0
     for key, result in [(router.folder / "carillon.key", 0), (tmp_path / "other.key", 1)]:
         assert carillon("backup", "verify", tmp_path / "keyless.tar", "--key", key).returncode == result
+
+
+def test_a_backup_encrypted_with_gpg(stopped_router, elsewhere, tmp_path, monkeypatch):
+    # A short path: the agent's socket is in there.
+    with tempfile.TemporaryDirectory() as keyring:
+        monkeypatch.setenv("GNUPGHOME", keyring)
+        create = ["--batch", "--passphrase", "", "--quick-generate-key", "ops@example.com", "default", "default"]
+        subprocess.run(["gpg", *create], check=True, capture_output=True)
+        stopped_router.start()
+        stopped_router.stop()
+        sealed = tmp_path / "sealed"
+        backup(stopped_router, sealed, "--with-key", "--encrypt-to", "ops@example.com")
+        store = elsewhere.folder / "carillon.sqlite"
+        restored = carillon("backup", "restore", sealed, "--store", store)
+        assert restored.returncode == 0, restored.stderr
+        assert (elsewhere.folder / "carillon.key").read_bytes() == (stopped_router.folder / "carillon.key").read_bytes()
+        assert not (elsewhere.folder / "carillon.sqlite-restoring").exists()
+        unknown = carillon(
+            "backup", "create", "--config", stopped_router.folder / "carillon.yaml", tmp_path / "none",
+            "--encrypt-to", "stranger@example.com",
+        )  # fmt: skip
+        assert unknown.returncode == 1 and "gpg" in unknown.stderr and not (tmp_path / "none").exists()
+        subprocess.run(["gpgconf", "--kill", "gpg-agent"], check=True)
+
+
+def test_a_missing_program_is_named(stopped_router, tmp_path, monkeypatch):
+    stopped_router.start()
+    stopped_router.stop()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/tar").symlink_to(shutil.which("tar"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    create = ["backup", "create", "--config", stopped_router.folder / "carillon.yaml", tmp_path / "sealed"]
+    for recipient, package in [("age1abc", "age"), ("ops@example.com", "gnupg")]:
+        missing = carillon(*create, "--encrypt-to", recipient)
+        assert missing.returncode == 1 and f"install the package {package}" in missing.stderr, missing.stderr
+    assert not list(tmp_path.glob("sealed*"))
+    assert not list(stopped_router.folder.glob("*-backup-*"))
 
 
 def test_a_retired_store_goes_on_where_it_is_restored(router, elsewhere, lab, alice, bob, tmp_path):

@@ -76,31 +76,3 @@ def test_two_holders_of_one_relay_push_once(make_cluster, lab, proxy):
     verdict = Verdict(load, lab)
     verdict.check()
     print(f"{verdict.pushes} pushes, {verdict.repeats} repeats")
-
-
-def wires(cluster: Cluster) -> list[int]:
-    asked = cluster.living[-1]
-    status = json.loads(carillon("cluster", "status", "--config", asked.configuration_file, "--json").stdout)
-    return sorted(member["wire"] for member in status["members"])
-
-
-def test_members_of_two_versions_work_together(make_cluster, lab, proxy):
-    cluster = make_cluster(relays=[proxy])
-    people = cluster.register(6)
-    cluster.warm_up(proxy.relay, people)
-    with Load(cluster, people, proxy.relay, pause=0.1) as load:
-        # One after the other to the older version, as where an upgrade is taken back, and then to the newer again.
-        for version in [1, 3]:
-            for member in cluster.members:
-                member.configuration["cluster"]["wire_version"] = version
-                member.stop()
-                goes_on(load, 4)
-                member.start()
-                cluster.wait_until_shared()
-            assert wires(cluster) == [version] * 3
-        goes_on(load, 10)
-    verdict = Verdict(load, lab)
-    verdict.check()
-    for member in cluster.members:
-        assert "cannot be opened" not in member.log_text
-    print(f"{verdict.pushes} pushes, {verdict.repeats} repeats")

@@ -36,7 +36,7 @@ def places() -> list[str]:
     kept = [f"carillon.log.{number}" for number in numbers] + ["carillon.reg"]
     kept += [f"$KV.carillon_HEAD.{key}" for key in [*(f"p.{number}" for number in numbers), "registry"]]
     kept += [f"$KV.carillon_LEASE.p.{number}" for number in numbers]
-    kept += [f"$KV.carillon_LEASE.member.member{number}" for number in range(3)]
+    kept += [f"$KV.carillon_LEASE.{key}" for key in ["member.member0", "member.member1", "member.member2", "cluster", "transfer"]]
     said = [f"carillon.in.{number}" for number in numbers] + ["carillon.news", "carillon.found", "carillon.opened"]
     return kept + said + [f"carillon.{what}.member{number}" for what in ["ask", "live"] for number in range(3)]
 

@@ -10,6 +10,7 @@ import pytest
 
 from cluster import Cluster, Server
 from console import Console
+from nostr import Person
 from programs import carillon, wait_until
 from test_notify import Sender
 from witness import FILTERS, Witness, is_genuine
@@ -88,6 +89,22 @@ def test_a_notification_goes_out_once_whichever_members_are_asked(cluster, lab):
     for sender in senders[:2]:
         sender.send({"to": {"account": accounts[1]}, "title": "five"})
     wait_until(lambda: len({push.apns_id for push in pushes("five")}) == 2, "both arrive")
+
+
+def test_any_member_counts_the_devices_of_all(cluster, lab):
+    people = cluster.register(12, batch={"cooldown_seconds": 3600})
+    senders = [Sender(Console(member)) for member in cluster.members]
+    owners = {partition["owner"] for partition in senders[0].description.ask("/v1/cluster")["partitions"]}
+    assert owners == {"member0", "member1", "member2"}
+    body = {"to": {"accounts": list(people)}, "title": "one"}
+    sent = senders[0].send(body, key="one")
+    assert (sent["devices"], sent["queued"], sent["held"], sent.get("held_until"), sent.get("partial")) == (12, 12, 0, None, None)
+    lab.accepted(12)
+    assert senders[2].send(body, key="one") == sent
+    later = senders[1].send(body | {"title": "two"})
+    assert (later["devices"], later["queued"], later["held"]) == (12, 0, 12) and later["held_until"] > later["created_at"]
+    nobody = senders[1].send({"to": {"account": Person().hex}, "title": "three"})
+    assert (nobody["devices"], nobody["queued"], nobody["held"]) == (0, 0, 0)
 
 
 class Listener:

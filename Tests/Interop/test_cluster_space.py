@@ -112,8 +112,7 @@ def test_of_requests_the_oldest_go_first(make_cluster, lab):
 
 
 def test_what_does_not_fit_is_not_acknowledged(make_cluster, lab):
-    # In version 2 each delivery has its notification, which fills the logs sooner.
-    cluster = make_cluster(max_bytes={"log": MEBIBYTE, "snapshots": MEBIBYTE}, wire_version=2)
+    cluster = make_cluster(max_bytes={"log": MEBIBYTE, "snapshots": MEBIBYTE})
     people = cluster.register(24)
     lab.misbehave("answer", status=503, times=0)
     author = Person()

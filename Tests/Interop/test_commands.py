@@ -20,7 +20,7 @@ from programs import PATIENCE, built, carillon
         ("status", 3),
         ("reload", 3),
         ("logs level", 3),
-        ("logs level RelayPool debug", 3),
+        ("logs level Relays debug", 3),
         ("relays list", 3),
         ("cluster status", 3),
         ("cluster drain a", 3),
@@ -36,7 +36,7 @@ from programs import PATIENCE, built, carillon
         ("users block 10.0.0.1/8", 64),
         ("relays block https://relay.example.com", 64),
         ("rules try --fixture nope", 64),
-        ("logs level RelayPool loud", 3),
+        ("logs level Relays loud", 3),
     ],
 )
 def test_commands_exit_alike(stopped_router, words, status):
@@ -53,7 +53,7 @@ def test_commands_exit_alike(stopped_router, words, status):
         "stats --by color",
         "devices list --account notakey",
         "users block notakey",
-        "logs level RelayPool loud",
+        "logs level Relays loud",
     ],
 )
 def test_wrong_arguments_exit_with_64_while_a_router_runs(router, words):
@@ -250,7 +250,7 @@ def test_rules_are_tried_and_checked_without_any_configuration(tmp_path):
     run = carillon("rules", "try", "--rules", "rules.yaml", "--all", "--json", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     reports = {report["name"]: report for report in map(json.loads, run.stdout.splitlines())}
-    platforms = {"android", "email", "gotify", "hms", "http", "ios", "mqtt", "ntfy", "telegram", "unifiedpush"}
+    platforms = {"android", "email", "gotify", "http", "ios", "mqtt", "ntfy", "telegram", "unifiedpush"}
     platforms |= {"web", "webhook"}
     assert set(reports["zap"]["platforms"]) == platforms
     assert reports["zap"]["rule"]["file"] == "rules.yaml"

@@ -3,6 +3,7 @@
 import json
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -168,6 +169,11 @@ def test_doors_are_counted(console):
     doors = looked_at()
     assert doors["api"]["is_open"] and doors["api"]["connections"] >= 1
     assert doors["socket"]["refused"]["messages"] == 0
-    for _ in range(60):
-        console.ask("/v1/status", token="x" * 43)
-    wait_until(lambda: looked_at()["api"]["refused"]["requests"] > 0, "strangers are counted")
+
+    def refuses_strangers() -> bool:
+        # A busy machine answers so slowly that the first sixty may stay within the limit of requests per second.
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: console.ask("/v1/status", token="x" * 43), range(60)))
+        return looked_at()["api"]["refused"]["requests"] > 0
+
+    wait_until(refuses_strangers, "strangers are counted")

@@ -89,7 +89,7 @@ FAULTS = [
     (emptied, "is an empty file"),
     (another_programs, "another database of ours or of another program"),
     (the_other_store, "another database of ours or of another program"),
-    (of_a_newer_version, "newer version of Carillon (it has “99 the future”)"),
+    (of_a_newer_version, "has the format “99 the future”, and this version of Carillon expects"),
 ]
 
 

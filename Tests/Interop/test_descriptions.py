@@ -21,7 +21,7 @@ def document(source):
 
 
 def test_there_are_descriptions():
-    assert len(SOURCES) == 12
+    assert len(SOURCES) == 11
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)

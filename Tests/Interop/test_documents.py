@@ -22,7 +22,7 @@ CHECKED_ONLY = {"queue.md", "stats.md", "access.md", "logs.md", "backup.md", "ke
 
 RULE_KEYS = {
     "name", "match", "drop", "signal", "mode", "urgency", "expires", "title", "subtitle", "body", "category", "thread", "collapse", "url",
-    "actions", "data", "event_data", "pace", "key", "mentions", "apns", "fcm", "hms", "webpush", "unifiedpush", "ntfy", "gotify", "email",
+    "actions", "data", "event_data", "pace", "key", "mentions", "apns", "fcm", "webpush", "unifiedpush", "ntfy", "gotify", "email",
     "native",
 }  # fmt: skip
 FILE_KEYS = {"summary", "nudge", "mentions", "categories"}
@@ -109,7 +109,7 @@ class Scene:
             # The compiler of the machine, which its tools look for in the home of whoever installed it.
             "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup")),
             "CARGO_HOME": os.environ.get("CARGO_HOME", str(Path.home() / ".cargo")),
-            "HMS_SECRET": "secret", "SMTP_PASSWORD": "secret", "MQTT_PASSWORD": "secret", "PAGER_KEY": "secret",
+            "SMTP_PASSWORD": "secret", "MQTT_PASSWORD": "secret", "PAGER_KEY": "secret",
             "NEW_SECRET": secret, "OLD_SECRET": secret, "WEBHOOK_SECRET": secret,
         }  # fmt: skip
 

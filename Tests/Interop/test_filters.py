@@ -199,7 +199,7 @@ def test_friends_of_friends_are_found_after_trust_was_widened(stopped_router, la
     for level in ["follows", "follows-of-follows", "follows", "follows-of-follows"]:
         router.configuration["filters"] = {"web-of-trust": {"devices": "always", "settings": {"level": level}}}
         router.configuration_file  # writes it
-        assert console.ask("/api/reload", "POST")[0] == 200
+        assert console.ask("/v1/reload", "POST")[0] == 200
         publish_in_turn(router, carol.note(f"trust in {level}", alice))
     texts = told(router, lab, 2)
     assert all("trust in follows-of-follows" in text for text in texts)
@@ -261,7 +261,7 @@ def test_what_is_hardly_meant_is_told(stopped_router):
     console = Console(router, port=free_port()).start()
     reload = carillon("reload", "--config", router.configuration_file)
     assert reload.returncode == 0 and reload.stdout == "The configuration was read anew and is in force.\n"
-    status, answer = console.json("/api/reload", "POST")
+    status, answer = console.json("/v1/reload", "POST")
     assert status == 200 and len(answer["warnings"]) == len(doubts)
     for doubt in doubts:
         assert doubt in check.stderr and doubt in reload.stderr and doubt in " ".join(answer["warnings"])

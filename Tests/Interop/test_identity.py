@@ -1,4 +1,4 @@
-"""Device keys, DM keys and partners: who speaks for whom is in the root's kind 10050 (seed 004)."""
+"""Device keys, DM keys and partners: who speaks for whom is in the root's kind 10050 (contrib/docs/registration.md)."""
 
 import time
 

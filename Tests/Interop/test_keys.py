@@ -14,7 +14,7 @@ import nostr_sdk as sdk
 import pytest
 
 from nostr import ADDRESSABLE_REGISTRATION, ADVERTISEMENT, Person, Socket, device_token, ios
-from programs import REPOSITORY, built, carillon
+from programs import built, carillon
 from relays import LocalRelay, stored
 from test_killed_at_each_file_operation import different, fill, folder, recorded, serve, shim  # noqa: F401
 from test_remote_signing import Session
@@ -251,9 +251,7 @@ def command(folder, verb: str, *options: str) -> subprocess.CompletedProcess:
 @pytest.fixture
 def served_folder(folder):  # noqa: F811
     """One with devices, which a router has served."""
-    (folder / "carillon.key").write_text("11" * 32)
-    (folder / "carillon.key").chmod(0o600)
-    fill(folder / "carillon.sqlite", REPOSITORY / "Tests/RegistryTests/Fixtures/registry-14.sql")
+    fill(folder)
     assert serve(folder, end=signal.SIGTERM) == ""
     return folder
 

@@ -17,11 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from programs import REPOSITORY, built, carillon, wait_until
+from programs import built, carillon, wait_until
 
 REGISTRY, OUTBOX = "carillon.sqlite", "carillon.sqlite-outbox"
-IDENTITY = "11" * 32
-"""Whom the fixtures of earlier versions belong to."""
 SAMPLE = 16
 
 
@@ -112,9 +110,13 @@ def at_once(check, folders: list[Path]) -> list[str]:
         return [finding for finding in pool.map(check, folders) if finding]
 
 
-def fill(path: Path, fixture: Path):
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.executescript(fixture.read_text())
+def fill(folder: Path):
+    """Gives the folder the key 11…11 and a registry with three devices."""
+    (folder / "carillon.key").write_text("11" * 32)
+    (folder / "carillon.key").chmod(0o600)
+    assert serve(folder, end=signal.SIGTERM) == ""
+    with closing(sqlite3.connect(folder / REGISTRY, isolation_level=None)) as database:
+        database.executescript(Path(__file__).with_name("three_devices.sql").read_text())
 
 
 def rows(path: Path) -> dict[str, int]:
@@ -138,28 +140,9 @@ def test_a_first_start_that_was_killed_anywhere_is_begun_again(folder, shim):
     assert at_once(trouble, folders) == []
 
 
-def test_an_upgrade_that_was_killed_anywhere_is_begun_again(folder, shim):
-    (folder / "carillon.key").write_text(IDENTITY)
-    (folder / "carillon.key").chmod(0o600)
-    fill(folder / REGISTRY, REPOSITORY / "Tests/RegistryTests/Fixtures/registry-1.sql")
-    fill(folder / OUTBOX, REPOSITORY / "Tests/DeliveryTests/Fixtures/outbox-1.sql")
-    devices = rows(folder / REGISTRY)["devices"]
-    assert devices > 0
-    environment, snapshots = recorded(folder, shim)
-    assert serve(folder, environment, signal.SIGTERM) == ""
-
-    def trouble(folder: Path) -> str:
-        said = serve(folder)
-        return said or ("" if rows(folder / REGISTRY)["devices"] == devices else f"{folder.name} lost devices")
-
-    assert at_once(trouble, different(snapshots)) == []
-
-
 def test_a_rescue_that_was_killed_anywhere_leaves_all_or_nothing(folder, shim):
-    (folder / "carillon.key").write_text(IDENTITY)
-    (folder / "carillon.key").chmod(0o600)
+    fill(folder)
     path = folder / REGISTRY
-    fill(path, REPOSITORY / "Tests/RegistryTests/Fixtures/registry-10.sql")
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript("CREATE TABLE broken (name TEXT); INSERT INTO broken VALUES ('x')")
         page = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'broken'").fetchone()[0]

@@ -25,7 +25,7 @@ def test_levels_change_while_the_router_runs(stopped_router, lab, alice, bob):
     push("one")
     lab.accepted(1)
     shown = level()
-    assert shown.returncode == 0 and shown.stdout.startswith("level info for all") and "RelayPool" in shown.stdout
+    assert shown.returncode == 0 and shown.stdout.startswith("level info for all") and "Relays" in shown.stdout
     set_ = level("carillonrouter", "debug", "--for", "10m", "--json")
     assert set_.returncode == 0, set_.stderr
     [setting] = json.loads(set_.stdout)["set"]
@@ -40,7 +40,7 @@ def test_levels_change_while_the_router_runs(stopped_router, lab, alice, bob):
     lab.accepted(3)
     level("all", "error")
     level("all", "default")
-    for words, status in [(("nothing", "debug"), 1), (("RelayPool", "loud"), 64)]:
+    for words, status in [(("nothing", "debug"), 1), (("Relays", "loud"), 64)]:
         refused = level(*words)
         assert refused.returncode == status and "expected" in refused.stderr
     assert router.log_text.count("outcome=delivered") == 1

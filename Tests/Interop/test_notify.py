@@ -414,6 +414,10 @@ def test_what_is_wrong_is_named_by_its_place(router, lab, alice):
         problem = sender.send(body, 422)
         assert set(expected) <= set(pointers(problem)), (change, problem)
         assert alice.hex not in problem["detail"]
+    [unknown] = sender.send(good | {"zzzzzzzz": 1}, 422)["errors"]
+    document = json.loads(sender.console.ask("/v1/openapi.json", token=sender.token)[1])
+    schema = document["paths"]["/v1/notify"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(unknown["detail"].partition("; known here: ")[2].split(", ")) == set(schema["properties"])
     assert sender.console.ask("/v1/notify", "POST", sender.token)[0] == 400
     assert lab.received() == []
 

@@ -5,7 +5,7 @@ import subprocess
 from programs import REPOSITORY
 
 HERE = REPOSITORY / "Tests/Interop"
-PAGE = REPOSITORY / "Sources/Ingress/BrowserPages/Subscribe"
+PAGE = REPOSITORY / "Sources/HTTP/BrowserPages/Subscribe"
 
 
 def test_passes_the_official_vectors(tmp_path):

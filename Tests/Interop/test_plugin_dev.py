@@ -71,6 +71,15 @@ def test_what_goes_wrong_is_shown(tmp_path):
     assert run.returncode == 1 and "fails when it is loaded: NameError: name 'pager' is not defined (line 1)" in run.stdout
 
 
+def test_a_delivery_that_never_ends_ends_the_trial(tmp_path):
+    path = tmp_path / "pager.py"
+    path.write_text('import time\n\nPLATFORM = "pager"\n\n\ndef deliver(notification, registration):\n    while True:\n        time.sleep(1)\n')
+    run = carillon("plugin", "dev", path, "--once", "--no-lab", "--skip-check")
+    assert run.returncode == 1
+    assert run.stdout.count("error: the plugin did not end a delivery within 10 s, and the others are not tried.") == 1
+    assert "fixtures: " not in run.stdout
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_a_crash_is_the_plugins(tmp_path):
     """It takes along neither the program nor what is tried next, and no backtrace of the program's is shown."""

@@ -123,16 +123,12 @@ def test_what_is_refused_shows_in_the_exit_status(stopped_router):
         assert run.returncode == 1, command
         assert "text.so" in run.stderr and "is not an ELF file" in run.stderr, run.stderr
     # It keeps nothing else from being in force.
-    status, answer = console.json("/api/reload", "POST")
+    status, answer = console.json("/v1/reload", "POST")
     assert status == 200 and answer["reloaded"] and "text.so" in answer["refused"][0]
 
 
-@pytest.mark.parametrize("isolation", ["process", "none"])
-def test_what_ends_its_process_at_its_entry_ends_no_command_and_no_router(
-    stopped_router, tmp_path, lab, alice, bob, isolation
-):
+def test_what_ends_its_process_at_its_entry_ends_no_command_and_no_router(stopped_router, tmp_path, lab, alice, bob):
     router = stopped_router
-    router.configuration["plugins"]["isolation"] = isolation
     config = ["--config", router.configuration_file]
     Console(router, port=free_port()).start()
     ends = {

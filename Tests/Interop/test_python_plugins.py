@@ -60,7 +60,7 @@ def wait_for(receiver, count: int):
 
 
 def process_of(console, name: str = "pager.py") -> dict:
-    status, answer = console.json("/api/plugins")
+    status, answer = console.json("/v1/plugins")
     assert status == 200
     return next(each for each in answer["processes"] if each["plugins"] == [name])
 
@@ -228,14 +228,6 @@ def test_a_file_that_is_no_plugin_is_refused_with_the_reason(stopped_router, sou
     stopped_router.configuration["plugins"]["deadline_seconds"] = 1
     listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
     assert listing.returncode == 1 and reason in listing.stdout, listing.stdout + listing.stderr
-
-
-@pytest.mark.parametrize("isolation", ["none", "shared", {"pager.py": "none"}, {"pager.py": "shared"}])
-def test_it_runs_in_a_process_of_its_own_only(stopped_router, isolation):
-    add(stopped_router, PAGER)
-    stopped_router.configuration["plugins"]["isolation"] = isolation
-    listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
-    assert listing.returncode == 1 and "plugins in Python run in a process of their own" in listing.stdout
 
 
 def test_a_missing_interpreter_is_a_mistake_with_its_line(stopped_router):
@@ -503,7 +495,7 @@ def installed(tmp_path):
     (folder / "bin").mkdir()
     shutil.copy(built("carillon"), folder / "bin/carillon")
     shutil.copy(built("carillon-plugin-host"), folder / "libexec/carillon/carillon-plugin-host")
-    program = "Sources/CarillonPluginPython/carillon-plugin-python"
+    program = "Sources/PluginHost/PluginHost/Python/carillon-plugin-python"
     shutil.copytree(REPOSITORY / program, folder / "libexec/carillon/carillon-plugin-python")
     return folder
 

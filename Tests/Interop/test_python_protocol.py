@@ -8,7 +8,7 @@ import pytest
 
 from programs import REPOSITORY
 
-PROGRAM = REPOSITORY / "Sources/CarillonPluginPython/carillon-plugin-python"
+PROGRAM = REPOSITORY / "Sources/PluginHost/PluginHost/Python/carillon-plugin-python"
 sys.path.append(str(PROGRAM))
 
 import carillon as api  # noqa: E402

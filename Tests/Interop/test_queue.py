@@ -85,6 +85,24 @@ def test_what_failed_is_kept_and_sent_again_once(router, lab, alice, bob):
     assert len(lab.received()) == 2
 
 
+def test_a_failed_push_of_a_deleted_event_is_not_sent_again(router, lab, alice, bob):
+    lab.misbehave("answer", status=400, reason="PayloadEmpty", times=0)
+    deleted, kept = bob.note("a slip of the pen", alice), bob.note("on purpose", alice)
+    with Socket(router) as socket:
+        socket.publish(alice.registration(router, ios(device_token(), mode="alert")), deleted, kept)
+        wait_until(lambda: len(failed(router)) == 2, "both are dead letters", router.process)
+        socket.publish(bob.event(5, "", [("e", deleted["id"]), ("k", "1")]))
+    lab.behave()
+    lab.forget()
+    wait_until(lambda: [letter["event"] for letter in failed(router)] == [kept["id"]], "one is offered", router.process)
+    for options in [("--dry-run",), ()]:
+        retried = answer(router, "retry", "--all", *options)
+        assert retried["retried"] == 1 and retried["skipped"] == [{"why": "deleted", "count": 1}]
+    [pushed] = lab.accepted(1)
+    assert pushed.payload["event_id"] == kept["id"]
+    assert "1 left out: their authors deleted the events" in queue(router, "retry", "--failed").stdout
+
+
 def test_what_waits_for_credentials_goes_on_when_told_to(router, lab, alice, bob):
     lab.misbehave("answer", status=403, reason="InvalidProviderToken", times=0)
     message = bob.message("one", alice)

@@ -1,4 +1,4 @@
-"""Whose device is registered when, over the socket (seed 004 section 7)."""
+"""Whose device is registered when, over the socket (contrib/docs/registration.md)."""
 
 import time
 

@@ -185,11 +185,11 @@ def test_a_signal_during_a_reload_is_not_lost(stopped_router, lab, alice, bob):
     rules(router, "for the call")
     router.configuration_file  # writes it
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(console.ask("/api/reload", "POST")))
+    asking = threading.Thread(target=lambda: answers.append(console.ask("/v1/reload", "POST")))
     asking.start()
     # Opens when it is read, and the rules were read before.
     with key.open("wb", buffering=0) as writer:
-        assert console.ask("/api/reload", "POST")[0] == 409
+        assert console.ask("/v1/reload", "POST")[0] == 409
         rules(router, "for the signal")
         router.process.send_signal(signal.SIGHUP)
         router.wait_for_log("the configuration is read once more behind it")
@@ -270,9 +270,9 @@ def test_devices_of_a_running_router_are_removed_by_the_api(stopped_router, alic
     console = Console(router, port=free_port()).start()
     with Socket(router) as socket:
         socket.publish(alice.registration(router, ios(device_token())))
-    number = console.json("/api/devices")[1]["devices"][0]["device"]
+    number = console.json("/v1/devices")[1]["devices"][0]["device"]
     removed = carillon("devices", "remove", number, "--config", router.configuration_file)
     assert removed.returncode == 0, removed.stderr
-    assert console.json("/api/devices")[1]["devices"] == []
+    assert console.json("/v1/devices")[1]["devices"] == []
     again = carillon("devices", "remove", number, "--config", router.configuration_file)
     assert again.returncode == 1 and "there is no device" in again.stderr

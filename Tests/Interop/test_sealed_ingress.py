@@ -1,4 +1,4 @@
-"""The sealed ingress (seed 001): pywebpush plays Mastodon, and the test plays the app that decrypts what APNs got."""
+"""The sealed ingress: pywebpush plays Mastodon, and the test plays the app that decrypts what APNs got."""
 
 import base64
 import http.client
@@ -134,7 +134,7 @@ def test_a_dead_device_ends_the_subscription_and_nothing_else_does(ingress, lab)
 
 
 def test_development_builds_are_reached_at_the_other_server(stopped_router, lab):
-    """`?sandbox=true` (seed 001): the lab plays Apple's sandbox, and nobody production."""
+    """`?sandbox=true`: the lab plays Apple's sandbox, and nobody production."""
     ios = stopped_router.configuration["apps"]["default"]["ios"]
     ios.update(environment=f"https://localhost:{free_port()}", sandbox=ios["environment"])
     port = free_port()

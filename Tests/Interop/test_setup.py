@@ -202,20 +202,14 @@ def kept(path: Path, text: str) -> str:
 
 
 def services_of_ones_own(tmp_path, lab, mail, broker, bot, mail_password=MAIL_PASSWORD, **more) -> dict:
-    """Answers for e-mail, MQTT, Telegram, Huawei, webhooks and services by requests; nothing but these."""
+    """Answers for e-mail, MQTT, Telegram, webhooks and services by requests; nothing but these."""
     secrets = "pushover.token=an-application\nmatrix.token=syt_abc\n"
     return {
         "run": "hand",
         "folder": str(tmp_path / "router"),
         "url": "wss://notify.example.com",
         "listen": "127.0.0.1:0",
-        "services": ["hms", "email", "telegram", "mqtt", "webhook", "http"],
-        "hms": {
-            "app_id": lab.hms["app_id"],
-            "client_secret_file": kept(tmp_path / "hms.secret", lab.hms["client_secret"] + "\n"),
-            "token_url": lab.hms["token_url"],
-            "origin": lab.hms["origin"],
-        },
+        "services": ["email", "telegram", "mqtt", "webhook", "http"],
         "email": {
             "server": "localhost",
             "port": mail.port,
@@ -263,7 +257,7 @@ def test_further_services_accept_the_credentials(tmp_path, lab, own_servers):
     result = run(tmp_path, given)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "no mistakes" in result.stdout
-    for platform in ["hms", "email", "telegram", "mqtt"]:
+    for platform in ["email", "telegram", "mqtt"]:
         assert f"{platform}: accepted" in result.stdout, result.stdout
     assert not own_servers["mail"].letters and not own_servers["bot"].calls("sendMessage")
     folder = tmp_path / "router"
@@ -272,7 +266,7 @@ def test_further_services_accept_the_credentials(tmp_path, lab, own_servers):
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     web_servers_take(folder, tmp_path)
     written = "".join(path.read_text() for path in folder.iterdir() if path != secret and path.suffix != ".key")
-    for password in [MAIL_PASSWORD, BROKER_PASSWORD, TOKEN, lab.hms["client_secret"], "an-application"]:
+    for password in [MAIL_PASSWORD, BROKER_PASSWORD, TOKEN, "an-application"]:
         assert password not in written and password not in result.stdout + result.stderr
     # The same question, later, by the command that setup names.
     asked = carillon("push", "--config", folder / "carillon.yaml", "telegram", "check")
@@ -287,13 +281,11 @@ def test_further_services_accept_the_credentials(tmp_path, lab, own_servers):
 def test_what_further_services_say_of_wrong_credentials(tmp_path, lab, own_servers):
     given = services_of_ones_own(tmp_path, lab, mail_password="wrong", **own_servers)
     kept(tmp_path / "bot.token", "123456789:" + "a" * 35 + "\n")
-    kept(tmp_path / "hms.secret", "another-secret\n")
     own_servers["broker"].stop()
     result = run(tmp_path, given)
     assert result.returncode == 2, result.stdout + result.stderr
     assert re.search(r"email: REFUSED \(bad-credentials \(535\)\)", result.stdout), result.stdout
     assert re.search(r"telegram: REFUSED \(bad-bot-token \(401\)\)", result.stdout), result.stdout
-    assert re.search(r"hms: REFUSED \(", result.stdout), result.stdout
     assert re.search(r"mqtt: could not be asked \(.*try later: \S+carillon push --config \S+ mqtt check", result.stdout)
     assert "does not do that" not in result.stdout
     asked = carillon("push", "--config", tmp_path / "router/carillon.yaml", "email", "check")

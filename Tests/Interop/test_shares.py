@@ -145,7 +145,12 @@ def test_what_is_held_over_a_crash_arrives(router, lab, server, bob):
     server.answers.set()
     router.start()
     wait_until(lambda: router.waiting == 0 and held(router) == 0, "everything goes", router.process, timeout=60)
-    assert len(server.told) == 20 and sum(server.told.values()) >= 200
+    # The two figures are not of one moment: a group may have become a delivery between them.
+    wait_until(
+        lambda: len(server.told) == 20 and all(count >= 10 for count in server.told.values()),
+        "everything arrives",
+        router.process,
+    )
 
 
 def test_senders_of_push_messages_leave_room_for_everybody(router, lab, alice, bob):

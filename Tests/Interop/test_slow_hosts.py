@@ -9,6 +9,11 @@ from nostr import ALL_SIGNALS, Person, Socket
 from programs import wait_until
 
 HOSTS = 300
+LIMITS = dict.fromkeys(
+    ["per_connection_per_second", "connection_burst", "per_client_per_second", "client_burst", "client_registration_burst"],
+    100_000,
+)
+"""Of the relay socket: one connection registers everybody here."""
 
 
 def at(endpoint: str) -> dict:
@@ -23,14 +28,21 @@ def tarpit():
     listener.close()
 
 
-def test_hundreds_of_hosts_that_never_respond_hold_up_no_other(router, lab, alice, bob, tarpit):
+@pytest.mark.parametrize("devices", [1, 16])
+def test_hundreds_of_hosts_that_never_respond_hold_up_no_other(stopped_router, lab, alice, bob, tarpit, devices):
+    router = stopped_router
+    router.configuration["relay"]["limits"] = LIMITS
+    router.start()
     victims = [Person() for _ in range(HOSTS)]
     with Socket(router) as socket:
         socket.publish(alice.registration(router, at(lab.endpoint("alice"))))
         socket.publish(
             *(
-                person.registration(router, at(f"http://127.1.{number // 200}.{1 + number % 200}:{tarpit}/up"))
+                person.registration(
+                    router, at(f"http://127.1.{number // 200}.{1 + number % 200}:{tarpit}/up{device}"), f"{device}"
+                )
                 for number, person in enumerate(victims)
+                for device in range(devices)
             )
         )
         for start in range(0, HOSTS, 20):

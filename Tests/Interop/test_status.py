@@ -4,6 +4,8 @@ import json
 import signal
 import stat
 
+import pytest
+
 from nostr import Socket, device_token, ios
 from programs import carillon, free_port, wait_until
 from relays import LocalRelay
@@ -81,6 +83,26 @@ def test_a_router_to_which_nothing_brings_events_says_so(router, lab, alice, bob
         socket.publish(bob.message("one", alice))
     lab.accepted(1)
     wait_until(lambda: status(router).returncode == 0, "a client brings events")
+
+
+@pytest.mark.parametrize("spoil", [lambda text: text.replace("{", '{"stroe": {},', 1), lambda text: "relay: [\n" + text])
+def test_a_broken_file_keeps_nobody_from_the_running_router(router, alice, bob, spoil):
+    with Socket(router) as socket:
+        socket.publish(bob.note("an event", alice))
+    path = router.configuration_file
+    good = path.read_text()
+    path.write_text(spoil(good))
+    shown = carillon("status", "--config", path)
+    assert shown.returncode == 1 and "carillon.yaml:" in shown.stderr, shown.stdout + shown.stderr
+    assert shown.stdout.startswith("Carillon ") and "plugins   " in shown.stdout
+    assert f"!  {shown.stderr.strip()}" in shown.stdout and "carillon check names every mistake" in shown.stdout
+    [issue] = json.loads(carillon("status", "--json", "--config", path).stdout)["issues"]
+    assert issue["what"] == "configuration-invalid" and not issue["is_grave"]
+    router.kill()
+    gone = carillon("status", "--config", path)
+    assert gone.returncode == 3 and "carillon.yaml:" in gone.stderr and "no answer from" in gone.stderr
+    path.write_text(good)
+    router.start()
 
 
 def test_a_refused_reload_is_told_until_the_next_good_one(router, alice, bob):

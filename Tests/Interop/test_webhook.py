@@ -137,7 +137,7 @@ def test_the_apps_server_gets_the_recipient_and_its_secret_rotates_with_a_reload
         receiver.wait(1)
         block["secrets"] = ["${NEW_SECRET}", "${OLD_SECRET}"]
         _ = router.configuration_file
-        status, answer = console.json("/api/reload", "POST")
+        status, answer = console.json("/v1/reload", "POST")
         assert status == 200 and answer["reloaded"], answer
         socket.publish(bob.message("hello again", alice))
         receiver.wait(2)

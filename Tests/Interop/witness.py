@@ -71,7 +71,7 @@ FILTERS = {"early-witness": {}, "late-witness": {}}
 
 
 class Witness:
-    """The plugin, made from the header alone, in a router's folder; inside the router, as processes of plugins write no files."""
+    """The plugin, made from the header alone, in a router's folder; without the sandbox, as confined plugins write no files."""
 
     def __init__(self, router: Router, folder: Path):
         folder.mkdir(exist_ok=True)
@@ -81,7 +81,8 @@ class Witness:
         command = ["cc", "-std=c11", "-Wall", "-Werror", "-shared", "-fPIC", "-I", REPOSITORY / "include"]
         subprocess.run([*command, "-o", library, source], check=True)
         library.chmod(0o755)
-        router.configuration["plugins"]["isolation"] = "none"
+        # It writes a file.
+        router.configuration["plugins"]["sandbox"] = False
 
     @property
     def lines(self) -> list[tuple[str, str, str]]:

@@ -1,15 +1,15 @@
+import Core
 import Dispatch
 import GRDB
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
-import Notifications
+import Push
 import Testing
-import Units
 
 @testable import Delivery
-@testable import HTTPLanes
+@testable import HTTPClient
 
 /// Courier and outgoing HTTP together: whatever goes wrong for one app, the others do not notice.
 @Suite(.timeLimit(.minutes(3))) struct IsolationTests {
@@ -19,7 +19,7 @@ import Units
         let good = try await LoopbackServer(status: 200)
         let release = DispatchSemaphore(value: 0)
         let lookups = NIOLockedValueBox(0)
-        let names = ThreadedLookup(limit: 256) { _, _ in
+        let names = ThreadedLookup { _, _ in
             lookups.withLockedValue { $0 += 1 }
             release.wait()
             release.signal()

@@ -5,7 +5,7 @@ import Testing
 struct PluginLinkageTests {
     static let plugins = [
         "libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonUnifiedPush.so", "libCarillonWebPush.so",
-        "libCarillonWebhook.so", "libCarillonHTTPTemplate.so", "libCarillonHMS.so",
+        "libCarillonWebhook.so", "libCarillonHTTPTemplate.so",
         "libCarillonEmail.so", "libCarillonMQTT.so", "libCarillonTelegram.so",
         "libCarillonMutes.so", "libCarillonNoise.so", "libCarillonWebOfTrust.so",
     ]
@@ -36,7 +36,7 @@ struct PluginLinkageTests {
         ("libCarillonAPNs.so", "ios"), ("libCarillonFCM.so", "android"),
         ("libCarillonUnifiedPush.so", "unifiedpush"), ("libCarillonWebPush.so", "web"),
         ("libCarillonWebhook.so", "webhook"), ("libCarillonHTTPTemplate.so", "http"),
-        ("libCarillonHMS.so", "hms"), ("libCarillonEmail.so", "email"), ("libCarillonMQTT.so", "mqtt"),
+        ("libCarillonEmail.so", "email"), ("libCarillonMQTT.so", "mqtt"),
         ("libCarillonTelegram.so", "telegram"),
     ])
     func loadsAndDescribesItself(_ name: String, _ platform: String) throws {

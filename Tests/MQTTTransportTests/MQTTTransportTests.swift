@@ -1,10 +1,10 @@
 import CarillonABI
+import Core
 import Foundation
 import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import MQTTTransport
 
@@ -21,16 +21,11 @@ private struct Fixture {
     init(_ more: [String: any Sendable] = [:]) throws {
         let clock = clock
         transport = try MQTTTransport(
-            configuration: Fixture.object(Fixture.block.merging(more) { $1 }),
+            configuration: JSONObject(Fixture.block.merging(more) { $1 }),
             host: Host(host.pointer),
             now: clock.now
         )
         box = TransportBox(transport, host: try Host(host.pointer))
-    }
-
-    static func object(_ members: [String: any Sendable]) throws -> JSONObject {
-        let text = try JSONSerialization.data(withJSONObject: members)
-        return try JSONObject(parsing: String(decoding: text, as: UTF8.self))
     }
 
     @discardableResult
@@ -276,8 +271,8 @@ struct MQTTTransportTests {
     @Test func refusesWhatItCannotHonour() throws {
         let fixture = try Fixture()
         #expect(try fixture.deliver(.envelope("", title: "t")) == .CARILLON_UNSUPPORTED)
-        #expect(throws: PluginError.self) { try MQTTTransport.check(Fixture.object(["title": "x"])) }
-        #expect(throws: Never.self) { try MQTTTransport.check(Fixture.object(["colour": "x"])) }
+        #expect(throws: PluginError.self) { try MQTTTransport.check(JSONObject(["title": "x"])) }
+        #expect(throws: Never.self) { try MQTTTransport.check(JSONObject(["colour": "x"])) }
     }
 
     private static let mistakes: [([String: any Sendable], String)] = [
@@ -296,7 +291,7 @@ struct MQTTTransportTests {
     @Test(arguments: mistakes.indices)
     func namesWhatIsWrongInTheBlock(_ index: Int) throws {
         let (change, sentence) = Self.mistakes[index]
-        let block = try Fixture.object(Fixture.block.merging(change) { $1 })
+        let block = try JSONObject(Fixture.block.merging(change) { $1 })
         do throws(PluginError) {
             _ = try MQTTConfiguration(block)
             Issue.record("it was taken")
@@ -354,7 +349,7 @@ struct KeepAliveTests {
     )
     func theAccountIsChecked(more: [String: any Sendable], answer: [UInt8], expected: String) throws {
         let fixture = try Fixture(more.merging(["client_id": "router"]) { $1 })
-        let heard = HeardAnswers()
+        let heard = Heard<CommandAnswer>()
         _ = fixture.transport.command(["check"]) { heard.add($0) }
         fixture.host.streams.opened()
         fixture.host.streams.receive(answer)
@@ -368,7 +363,7 @@ struct KeepAliveTests {
 
     @Test func aBrokerThatIsAwaySaysNothingOfTheAccount() throws {
         let fixture = try Fixture()
-        let heard = HeardAnswers()
+        let heard = Heard<CommandAnswer>()
         _ = fixture.transport.command(["check"]) { heard.add($0) }
         fixture.host.streams.end(0, "refused")
         #expect(heard.texts == ["unknown: refused"])

@@ -1,8 +1,8 @@
 import CarillonABI
+import Core
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 /// Every answer of ntfy's list, on a topic that is open and on one that takes a token.
 struct NtfyAnswerTests {
@@ -27,13 +27,9 @@ struct NtfyAnswerTests {
             after retryAfter: UInt32 = 0,
             ofAccount retryAfterOfAccount: UInt32? = nil
         ) {
-            self.status = status
-            self.code = code
-            self.kind = kind
-            self.reason = reason
-            self.scope = scope
+            (self.status, self.code, self.kind, self.reason) = (status, code, kind, reason)
+            (self.scope, self.retryAfter) = (scope, retryAfter)
             self.scopeOfAccount = scopeOfAccount ?? scope
-            self.retryAfter = retryAfter
             self.retryAfterOfAccount = retryAfterOfAccount ?? retryAfter
         }
 
@@ -42,6 +38,18 @@ struct NtfyAnswerTests {
 
     /// From 02:40 to half a minute after midnight, UTC.
     private static let untilMidnight: UInt32 = 76_830_000
+
+    private static func tooMany(_ code: Int?) -> Row {
+        Row(
+            429,
+            code,
+            .CARILLON_RETRY,
+            "too-many-requests",
+            .CARILLON_SCOPE_HOST,
+            ofAccount: .CARILLON_SCOPE_DEVICE,
+            ofAccount: 5000
+        )
+    }
 
     static let table = [
         Row(200, nil, .CARILLON_DELIVERED, "delivered"), Row(301, nil, .CARILLON_REJECTED, "redirect"),
@@ -59,25 +67,9 @@ struct NtfyAnswerTests {
         Row(410, 41001, .CARILLON_REJECTED, "gone"), Row(413, 41301, .CARILLON_REJECTED, "payload-too-large"),
         Row(413, 41302, .CARILLON_REJECTED, "payload-too-large"),
         Row(413, 41303, .CARILLON_REJECTED, "payload-too-large"),
-        Row(
-            429,
-            42901,
-            .CARILLON_RETRY,
-            "too-many-requests",
-            .CARILLON_SCOPE_HOST,
-            ofAccount: .CARILLON_SCOPE_DEVICE,
-            ofAccount: 5000
-        ),
+        tooMany(42901),
         // A proxy before it.
-        Row(
-            429,
-            nil,
-            .CARILLON_RETRY,
-            "too-many-requests",
-            .CARILLON_SCOPE_HOST,
-            ofAccount: .CARILLON_SCOPE_DEVICE,
-            ofAccount: 5000
-        ), Row(429, 42902, .CARILLON_RETRY, "limit-reached", .CARILLON_SCOPE_DEVICE, after: 5000),
+        tooMany(nil), Row(429, 42902, .CARILLON_RETRY, "limit-reached", .CARILLON_SCOPE_DEVICE, after: 5000),
         Row(429, 42903, .CARILLON_RETRY, "limit-reached", .CARILLON_SCOPE_DEVICE, after: 5000),
         Row(429, 42904, .CARILLON_RETRY, "limit-reached", .CARILLON_SCOPE_DEVICE, after: 5000),
         Row(429, 42905, .CARILLON_RETRY, "limit-reached", .CARILLON_SCOPE_DEVICE, after: 5000),
@@ -92,11 +84,7 @@ struct NtfyAnswerTests {
         Row(507, 50701, .CARILLON_RETRY, "insufficient-storage", .CARILLON_SCOPE_DEVICE),
     ]
 
-    private func outcome(
-        _ row: Row,
-        hasAccount: Bool,
-        headers: [String: String] = [:]
-    ) throws -> RecordedOutcome {
+    private func outcome(_ row: Row, hasAccount: Bool, headers: [String: String] = [:]) throws -> RecordedOutcome {
         let fixture = try TransportFixture()
         let fields = hasAccount ? [(name: "access_token", value: "tk_1")] : []
         let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
@@ -120,11 +108,7 @@ struct NtfyAnswerTests {
     }
 
     /// ntfy's clock may be behind ours: then its day has not ended when ours has.
-    @Test(
-        arguments: [
-            (-1, 30_001), (0, 30_000), (29_999, 1), (30_000, 86_400_000),
-        ] as [(Int64, UInt32)]
-    )
+    @Test(arguments: [(-1, 30_001), (0, 30_000), (29_999, 1), (30_000, 86_400_000)] as [(Int64, UInt32)])
     func asksAgainShortlyAfterMidnight(_ sinceMidnight: Int64, _ wait: UInt32) throws {
         let fixture = try TransportFixture()
         fixture.clock.advance(by: .milliseconds(76_800_000 + sinceMidnight))

@@ -131,7 +131,7 @@ struct NtfyTransportTests {
         "https://ntfy.sh/" + String(repeating: "a", count: 65),
     ])
     func refusesWhatIsNoTopic(url: String) throws {
-        let mistake = try #require(try TransportFixture().mistake(in: SampleRegistration(token: url)))
+        let mistake = try #require(try TransportFixture().refusal(of: SampleRegistration(token: url)))
         #expect(mistake.contains("expected a topic's URL"))
     }
 
@@ -144,7 +144,7 @@ struct NtfyTransportTests {
     func authorizesItselfAsTheRegistrationSays(fields: [(name: String, value: String)], header: String?) throws {
         let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
         let fixture = try TransportFixture()
-        #expect(fixture.mistake(in: registration) == nil)
+        #expect(fixture.refusal(of: registration) == nil)
         #expect(try fixture.deliver(alert, to: registration) == .CARILLON_OK)
         #expect(try #require(fixture.host.requests.first).headers["authorization"] == header)
     }
@@ -164,7 +164,7 @@ struct NtfyTransportTests {
     )
     func halfAnAccountIsNone(fields: [(name: String, value: String)], words: String) throws {
         let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
-        let mistake = try #require(try TransportFixture().mistake(in: registration))
+        let mistake = try #require(try TransportFixture().refusal(of: registration))
         #expect(mistake.hasPrefix(words))
         #expect(!mistake.contains("secret"))
         #expect(try TransportFixture().deliver(alert, to: registration) == .CARILLON_INVALID)
@@ -172,7 +172,7 @@ struct NtfyTransportTests {
 
     @Test func refusesTokensThatWouldBreakAHeader() throws {
         let registration = SampleRegistration(token: TransportFixture.token, fields: [("access_token", "a\r\nb")])
-        #expect(try #require(try TransportFixture().mistake(in: registration)).contains("access_token"))
+        #expect(try #require(try TransportFixture().refusal(of: registration)).contains("access_token"))
         #expect(try TransportFixture().deliver(alert, to: registration) == .CARILLON_INVALID)
     }
 

@@ -1,9 +1,9 @@
 import CarillonABI
+import Core
 import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import NtfyTransport
 

@@ -1,8 +1,8 @@
 import Delivery
 import Foundation
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Rules
 import Testing
 

@@ -1,11 +1,11 @@
 import Cipher
+import Core
 import Foundation
 import GRDB
 import Logging
 import Nostr
 import Rules
 import Testing
-import Units
 
 @testable import Pipeline
 

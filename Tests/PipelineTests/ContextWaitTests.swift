@@ -1,12 +1,13 @@
 import Cipher
+import Core
 import Delivery
 import Nostr
-import Notifications
-import Pipeline
+import Push
 import Rules
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import Pipeline
 
 /// Events that wait for names and notes, on a clock that a test moves.
 @Suite struct ContextWaitTests {

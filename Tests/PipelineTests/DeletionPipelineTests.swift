@@ -1,13 +1,13 @@
 import Cipher
+import Core
 import Delivery
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Registry
 import Rules
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 

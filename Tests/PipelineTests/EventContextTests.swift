@@ -1,12 +1,12 @@
 import Cipher
+import Core
 import Foundation
 import Logging
 import Nostr
-import Notifications
+import Push
 import Rules
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -53,7 +53,7 @@ import Units
         (#"{"name":"first","name":"second"}"#, "second"),
         (#"{"display_name":"","displayName":" \n","name":7,"username":null,"handle":" h "}"#, "h"),
     ])
-    func namesAreSoughtInTheOrderOfSeed000(_ content: String, _ name: String) throws {
+    func namesAreSoughtInTheOrderOfPreference(_ content: String, _ name: String) throws {
         var context = EventContext()
         context.learn(try profile(content), at: 0)
         #expect(context.name(of: keys.publicKey) == name)
@@ -115,7 +115,7 @@ import Units
         let concern = concern(referenced: noteID)
         let all: RuleNeeds = [.authorName, .referencedEvent]
         let wants = context.missing(all, of: concern, at: Self.noon)
-        context.noteSought(wants, at: Self.noon)
+        context.noteAsked(wants, at: Self.noon)
         #expect(context.missing(all, of: concern, at: Self.noon + .milliseconds(599_999)).isEmpty)
         #expect(context.missing(all, of: concern, at: Self.noon + .minutes(10)) == wants)
     }

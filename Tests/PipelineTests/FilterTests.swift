@@ -1,13 +1,13 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Registry
 import Rules
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 

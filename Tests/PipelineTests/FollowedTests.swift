@@ -1,13 +1,13 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
 import Pipeline
 import PlatformTestSupport
+import Push
 import Registry
 import Rules
 import Testing
 import TimeTestSupport
-import Units
 
 /// Rules that ask whom the recipient follows.
 @Suite struct FollowedTests {

@@ -1,8 +1,8 @@
 import Cipher
 import Delivery
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Testing
 
 /// Gift wraps (NIP-59) are dated back and signed by anybody: newness and authorship cannot be read from them.

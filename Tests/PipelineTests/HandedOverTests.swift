@@ -1,9 +1,9 @@
+import Core
 import Nostr
 import Registry
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -11,7 +11,7 @@ import Units
 @Suite struct HandedOverTests {
     /// Owners who answer when a test says so.
     private final class Owners: PartitionOwners {
-        struct Question {
+        struct Question: Sendable {
             let event: EventID
             let source: EventSource
             /// Nil: whoever there is.
@@ -85,7 +85,7 @@ import Units
     @Test func whatNobodyAnsweredIsRefusedAtTheEnd() throws {
         let owner = try bench.account()
         let answer = try bench.arrive([([bench.wrap(to: owner)], .relay(.live))])[0]
-        #expect(bench.pipeline?.awaitsOwners == true)
+        #expect(bench.pipeline?.router.awaitsOwners == true)
         bench.pipeline?.finish()
         #expect(answer.results.map(\.isFinal) == [false])
     }

@@ -1,13 +1,13 @@
 import Cipher
+import Core
 import Delivery
 import DeliveryTestSupport
 import Dispatch
 import Nostr
-import Notifications
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 

@@ -1,8 +1,8 @@
 import Delivery
 import Nostr
-import Notifications
 import Pipeline
 import PlatformTestSupport
+import Push
 import Rules
 import Testing
 

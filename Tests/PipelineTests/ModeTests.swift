@@ -1,13 +1,13 @@
+import Core
 import Delivery
 import DeliveryTestSupport
 import Nostr
-import Notifications
 import Pipeline
 import PlatformTestSupport
+import Push
 import Rules
 import Synchronization
 import Testing
-import Units
 
 /// What devices may see: the stricter of what the rule and the registration say.
 @Suite struct ModeTests {
@@ -115,7 +115,7 @@ import Units
 
     @Test func hintsWakeWhateverTheMode() throws {
         let bench = try Workbench(
-            dependencies: PipelineDependencies(hintObserver: FakeHintObserver(), sealer: FakeSealer())
+            dependencies: PipelineDependencies(hintHeard: { _, _, _ in }, sealer: FakeSealer())
         )
         let partner = try Workbench.keys()
         let owner = try bench.account(mode: "alert", partners: [partner.publicKey])

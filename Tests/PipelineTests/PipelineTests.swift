@@ -1,12 +1,12 @@
 import Cipher
+import Core
 import Delivery
 import Nostr
-import Notifications
+import Push
 import Registry
 import Rules
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 

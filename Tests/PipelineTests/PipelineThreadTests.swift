@@ -1,4 +1,5 @@
 import Cipher
+import Core
 import DeliveryTestSupport
 import Logging
 import Nostr
@@ -8,7 +9,6 @@ import Rules
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -25,21 +25,16 @@ import Units
         _ intake: Intake,
         contextWait: Duration,
         fetcher: (any ContextFetcher)? = nil,
-        now: @escaping @Sendable () -> Timestamp,
-        watch: WaitWatch = .system,
-        keep: @escaping @Sendable () -> Void = {}
+        now: @escaping @Sendable () -> Timestamp
     ) throws -> sending Pipeline {
-        try Pipeline(
+        var dependencies = PipelineDependencies(contextFetcher: fetcher)
+        dependencies.now = now
+        return try Pipeline(
             settings: PipelineSettings(rules: RuleBook.builtIn(), contextWait: contextWait),
             registry: registry,
             intake: intake,
-            dependencies: PipelineDependencies(contextFetcher: fetcher),
-            deliveryID: { id, _ in "\(id.hex.prefix(16))" },
-            keep: { _, _, _ in keep() },
-            now: now,
-            watch: watch,
-            observer: Workbench.Observed(),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            storage: PipelineStorage { _, _, _ in },
+            dependencies: dependencies
         )
     }
 
@@ -77,30 +72,6 @@ import Units
         #expect(answer.count == 14)
         #expect(answer.allResults.prefix(10).allSatisfy { $0 == .accepted })
         #expect(answer.allResults.suffix(4).allSatisfy { $0 == .duplicate })
-    }
-
-    @Test func aSlowDiskGetsLargerPortions() throws {
-        let intake = Intake(portion: 2)
-        let (clock, owner) = (ManualClock(), try bench.account())
-        let pipeline = try Self.pipeline(
-            bench.registry,
-            intake,
-            contextWait: .zero,
-            now: bench.clock.now,
-            watch: WaitWatch(time: { .milliseconds(clock.now().milliseconds) }, work: { .zero })
-        ) { clock.advance(by: .milliseconds(10)) }
-        for _ in 0..<40 {
-            // Which is remembered on disk even where it wakes nobody.
-            let wrap = try bench.event(.giftWrap, tags: [["p", owner.publicKey.hex]], by: try Workbench.keys())
-            intake.submit(Submission(events: [wrap.json], source: .feed) { _ in })
-        }
-        intake.close()
-        var portions: [Int] = []
-        while let arrivals = intake.next() {
-            portions.append(arrivals.submissions.count)
-            pipeline.process(arrivals)
-        }
-        #expect(portions == [2, 2, 2, 2, 4, 4, 4, 4, 8, 8])
     }
 
     @Test func whatWaitsGoesOnWhenTheIntakeCloses() async throws {

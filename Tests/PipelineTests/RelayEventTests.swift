@@ -1,12 +1,12 @@
 import Cipher
+import Core
 import Delivery
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Registry
 import Testing
 import TimeTestSupport
-import Units
 
 /// What relays bring: several copies, old things, and things that were asked for.
 @Suite struct RelayEventTests {

@@ -1,9 +1,10 @@
 import Cipher
 import Nostr
-import Notifications
+import Push
 import Testing
 
 @testable import Pipeline
+@testable import Rules
 
 @Suite struct RelevanceTests {
     private static let account = PublicKey(Bytes32(words: (1, 1, 1, 1)))
@@ -172,5 +173,29 @@ import Testing
         var receipt = event(.zapReceipt, tags)
         receipt.tags.removeLast()
         #expect(throws: Irrelevance.ownZap) { try Relevance.classify(receipt, for: owner.publicKey) }
+    }
+}
+
+/// Rules files are checked against what the match stage makes of each kind.
+@Suite struct EventSubjectTests {
+    @Test func rulesKnowTheKindsThatHaveASignal() throws {
+        let author = try Workbench.keys().publicKey
+        let account = try Workbench.keys().publicKey
+        let bench = try Workbench()
+        let alice = try Workbench.keys()
+        var event = try bench.event(.textNote, "", tags: [["p", account.hex]], by: alice)
+        event.pubkey = author
+        for number in UInt16.min...UInt16.max where Kind(number) != .zapReceipt {
+            event.kind = Kind(number)
+            let concern = try Relevance.classify(event, for: account)
+            #expect((concern.signal != nil) == EventSubject.allKinds.contains(number), "kind \(number)")
+            if let signal = concern.signal {
+                #expect(EventSubject.kinds(of: signal).contains(number), "kind \(number)")
+            }
+            #expect((concern.relation == nil) == EventSubject.kindsWithoutRelation.contains(number), "kind \(number)")
+        }
+        #expect(EventSubject.allKinds.contains(Kind.zapReceipt.rawValue))
+        let all = Signal.wellKnown.reduce(into: Set<UInt16>()) { $0.formUnion(EventSubject.kinds(of: $1)) }
+        #expect(all == EventSubject.allKinds)
     }
 }

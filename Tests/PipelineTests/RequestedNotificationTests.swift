@@ -1,13 +1,12 @@
+import Core
 import Delivery
 import JSON
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Rules
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 

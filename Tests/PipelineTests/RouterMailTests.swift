@@ -1,7 +1,7 @@
 import Cipher
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Registry
 import Testing
 

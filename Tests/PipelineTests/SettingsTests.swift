@@ -1,7 +1,7 @@
 import Delivery
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Registry
 import Rules
 import Testing

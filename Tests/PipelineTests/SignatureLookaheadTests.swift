@@ -78,27 +78,6 @@ import TimeTestSupport
         #expect(try verdicts(threads: 4, from: .feed, inPortionsOf: size) == alone)
     }
 
-    /// What an event names is kept until its turn only up to 64 keys.
-    @Test(arguments: [63, 64, 65, 300])
-    func eventsThatNameManyWakeThoseWhomTheyName(_ strangers: Int) throws {
-        let bench = try Workbench(threads: 4)
-        let owners = try (0..<3).map { _ in try bench.account() }
-        let others = (0..<strangers).map { ["p", String(repeating: "0", count: 60) + String(1000 + $0)] }
-        let events = try owners.enumerated().map { number, owner in
-            let tags = others + [["p", owner.publicKey.hex], ["p", owner.publicKey.hex]]
-            return try bench.event(.textNote, "\(number)", tags: number == 1 ? Array(tags.suffix(2)) : tags, by: alice)
-        }
-        let answer = Answer()
-        let portions = events.map {
-            Arrivals(submissions: [Submission(events: [$0.json], source: .feed, completion: answer.take)])
-        }
-        for number in portions.indices {
-            bench.pipeline?.process(portions[number], before: number < 2 ? portions[number + 1] : nil)
-        }
-        #expect(answer.allResults == [.accepted, .accepted, .accepted])
-        #expect(bench.kept.count == 3)
-    }
-
     @Test func looksAheadOnlyWhereItSavesWork() {
         let alone = SignatureLookahead(threads: 1)
         #expect(!alone.isWorthwhile)

@@ -1,8 +1,8 @@
 import Delivery
 import DeliveryTestSupport
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Registry
 import Rules
 import Synchronization

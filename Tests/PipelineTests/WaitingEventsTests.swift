@@ -1,8 +1,8 @@
 import Cipher
+import Core
 import Nostr
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 

@@ -1,7 +1,7 @@
 import Cipher
 import Delivery
 import Nostr
-import Notifications
+import Push
 import Testing
 
 @testable import Pipeline

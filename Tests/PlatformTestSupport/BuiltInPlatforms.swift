@@ -2,11 +2,10 @@ import APNsTransport
 import EmailTransport
 import FCMTransport
 import GotifyTransport
-import HMSTransport
 import HTTPTemplateTransport
 import MQTTTransport
 import NtfyTransport
-import Platforms
+import Push
 import TelegramTransport
 import UnifiedPushTransport
 import WebPushTransport
@@ -16,7 +15,7 @@ extension PlatformCatalog {
     /// The documents of Carillon's own transports, by platform.
     package static let builtInDocuments: [String: String] = [
         "android": FCMDescription.json, "email": EmailDescription.json, "gotify": GotifyDescription.json,
-        "hms": HMSDescription.json, "http": HTTPTemplateDescription.json, "ios": APNsDescription.json,
+        "http": HTTPTemplateDescription.json, "ios": APNsDescription.json,
         "mqtt": MQTTDescription.json, "ntfy": NtfyDescription.json, "telegram": TelegramDescription.json,
         "unifiedpush": UnifiedPushDescription.json,
         "web": WebPushDescription.json, "webhook": WebhookDescription.json,

@@ -1,6 +1,6 @@
-import Platforms
+import Push
 import Rules
-import YAMLReading
+import Storage
 
 /// Rules for Carillon's own platforms.
 extension RuleBook {

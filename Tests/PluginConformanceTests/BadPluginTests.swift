@@ -1,6 +1,6 @@
+import Core
 import PluginConformance
 import Testing
-import Units
 
 /// A plugin with one mistake fails the one check that is about it, and learns what to do.
 @Suite(.timeLimit(.minutes(3)))
@@ -11,9 +11,7 @@ struct BadPluginTests {
         let advice: String
 
         init(_ behaviour: String, _ check: ConformanceCheck, _ advice: String) {
-            self.behaviour = behaviour
-            self.check = check
-            self.advice = advice
+            (self.behaviour, self.check, self.advice) = (behaviour, check, advice)
         }
 
         var testDescription: String { behaviour }
@@ -82,14 +80,10 @@ struct BadPluginTests {
     ])
     func oneMistakeFailsOneCheck(_ mistake: Mistake) async throws {
         let workshop = try Workshop()
-        let plan = ConformancePlan(
-            path: try workshop.compile(Workshop.misbehaving),
-            configurations: ["fixture": #"{"do":"\#(mistake.behaviour)"}"#],
-            patience: Self.lost.contains(mistake.behaviour) ? .milliseconds(1500) : .seconds(20)
-        )
+        let patience: Duration = Self.lost.contains(mistake.behaviour) ? .milliseconds(1500) : .seconds(20)
+        let plan = try workshop.plan(Workshop.misbehaving, doing: mistake.behaviour, patience: patience)
         let report = await PluginConformance.check(plan)
-        #expect(report.failures.map(\.check) == [mistake.check])
-        #expect(report.failures.first?.text.contains(mistake.advice) == true, "\(report)")
+        expect(mistake.check, mistake.advice, report)
         #expect(!report.isPassed)
     }
 
@@ -103,17 +97,17 @@ struct BadPluginTests {
         Mistake("tattle", .secrets, "never log what an event says"),
         Mistake("greedy", .needs, "more than the filter's flags say"),
         Mistake("exact-size", .newerHost, "compare struct_size"),
-        Mistake("new-only", .olderHost, "structs are those of the first release"),
     ])
     func oneMistakeOfAFilterFailsOneCheck(_ mistake: Mistake) async throws {
         let workshop = try Workshop()
-        let plan = ConformancePlan(
-            path: try workshop.compile(Workshop.filter),
-            configurations: ["fixture": #"{"do":"\#(mistake.behaviour)"}"#]
-        )
-        let report = await PluginConformance.check(plan)
-        #expect(report.failures.map(\.check) == [mistake.check])
-        #expect(report.failures.first?.text.contains(mistake.advice) == true, "\(report)")
+        let plan = try workshop.plan(Workshop.filter, doing: mistake.behaviour)
+        expect(mistake.check, mistake.advice, await PluginConformance.check(plan))
+    }
+
+    /// One check failed, and says so with these words.
+    private func expect(_ check: ConformanceCheck, _ words: String, _ report: ConformanceReport) {
+        #expect(report.failures.map(\.check) == [check])
+        #expect(words.isEmpty || report.failures.first?.text.contains(words) == true, "\(report)")
     }
 
     /// Hosts ignore these mistakes, or never come to them.
@@ -151,10 +145,6 @@ struct BadPluginTests {
             "/configuration/environment/A/key: the block has no key b"
         ),
         (
-            #""configuration":{"schema":{"properties":{"key":{"type":"string","file":true}}}}"#,
-            "/configuration/schema/properties/key/file: expected a key that ends in _file or _files"
-        ),
-        (
             #""configuration":{"schema":{"properties":{"a_file":{"type":"integer","file":true}}}}"#,
             "/configuration/schema/properties/a_file/file: version 1 of the format does not know this"
         ),
@@ -168,10 +158,7 @@ struct BadPluginTests {
             #""target":{"kind":"token","pattern":"^a"},"sample":{"token":"b"}"#,
             "/sample/token: it does not match /target/pattern"
         ),
-        (
-            #""fields":[{"name":"a","required":true}]"#,
-            "/sample/fields: the required field a is missing"
-        ),
+        (#""fields":[{"name":"a","required":true}]"#, "/sample/fields: the required field a is missing"),
         (#""sample":{"token":"x","fields":{"b":"c"}}"#, "/sample/fields/b: there is no such field"),
         (#""target":{"kind":"subscription"}"#, "/sample/fields: a subscription has the keys p256dh and auth"),
     ])
@@ -183,10 +170,8 @@ struct BadPluginTests {
             members.append(#""sample":{"token":"https://x.example/","configuration":{"do":"nothing"}}"#)
         }
         let document = "{\(members.joined(separator: ","))}".replacing("\"", with: "\\\"")
-        let path = try workshop.compile(Workshop.misbehaving, #"-DDESCRIBE="\#(document)""#)
-        let report = await PluginConformance.check(path: path, configurations: ["fixture": #"{"do":"nothing"}"#])
-        #expect(report.failures.map(\.check) == [.describe])
-        #expect(report.failures.first?.text.contains(words) == true, "\(report)")
+        let plan = try workshop.plan(Workshop.misbehaving, doing: "nothing", [#"-DDESCRIBE="\#(document)""#])
+        expect(.describe, words, await PluginConformance.check(plan))
     }
 
     @Test func malformedDescriptionFailsToLoad() async throws {
@@ -205,10 +190,8 @@ struct BadPluginTests {
     ])
     func mistakeInACheckOfBlocksIsNamed(_ mistake: Mistake) async throws {
         let workshop = try Workshop()
-        let path = try workshop.compile(Workshop.misbehaving, "-DCHECK=\(mistake.behaviour)")
-        let report = await PluginConformance.check(path: path, configurations: ["fixture": #"{"do":"nothing"}"#])
-        #expect(report.failures.map(\.check) == [mistake.check])
-        #expect(report.failures.first?.text.contains(mistake.advice) == true, "\(report)")
+        let plan = try workshop.plan(Workshop.misbehaving, doing: "nothing", ["-DCHECK=\(mistake.behaviour)"])
+        expect(mistake.check, mistake.advice, await PluginConformance.check(plan))
     }
 
     /// Its URLs are of another form than the usual ones, so that only its own sample shows what it does.
@@ -219,18 +202,13 @@ struct BadPluginTests {
             #"-DDESCRIBE="{\"version\":1,\"name\":\"Fixture\",\"target\":{\"kind\":\"token\"},"#
                 + #"\"sample\":{\"token\":\"https://own.example/\",\"configuration\":{\"do\":\"own-host\"}}}""#
         )
-        let report = await PluginConformance.check(path: path)
-        #expect(report.failures.map(\.check) == [.userURLs])
-        #expect(report.failures.first?.text.contains("a URL of the registration") == true, "\(report)")
+        expect(.userURLs, "a URL of the registration", await PluginConformance.check(path: path))
     }
 
     @Test func descriptorThatChangesIsNoDescriptor() async throws {
         let workshop = try Workshop()
-        let report = await PluginConformance.check(
-            path: try workshop.compile(Workshop.misbehaving, "-DCHANGING"),
-            configurations: ["fixture": #"{"do":"nothing"}"#]
-        )
-        #expect(report.failures.map(\.check) == [.descriptor])
+        let plan = try workshop.plan(Workshop.misbehaving, doing: "nothing", ["-DCHANGING"])
+        expect(.descriptor, "", await PluginConformance.check(plan))
     }
 
     @Test func whatTheRouterRefusesFailsToLoad() async throws {

@@ -70,10 +70,7 @@ struct CrashTests {
     private static var isUnderAddressSanitizer: Bool { dlsym(nil, "__asan_init") != nil }
 
     private func plan(_ workshop: Workshop, doing behaviour: String) throws -> ConformancePlan {
-        ConformancePlan(
-            path: try workshop.compile(Workshop.misbehaving),
-            configurations: ["fixture": #"{"do":"\#(behaviour)"}"#]
-        )
+        try workshop.plan(Workshop.misbehaving, doing: behaviour)
     }
 
     private func report(of output: [UInt8], _ plan: ConformancePlan, signal: Int32) -> ConformanceReport {

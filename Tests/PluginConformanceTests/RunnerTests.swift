@@ -1,7 +1,7 @@
+import Core
 import Foundation
 import PluginConformance
 import Testing
-import Units
 
 /// The process that watches the checks, with shells in the place of the one that runs them.
 @Suite(.timeLimit(.minutes(1)))

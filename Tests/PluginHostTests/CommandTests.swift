@@ -1,11 +1,11 @@
+import Core
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import PluginHost
 
 /// Operators' commands: one end each, whatever a plugin does.
-@Suite(.bothPlaces, .timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)))
 struct CommandTests {
     private let bench: Bench
 
@@ -28,15 +28,6 @@ struct CommandTests {
     ])
     func theFirstAnswerIsTheAnswer(_ words: [String], _ answer: String) async throws {
         #expect(try await bench.instance.command(words) == answer)
-    }
-
-    @Test func whatAPluginDoesAgainstTheRulesIsCounted() async throws {
-        // A process keeps second answers to itself.
-        guard Place.current == .router else { return }
-        _ = try await bench.instance.command(["twice"])
-        #expect(bench.instance.statistics.unknownTickets == 1)
-        _ = try await bench.instance.command(["refuse-and-answer"])
-        #expect(bench.instance.statistics.unknownTickets == 2)
     }
 
     @Test func whatIsNotDoneSaysWhy() async {

@@ -1,8 +1,9 @@
 import Foundation
-import HTTPLanes
-import Platforms
-import PluginHost
+import HTTPClient
+import Push
 import Testing
+
+@testable import PluginHost
 
 /// The files that a configuration names are read by the host.
 struct ConfigurationFilesTests {

@@ -1,13 +1,13 @@
-import HTTPLanes
-import Notifications
+import Core
+import HTTPClient
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import PluginHost
 
 /// Connection words of requests, and certificates that belong to them.
-@Suite(.bothPlaces, .timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)))
 struct ConnectionTests {
     private let http = ScopedHTTP()
 
@@ -112,19 +112,16 @@ struct ConnectionTests {
         let workshop = try Workshop()
         let pair = try KeyPair(in: workshop)
         let certificate = try ClientCertificate(certificates: pair.certificate, key: pair.key)
-        func bytes<Result>(_ word: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-            Array(word.utf8).withUnsafeBufferPointer(body)
-        }
         for number in 0..<16 {
-            #expect(bytes("certified \(number)") { words.present(certificate, on: $0) } == [])
+            #expect(words.present(certificate, on: "certified \(number)") == [])
         }
-        #expect(bytes("one more") { words.present(certificate, on: $0) } == nil)
-        #expect(bytes("certified 3") { words.present(certificate, on: $0) }?.map(\.word) == ["certified 3"])
+        #expect(words.present(certificate, on: "one more") == nil)
+        #expect(words.present(certificate, on: "certified 3")?.map(\.word) == ["certified 3"])
         for number in 0..<200 {
-            let retired = bytes("plain \(number)") { words.scope(of: $0) }.retired
+            let retired = words.scope(of: "plain \(number)").retired
             #expect(retired?.word == (number < 48 ? nil : "plain \(number - 48)"))
         }
-        #expect(bytes("certified 0") { words.scope(of: $0) }.scope.clientCertificate != nil)
+        #expect(words.scope(of: "certified 0").scope.clientCertificate != nil)
         #expect(words.removeAll().count == 64)
     }
 }

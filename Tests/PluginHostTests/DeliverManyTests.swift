@@ -1,16 +1,15 @@
+import Core
 import Glibc
-import HTTPLanes
-import Notifications
-import PluginIsolation
+import HTTPClient
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import PluginHost
 
 /// Several deliveries that one call of the plugin takes.
-@Suite(.bothPlaces, .timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)))
 struct DeliverManyTests {
     private static let sealedForNobody = Notification(mode: .sealed, signal: .dm, title: "Alice")
 
@@ -29,7 +28,15 @@ struct DeliverManyTests {
         let orders = notifications.enumerated().map { index, notification in
             var address = DeviceAddress.somewhere
             if tokens.indices.contains(index) { address.token = tokens[index] }
-            return DeliveryOrder(notification, id: Bench.id, to: address) { outcome in
+            let delivery = Delivery(
+                id: Bench.id,
+                device: DeviceID(rawValue: 1),
+                platform: address.platform,
+                app: address.app,
+                notification: notification,
+                acceptedAt: .epoch
+            )
+            return DeliveryAttempt(delivery, to: address) { outcome in
                 reasons.withLock { $0[index, default: []].append(outcome.reason) }
             }
         }
@@ -49,7 +56,6 @@ struct DeliverManyTests {
 
     @Test func thePluginGetsNoMoreThanItTakesAndNotOneAlone() async throws {
         let bench = try bench("")
-        #expect(bench.instance.takesMany)
         #expect(await reasons(bench, [.greeting]) == ["alone"])
         let seven = await reasons(bench, [Notification](repeating: .greeting, count: 7))
         #expect(seven == [String](repeating: "together-3", count: 6) + ["alone"])
@@ -83,14 +89,12 @@ struct DeliverManyTests {
 
     @Test func aTransportWithoutTakesThemOneByOne() async throws {
         let bench = try Bench(doing: "inline")
-        #expect(!bench.instance.takesMany)
         #expect(await reasons(bench, [.greeting, .greeting]) == ["inline", "inline"])
     }
 
     /// Each is tried alone; the one that kills the process is set aside, and the others go.
     @Test(arguments: ["", "unsupported"])
     func aCrashLosesNothing(_ behaviour: String) async throws {
-        guard Place.current == .processes else { return }
         let bench = try bench(behaviour)
         let deadly = Notification(mode: .alert, signal: .dm, body: "crash")
         let notifications: [Notification] = [.greeting, .greeting, deadly, .greeting, .greeting]
@@ -103,7 +107,6 @@ struct DeliverManyTests {
 
     /// A request that carried several holds all of them up until it has ended.
     @Test func aRequestOfABatchIsNotRepeatedBesideItself() async throws {
-        guard Place.current == .processes else { return }
         let http = HeldHTTP()
         let bench = try bench("request", http: http)
         let reasons = Task { await self.reasons(bench, [.greeting, .greeting]) }

@@ -1,12 +1,13 @@
+import Core
 import Logging
-import Notifications
-import PluginHost
+import Push
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// What plugins do with deliveries, well and badly.
-@Suite(.bothPlaces, .timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)))
 struct DeliveryTests {
     @Test(arguments: ["inline", "thread"]) func completionMayComeFromAnywhere(behaviour: String) async throws {
         let bench = try Bench(doing: behaviour)

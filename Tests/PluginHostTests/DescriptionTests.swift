@@ -1,9 +1,9 @@
-import Platforms
-import PluginHost
+import Push
 import Testing
 
+@testable import PluginHost
+
 /// What a plugin says about its platform, and how much of it a host believes.
-@Suite(.bothPlaces)
 struct DescriptionTests {
     private static let document =
         #"{\"version\":1,\"name\":\"Fixture\",\"block\":\"fix\",\"target\":{\"kind\":\"token\"}}"#

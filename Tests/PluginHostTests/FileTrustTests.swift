@@ -2,10 +2,11 @@ import CommandTestSupport
 import Foundation
 import Glibc
 import Logging
-import PluginHost
 import Testing
 
-/// Whose files run inside the router.
+@testable import PluginHost
+
+/// The files whose code may run.
 struct FileTrustTests {
     @Test(arguments: [0o666, 0o664, 0o646]) func fileThatOthersMayWriteIsRefused(mode: Int) throws {
         let workshop = try Workshop()
@@ -23,7 +24,11 @@ struct FileTrustTests {
         try open.permissions(0o777, of: open.folder)
         let closed = try Workshop()
         try closed.compile("descriptor.c", to: "good.so", [#"-DPLATFORM="good""#])
-        let host = PluginHost(loading: PluginSearch(folders: [open.folder, closed.folder]), log: LogBook().logger)
+        let host = PluginHost(
+            loading: PluginSearch(folders: [open.folder, closed.folder]),
+            isolation: .forTests,
+            log: LogBook().logger
+        )
         #expect(host.platforms == ["good"])
         #expect(host.catalog.refusals == [PluginRefusal(path: open.folder, reason: .writableByOthers(open.folder))])
     }
@@ -54,7 +59,7 @@ struct FileTrustTests {
         let folder = workshop.path("folder.so")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         let search = PluginSearch(folders: ["relative", workshop.path("missing"), workshop.folder])
-        let refusals = PluginHost(loading: search, log: LogBook().logger).catalog.refusals
+        let refusals = PluginHost(loading: search, isolation: .forTests, log: LogBook().logger).catalog.refusals
         #expect(refusals.map(\.path) == ["relative", workshop.path("missing"), folder, pipe])
         #expect(refusals.map(\.reason).prefix(1) == [.folderNotAbsolute])
         #expect(refusals.map(\.reason).suffix(2) == [.notAFile, .notAFile])
@@ -76,7 +81,11 @@ struct FileTrustTests {
         try first.compile("descriptor.c", to: "x.so", [#"-DPLATFORM="first""#])
         try second.compile("descriptor.c", to: "x.so", [#"-DPLATFORM="second""#])
         try second.compile("descriptor.c", to: "y.so", [#"-DPLATFORM="third""#])
-        let host = PluginHost(loading: PluginSearch(folders: [first.folder, second.folder]), log: LogBook().logger)
+        let host = PluginHost(
+            loading: PluginSearch(folders: [first.folder, second.folder]),
+            isolation: .forTests,
+            log: LogBook().logger
+        )
         #expect(host.platforms == ["first", "third"])
         #expect(
             host.catalog.refusals == [

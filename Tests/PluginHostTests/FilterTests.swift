@@ -1,12 +1,13 @@
-import HTTPLanes
-import Notifications
-import PluginHost
+import Core
+import HTTPClient
+import Push
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// Filters of a plugin in C, compiled from the header.
-@Suite(.bothPlaces, .timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)))
 struct FilterTests {
     /// A filter and everything around it.
     private struct FilterBench {

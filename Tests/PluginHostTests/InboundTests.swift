@@ -1,14 +1,13 @@
+import Core
 import Glibc
-import Notifications
-import PluginIsolation
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import PluginHost
 
 /// Requests from outside: one answer each, whatever a plugin does.
-@Suite(.bothPlaces, .timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)))
 struct InboundTests {
     private let bench: Bench
 
@@ -44,7 +43,6 @@ struct InboundTests {
     func aRefusalHasItsStatus(_ number: String, _ status: UInt32) async {
         #expect(await ask("/refuse/\(number)") == (status, ""))
         #expect(bench.instance.statistics == TransportStatistics())
-        #expect(bench.instance.isIdle || Place.current == .processes)
     }
 
     @Test(arguments: 0...15)
@@ -57,8 +55,8 @@ struct InboundTests {
     @Test func theFirstAnswerIsTheAnswer() async {
         #expect(await ask("/twice") == (200, "first"))
         #expect(await ask("/thread") == (200, "later"))
-        // The second answer and the refusal behind it; a process keeps them to itself.
-        #expect(bench.instance.statistics.unknownTickets == (Place.current == .router ? 2 : 0))
+        // The process keeps the second answer and the refusal behind it to itself.
+        #expect(bench.instance.statistics.unknownTickets == 0)
     }
 
     @Test func oneThatNeverAnswersIsNotWaitedForWithoutEnd() async throws {
@@ -90,8 +88,8 @@ struct InboundTests {
         let instance = bench.instance
         let waiting = Task { await ask("/never") }
         while instance.openInbound == 0 { await Task.yield() }
-        // Where plugins have a process, the request may still be on its way.
-        if Place.current == .processes { _ = await ask("") }
+        // The request may still be on its way to the process.
+        _ = await ask("")
         let retiring = Task { await bench.host.retire(instance, within: .minutes(1)) }
         while await ask("").status != 503 { await Task.yield() }
         #expect(instance.openInbound == 1)
@@ -123,7 +121,6 @@ struct InboundTests {
 
     @Test(arguments: ["/crash", "/hang"])
     func whoeverKillsTheProcessIsAnswered(_ path: String) async throws {
-        guard Place.current == .processes else { return }
         let process = try #require(bench.host.processReports.first?.process)
         let waiting = Task { await ask(path) }
         if path == "/hang" {

@@ -1,7 +1,6 @@
-import Streams
+import Core
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import PluginHost
 
@@ -54,23 +53,23 @@ struct InstanceStateTests {
         }
     }
 
-    @Test func timersEndWithTheLastDelivery() throws {
+    @Test func requestsEndWithTheLastDelivery() throws {
         var state = InstanceState<String>()
         let ticket = try #require(admitted(state.admit("a", deadline: 10)))
         state.leave()
-        let before = state.enterTimer()
+        let before = state.beginRequest()
         _ = state.drain(deadline: 10)
         state.leave()
-        let during = state.enterTimer()
+        let during = state.beginRequest()
         #expect(before && during && state.mayBegin)
         _ = state.complete(ticket)
         state.leave()
-        let after = state.enterTimer()
+        let after = state.beginRequest()
         #expect(!after && !state.mayBegin)
-        // Two of its calls have not returned.
+        // Two of its requests have not ended.
         #expect(state.settle(now: 0) == nil)
-        state.leave()
-        state.leave()
+        state.endRequest()
+        state.endRequest()
         #expect(isIdle(state.settle(now: 0)))
     }
 

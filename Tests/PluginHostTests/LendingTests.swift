@@ -1,13 +1,13 @@
+import Core
 import DeliveryTestSupport
-import HTTPLanes
-import Notifications
-import PluginHost
+import HTTPClient
+import Push
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// What reaches a plugin, field by field.
-@Suite(.bothPlaces)
 struct LendingTests {
     private static let everything = Notification(
         mode: .alert,

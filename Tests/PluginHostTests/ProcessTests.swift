@@ -1,15 +1,16 @@
+import CommandTestSupport
+import Core
 import CostTestSupport
 import Foundation
 import Glibc
-import HTTPLanes
+import HTTPClient
 import Logging
-import Notifications
-import PluginHost
-import PluginIsolation
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// Plugins in processes of their own, seen from the router.
 @Suite(.timeLimit(.minutes(2)))
@@ -44,12 +45,6 @@ struct ProcessTests {
         registeredAt: 1
     )
 
-    private func outcome(_ instance: TransportInstance) async -> Outcome {
-        await withCheckedContinuation { continuation in
-            instance.deliver(.greeting, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0) }
-        }
-    }
-
     @Test func aDeliveryGoesThroughItsProcess() async throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "plugin.so")
@@ -57,7 +52,7 @@ struct ProcessTests {
         #expect(host.catalog.refusals == [])
         let http = RecordingHTTP()
         let instance = try make(host, doing: "request", http: http)
-        #expect(await outcome(instance).reason == "answered")
+        #expect(await instance.outcome().reason == "answered")
         let request = try #require(http.requests.first)
         #expect(request.method == "POST" && request.body == Array("Hello".utf8))
         let report = try #require(host.processReports.first)
@@ -87,7 +82,7 @@ struct ProcessTests {
         #expect(await host.retire(first, within: .seconds(10)))
         #expect(host.processReports.first?.process == nil)
         let second = try make(host, doing: "inline")
-        #expect(await outcome(second).kind == .delivered)
+        #expect(await second.outcome().kind == .delivered)
         #expect(host.processReports.first?.deaths == 0)
     }
 
@@ -120,7 +115,7 @@ struct ProcessTests {
             $0.isSandboxed = isSandboxed
         }
         let instance = try make(host, doing: behaviour)
-        #expect(await outcome(instance) == Outcome(.rejected, reason: "plugin-crashed"))
+        #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"))
         let report = try #require(host.processReports.first)
         #expect(report.setAside == 1)
         #expect(report.lastDeath?.contains("took more memory than it may") == true)
@@ -130,7 +125,7 @@ struct ProcessTests {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "plugin.so")
         let host = load(workshop)
-        #expect(await outcome(try make(host, doing: "shared-memory")).reason == "no-memory")
+        #expect(try await make(host, doing: "shared-memory").outcome().reason == "no-memory")
         #expect(host.processReports.first?.deaths == 0)
     }
 
@@ -146,17 +141,23 @@ struct ProcessTests {
         #expect(try #require(try score("\(process)")) > (try #require(try score("self"))))
     }
 
+    /// By their names they come with Carillon.
     @Test func pluginsMayShareAProcess() async throws {
         let workshop = try Workshop()
-        try workshop.compile("behaviour.c", to: "a.so")
-        try workshop.compile("descriptor.c", to: "b.so", [#"-DPLATFORM="other""#])
-        try workshop.compile("bad.c", to: "c.so", ["-DBAD=crash", "-DAT_ENTRY", #"-DPLATFORM="bad""#])
-        try workshop.compile("filter.c", to: "d.so")
-        let host = load(workshop) { $0.usual = .shared }
-        #expect(host.catalog.refusals.map(\.path) == [workshop.path("c.so")])
-        #expect(host.catalog.plugins.map(\.path) == ["a.so", "b.so", "d.so"].map(workshop.path))
-        #expect(host.processReports.map(\.plugins) == [["a.so", "b.so", "d.so"]])
-        #expect(await outcome(try make(host, doing: "inline")).kind == .delivered)
+        try workshop.compile("behaviour.c", to: "libCarillonAPNs.so")
+        try workshop.compile("descriptor.c", to: "libCarillonFCM.so", [#"-DPLATFORM="other""#])
+        try workshop.compile("bad.c", to: "libCarillonGotify.so", ["-DBAD=crash", "-DAT_ENTRY", #"-DPLATFORM="bad""#])
+        try workshop.compile("filter.c", to: "libCarillonMutes.so")
+        let host = load(workshop)
+        #expect(host.catalog.refusals.map(\.path) == [workshop.path("libCarillonGotify.so")])
+        #expect(
+            host.catalog.plugins.map(\.path)
+                == ["libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonMutes.so"].map(workshop.path)
+        )
+        #expect(
+            host.processReports.map(\.plugins) == [["libCarillonAPNs.so", "libCarillonFCM.so", "libCarillonMutes.so"]]
+        )
+        #expect(try await make(host, doing: "inline").outcome().kind == .delivered)
         let filter = try host.makeFilter(
             "fixture",
             configuration: #"{"do":"drop"}"#,
@@ -177,14 +178,13 @@ struct ProcessTests {
     @Test(arguments: ["crash", "leave", "loop"]) func onePluginThatDiesDoesNotStopTheOthers(_ how: String) async throws
     {
         let workshop = try Workshop()
-        try workshop.compile("behaviour.c", to: "good.so")
-        try workshop.compile("bad.c", to: "bad.so", ["-DBAD=\(how)", #"-DPLATFORM="bad""#])
+        try workshop.compile("behaviour.c", to: "libCarillonFCM.so")
+        try workshop.compile("bad.c", to: "libCarillonAPNs.so", ["-DBAD=\(how)", #"-DPLATFORM="bad""#])
         let host = load(workshop) {
-            $0.usual = .shared
             $0.deadline = .seconds(1)
             $0.pause = .minutes(1)
         }
-        #expect(host.processReports.map(\.plugins) == [["bad.so", "good.so"]])
+        #expect(host.processReports.map(\.plugins) == [["libCarillonAPNs.so", "libCarillonFCM.so"]])
         let good = try make(host, doing: "request")
         let bad = try host.makeTransport(
             platform: "bad",
@@ -193,14 +193,14 @@ struct ProcessTests {
             settings: InstanceSettings(sender: RecordingHTTP(), log: LogBook().logger)
         )
         await withTaskGroup { group in
-            group.addTask { #expect(await outcome(bad) == Outcome(.rejected, reason: "plugin-crashed")) }
-            for _ in 0..<100 { group.addTask { #expect(await outcome(good).reason == "answered") } }
+            group.addTask { #expect(await bad.outcome() == Outcome(.rejected, reason: "plugin-crashed")) }
+            for _ in 0..<100 { group.addTask { #expect(await good.outcome().reason == "answered") } }
             group.addTask { #expect(throws: Never.self) { for _ in 0..<20 { try good.validate(Self.valid) } } }
         }
         let reports = host.processReports
-        #expect(reports.map(\.plugins) == [["bad.so"], ["good.so"]])
+        #expect(reports.map(\.plugins) == [["libCarillonAPNs.so"], ["libCarillonFCM.so"]])
         #expect(reports.map(\.deaths) == [3, 1] && reports.map(\.setAside) == [1, 0])
-        #expect(await outcome(good).reason == "answered")
+        #expect(await good.outcome().reason == "answered")
         await host.shutDown(within: .seconds(10))
     }
 
@@ -232,7 +232,7 @@ struct ProcessTests {
 
     @Test func whatComesWithCarillonSharesOneProcess() throws {
         let workshop = try Workshop()
-        let built = URL(filePath: try #require(Place.program)).deletingLastPathComponent()
+        let built = URL(filePath: BuiltFile.pluginHost).deletingLastPathComponent()
         let names = ["APNs", "FCM", "Gotify", "Mutes", "Noise", "Ntfy", "UnifiedPush", "WebOfTrust", "WebPush"]
         let files = names.map { "libCarillon\($0).so" }
         for file in files { try workshop.write(try Data(contentsOf: built.appending(path: file)), to: file) }
@@ -255,17 +255,6 @@ struct ProcessTests {
         #expect(check?("bad") == "no" && check?("good") == nil)
         check = nil
         #expect(await eventually { kill(process, 0) != 0 })
-    }
-
-    @Test func whatRunsInTheRouterIsTriedInAProcessFirst() async throws {
-        let workshop = try Workshop()
-        try workshop.compile("behaviour.c", to: "a.so")
-        try workshop.compile("bad.c", to: "b.so", ["-DBAD=crash", "-DAT_ENTRY", #"-DPLATFORM="bad""#])
-        let host = load(workshop) { $0.usual = Isolation.none }
-        #expect(host.catalog.plugins.map(\.id) == ["org.example.behaviour"])
-        #expect(host.catalog.refusals.first?.description.contains("SIGSEGV") == true)
-        #expect(host.processReports == [])
-        #expect(await outcome(try make(host, doing: "inline")).kind == .delivered)
     }
 
     @Test func withoutTheProgramPluginsAreRefused() throws {
@@ -321,7 +310,7 @@ struct ProcessTests {
                     for number in stride(from: worker, to: count, by: 16) {
                         let notification = Notification(mode: .alert, signal: .dm, body: "\(number)")
                         let outcome = await withCheckedContinuation { continuation in
-                            instance.deliver(notification, id: Bench.id, to: .somewhere) {
+                            instance.deliver(notification) {
                                 run.end(number)
                                 continuation.resume(returning: $0)
                             }

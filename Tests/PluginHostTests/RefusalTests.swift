@@ -1,10 +1,10 @@
 import CommandTestSupport
 import Foundation
-import PluginHost
 import Testing
 
+@testable import PluginHost
+
 /// Bad files beside a good one: each is refused by name with its reason, and the good one loads.
-@Suite(.bothPlaces)
 struct RefusalTests {
     /// Loads a folder with a good plugin and what `prepare` puts beside it; returns why `bad.so` was refused.
     private func refusal(

@@ -1,18 +1,17 @@
 import Foundation
 import Glibc
-import HTTPLanes
-import Notifications
-import PluginHost
+import HTTPClient
+import Push
 import Testing
+
+@testable import PluginHost
 
 /// New files in the place of loaded ones, as on a reload.
 struct ReplacementTests {
     private func word(of host: PluginHost) async throws -> String {
         let settings = InstanceSettings(sender: RecordingHTTP(), log: LogBook().logger)
         let instance = try host.makeTransport(platform: "fixture", app: "a", configuration: "{}", settings: settings)
-        return await withCheckedContinuation { continuation in
-            instance.deliver(.greeting, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0.reason) }
-        }
+        return await instance.outcome().reason
     }
 
     @Test func renamedInPluginRunsBesideTheOldOne() async throws {
@@ -28,20 +27,6 @@ struct ReplacementTests {
             #expect(try await word(of: new) == version)
             #expect(try await word(of: old) == "old")
         }
-    }
-
-    @Test func pluginOverwrittenInPlaceIsRefused() throws {
-        let workshop = try Workshop()
-        let path = try workshop.compile("descriptor.c", to: "x.so")
-        #expect(workshop.load().catalog.refusals.isEmpty)
-        // One byte behind everything that is mapped: another file by content, the same to the dynamic linker.
-        let file = try FileHandle(forWritingTo: URL(filePath: path))
-        try file.seekToEnd()
-        try file.write(contentsOf: Data([0]))
-        try file.close()
-        let again = workshop.load()
-        #expect(again.platforms.isEmpty)
-        #expect(again.catalog.refusals == [PluginRefusal(path: path, reason: .overwrittenWhileLoaded)])
     }
 
     @Test func whatCameSinceIsLoadedBesideWhatIs() async throws {

@@ -1,13 +1,14 @@
-import HTTPLanes
+import Core
+import HTTPClient
 import Logging
-import Notifications
-import PluginHost
+import Push
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// What the host does for plugins: log, HTTP, configuration.
-@Suite(.bothPlaces, .timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)))
 struct ServiceTests {
     @Test func requestIsCopiedWhole() async throws {
         let http = RecordingHTTP { _ in

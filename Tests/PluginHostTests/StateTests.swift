@@ -1,14 +1,14 @@
+import Core
 import Glibc
-import HTTPLanes
-import Notifications
-import PluginHost
-import PluginIsolation
+import HTTPClient
+import Push
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// The service "carillon.state/1".
-@Suite(.bothPlaces, .timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(2)))
 struct StateTests {
     private let bench: ServiceBench
 
@@ -67,13 +67,7 @@ struct StateTests {
                 group.addTask {
                     for round in 0..<200 {
                         let value = "\(number) \(round)"
-                        await withCheckedContinuation { continuation in
-                            instance.deliver(
-                                Notification(mode: .alert, signal: .dm, title: "k", body: value),
-                                id: Bench.id,
-                                to: .somewhere
-                            ) { _ in continuation.resume() }
-                        }
+                        _ = await instance.outcome(of: Notification(mode: .alert, signal: .dm, title: "k", body: value))
                     }
                 }
             }
@@ -135,7 +129,7 @@ struct StateTests {
 @Suite(.timeLimit(.minutes(2)))
 struct StateProcessTests {
     @Test func theNextProcessFindsIt() async throws {
-        let bench = try Place.$current.withValue(.processes) { try ServiceBench(isolation: .forTests) }
+        let bench = try ServiceBench()
         let (one, other) = (try bench.make("state"), try bench.make("state"))
         for round in 1...5 {
             #expect(await bench.set("a", "\(round)", in: one) == "kept")

@@ -1,18 +1,17 @@
+import Core
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Logging
 import NIOPosix
-import Notifications
-import PluginHost
-import PluginIsolation
+import Push
 import StreamTestSupport
-import Streams
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// The service carillon.stream/1, over loopback.
-@Suite(.bothPlaces, .timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(2)))
 struct StreamServiceTests {
     /// A transport that uses a stream as its configuration says.
     private struct StreamBench {
@@ -51,11 +50,7 @@ struct StreamServiceTests {
         }
 
         /// Delivers, and waits for the reason of the outcome.
-        func reason() async -> String {
-            await withCheckedContinuation { continuation in
-                instance.deliver(.greeting, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0.reason) }
-            }
-        }
+        func reason() async -> String { await instance.outcome().reason }
     }
 
     private static func authorities(_ identity: TestIdentity) -> String {
@@ -210,13 +205,13 @@ struct StreamsOfDeadProcessTests {
             )
         )
         let outcomes = Outcomes()
-        instance.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
+        instance.deliver { outcomes.append($0) }
         #expect(await eventually { outcomes.reasons == ["kept"] && peer.open == 1 })
         let process = try #require(host.processReports.first?.process)
         kill(process, SIGKILL)
         #expect(await eventually { peer.open == 0 && instance.streams.open == 0 })
         // The next process opens one of its own.
-        instance.deliver(.greeting, id: Bench.id, to: .somewhere) { outcomes.append($0) }
+        instance.deliver { outcomes.append($0) }
         #expect(await eventually { outcomes.reasons == ["kept", "kept"] && peer.open == 1 })
         #expect(await instance.drain(within: .minutes(1)))
         #expect(log.said.last == "destroyed")

@@ -1,6 +1,6 @@
+import Core
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import PluginHost
 
@@ -30,17 +30,6 @@ struct TicketTableTests {
             #expect(ticket != 0)
             _ = table.end(ticket)
         }
-    }
-
-    @Test func wornSlotIsRetired() throws {
-        var table = TicketTable<String>(capacity: 2, usesOfASlot: 3)
-        var seen: Set<UInt64> = []
-        while let ticket = table.open("", deadline: 0) {
-            seen.insert(ticket)
-            _ = table.end(ticket)
-        }
-        #expect(seen.count == 6)
-        #expect(seen.allSatisfy { isUnknown(table.end($0)) })
     }
 
     @Test func fullTableRefuses() throws {

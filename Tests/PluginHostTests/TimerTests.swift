@@ -1,14 +1,14 @@
+import Core
 import Foundation
 import Glibc
-import HTTPLanes
-import Notifications
-import PluginHost
-import PluginIsolation
+import HTTPClient
+import Push
 import Testing
-import Units
+
+@testable import PluginHost
 
 /// The service "carillon.timer/1".
-@Suite(.bothPlaces, .timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(2)))
 struct TimerTests {
     private let bench: ServiceBench
 
@@ -66,7 +66,7 @@ struct TimerProcessTests {
     private func bench(_ change: (inout IsolationSettings) -> Void = { _ in }) throws -> (PluginHost, ServiceBench) {
         var settings = IsolationSettings.forTests
         change(&settings)
-        let bench = try Place.$current.withValue(.processes) { try ServiceBench(isolation: settings) }
+        let bench = try ServiceBench(isolation: settings)
         return (bench.host, bench)
     }
 

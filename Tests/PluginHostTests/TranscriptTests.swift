@@ -1,6 +1,7 @@
-import HTTPLanes
-import PluginHost
+import HTTPClient
 import Testing
+
+@testable import PluginHost
 
 @Suite struct TranscriptTests {
     private func transcript(authorization: String) -> String {

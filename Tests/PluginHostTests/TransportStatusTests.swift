@@ -1,6 +1,6 @@
+import Core
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import PluginHost
 

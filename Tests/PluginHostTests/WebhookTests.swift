@@ -1,13 +1,14 @@
+import Core
 import Foundation
-import HTTPLanes
-import Notifications
-import PluginHost
+import HTTPClient
+import Push
 import Testing
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// The example in C that people start from.
-@Suite(.bothPlaces, .timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(1)))
 struct WebhookTests {
     private static let source = Workshop.repository.appending(path: "contrib/examples/plugins/webhook.c").path
 

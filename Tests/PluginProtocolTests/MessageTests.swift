@@ -1,7 +1,7 @@
 import CarillonABI
+import Core
 import Foundation
 import PluginProtocol
-import PluginServices
 import RandomTestSupport
 import Testing
 

@@ -48,7 +48,7 @@ extension Sample {
                 StreamOpenMessage.write(instance: 7, target, to: &$0)
             } copy: { frame, writer throws(ProtocolError) in
                 let message = try StreamOpenMessage(reading: frame)
-                message.lend { StreamOpenMessage.write(instance: message.instance, $0.pointee, to: &writer) }
+                message.withCStruct { StreamOpenMessage.write(instance: message.instance, $0.pointee, to: &writer) }
             },
             bytes(.streamWrite, "QUIT\r\n"),
             count(.streamStartTLS, 11),

@@ -1,6 +1,6 @@
 import CarillonABI
+import Core
 import PluginProtocol
-import PluginServices
 import Testing
 
 /// A frame of a kind: how it is written, and how it is read and written again.
@@ -118,15 +118,10 @@ extension Sample {
             try LoadMessage(reading: frame).write(to: &writer)
         },
         Sample(.create, id: 2) {
-            CreateMessage(
-                instance: 7,
-                library: 1,
-                table: .filter,
-                index: 3,
-                configuration: "{}",
-                inboundURL: "https://example.com/plugins/ios/a",
-                state: [entry("key", "value")]
-            ).write(to: &$0)
+            var message = CreateMessage(instance: 7, library: 1, table: .filter, index: 3, configuration: "{}")
+            message.inboundURL = "https://example.com/plugins/ios/a"
+            message.state = [entry("key", "value")]
+            message.write(to: &$0)
         } copy: { frame, writer throws(ProtocolError) in
             try CreateMessage(reading: frame).write(to: &writer)
         },
@@ -170,7 +165,7 @@ extension Sample {
             }
         } copy: { frame, writer throws(ProtocolError) in
             let message = try DecideMessage(reading: frame)
-            let bytes = message.lend(edit: nil, set: { _, _, _ in .CARILLON_OK }) { call in
+            let bytes = message.withCStruct(edit: nil, set: { _, _, _ in .CARILLON_OK }) { call in
                 var writer = FrameWriter()
                 DecideMessage.write(instance: message.instance, call.pointee, to: &writer)
                 return writer.bytes
@@ -218,7 +213,7 @@ extension Sample {
         } copy: { frame, writer throws(ProtocolError) in
             let message = try ResponseMessage(reading: frame)
             withUnsafeMutablePointer(to: &writer) { writer in
-                message.lend { ResponseMessage.write($0.pointee, to: &writer.pointee) }
+                message.withCStruct { ResponseMessage.write($0.pointee, to: &writer.pointee) }
             }
         },
         Sample(.stored, id: 3) {
@@ -233,7 +228,7 @@ extension Sample {
             DeliverManyMessage.write(frames, to: &writer)
         } copy: { frame, writer throws(ProtocolError) in
             let message = try DeliverManyMessage(reading: frame)
-            let frames = message.lend { deliveries in
+            let frames = message.withCStruct { deliveries in
                 deliveries.compactMap { delivery -> (UInt64, [UInt8])? in
                     guard let registration = delivery.registration, let notification = delivery.notification
                     else { return nil }
@@ -259,7 +254,7 @@ extension Sample {
             ReceiveMessage.write(instance: 7, request, to: &writer)
         } copy: { frame, writer throws(ProtocolError) in
             let message = try ReceiveMessage(reading: frame)
-            let bytes = message.lend { request in
+            let bytes = message.withCStruct { request in
                 var writer = FrameWriter()
                 ReceiveMessage.write(instance: message.instance, request.pointee, to: &writer)
                 return writer.bytes
@@ -292,17 +287,18 @@ extension Sample {
             try HelloMessage(reading: frame).write(to: &writer)
         },
         Sample(.loaded, id: 1) {
-            DescriptorMessage(
+            var message = DescriptorMessage(
                 id: "org.example.a",
                 version: "1.0",
                 abiMinor: 4,
                 transports: [
                     .init(flags: 1, platform: "ios", document: "{}", functions: [.create, .deliver], manyLimit: 50)
                 ],
-                filters: [.init(flags: 2, name: "mutes", kinds: [3, 10_000], functions: [.decide])],
-                modules: [.init(name: "/lib/a.so", start: 0x7f00_0000_0000, size: 4096)],
-                confinement: 3
-            ).write(to: &$0)
+                filters: [.init(flags: 2, name: "mutes", kinds: [3, 10_000], functions: [.decide])]
+            )
+            message.modules = [.init(name: "/lib/a.so", start: 0x7f00_0000_0000, size: 4096)]
+            message.confinement = 3
+            message.write(to: &$0)
         } copy: { frame, writer throws(ProtocolError) in
             try DescriptorMessage(reading: frame).write(to: &writer)
         },
@@ -385,7 +381,7 @@ extension Sample {
             RequestMessage.write(instance: 7, ticket: 32, request, to: &writer)
         } copy: { frame, writer throws(ProtocolError) in
             let message = try RequestMessage(reading: frame)
-            let bytes = message.lend { request in
+            let bytes = message.withCStruct { request in
                 var writer = FrameWriter()
                 RequestMessage.write(
                     instance: message.instance,
@@ -423,7 +419,7 @@ extension Sample {
         } copy: { frame, writer throws(ProtocolError) in
             let message = try ReceivedMessage(reading: frame)
             withUnsafeMutablePointer(to: &writer) { writer in
-                message.lend { answer in
+                message.withCStruct { answer in
                     guard message.status == .CARILLON_OK else {
                         return ReceivedMessage.write(
                             instance: message.instance,

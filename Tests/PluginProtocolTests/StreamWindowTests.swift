@@ -54,7 +54,7 @@ import Testing
             target.port = 25
             change(&target)
             var status = carillon_status.CARILLON_OK
-            do throws(StreamForm.Flaw) {
+            do throws(FormError) {
                 _ = try StreamForm.checked(&target)
             } catch {
                 status = error.status

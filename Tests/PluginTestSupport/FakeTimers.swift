@@ -1,6 +1,6 @@
 internal import CarillonABI
+import Core
 import Synchronization
-import Units
 
 /// The service "carillon.timer/1" of a ``FakeHost``: time passes when a test says so.
 package final class FakeTimers: Sendable {

@@ -1,7 +1,7 @@
 package import CarillonABI
+import Core
 package import PluginKit
 import TimeTestSupport
-import Units
 
 /// One call of a filter, made from what a test says of it.
 package struct FilterInquiry {

@@ -1,5 +1,5 @@
+import Core
 import TimeTestSupport
-import Units
 
 extension ManualClock {
     /// Mon, 02 Feb 2026 02:40:00 GMT, where a clock begins that is told nothing else.

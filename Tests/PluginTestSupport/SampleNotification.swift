@@ -70,10 +70,11 @@ package struct SampleNotification {
         return sample
     }
 
-    package static func alert(title: String, body: String) -> SampleNotification {
+    package static func alert(title: String, body: String, native: String = "") -> SampleNotification {
         var sample = SampleNotification()
         sample.title = title
         sample.body = body
+        sample.native = native
         return sample
     }
 

@@ -13,7 +13,9 @@ package struct SampleRegistration {
     }
 
     /// Calls `use` with the struct; valid until it returns.
-    package func withABI<Result>(_ use: (UnsafePointer<carillon_registration>) throws -> Result) rethrows -> Result {
+    package func withABI<Result, Failure: Error>(
+        _ use: (UnsafePointer<carillon_registration>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         let arena = ABIArena()
         let entries = fields.map { carillon_field(name: arena.text($0.name), value: arena.text($0.value)) }
         var registration = carillon_registration()
@@ -22,6 +24,7 @@ package struct SampleRegistration {
         registration.fields = arena.array(entries)
         registration.field_count = entries.count
         registration.registered_unix_ms = registeredAt
-        return try withExtendedLifetime(arena) { try use(&registration) }
+        defer { withExtendedLifetime(arena) {} }
+        return try use(&registration)
     }
 }

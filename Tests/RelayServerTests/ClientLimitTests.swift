@@ -1,9 +1,9 @@
-import Listening
+import Core
+import Listeners
 import Nostr
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import RelayServer
 
@@ -24,8 +24,7 @@ import Units
     ) throws -> RelayConnection {
         RelayConnection(
             limits: limits,
-            url: "",
-            challenge: "word",
+            ClientAuthentication(url: "", challenge: "word"),
             share: ClientShare(of: try client(address), in: tables),
             counts: counts,
             now: now
@@ -79,7 +78,7 @@ import Units
         for _ in 0..<6 { #expect(pinging.receive(controlFrameOf: 125, now: now) == .nothing) }
         #expect(!isRefusedForSpeed(asking.receive(request, now: now)))
         #expect(pinging.receive(controlFrameOf: 125, now: now) == .nothing)
-        for _ in 0..<3 { _ = asking.receiveFragment(now: now) }
+        for _ in 0..<3 { _ = asking.receive(controlFrameOf: 0, now: now) }
         #expect(isRefusedForSpeed(asking.receive(request, now: now)))
     }
 
@@ -117,9 +116,9 @@ import Units
         )
         _ = first.receive(controlFrameOf: 1, now: now)
         #expect(counts.refused[.bytes] == 1)
-        for _ in 0..<2 { _ = first.receiveFragment(now: now) }
+        for _ in 0..<2 { _ = first.receive(controlFrameOf: 0, now: now) }
         #expect(counts.refused[.messages] == 1)
-        for _ in 0..<2 { _ = second.receiveFragment(now: now) }
+        for _ in 0..<2 { _ = second.receive(controlFrameOf: 0, now: now) }
         #expect(counts.refused[.messages] == 2)
         var without = RelayServerConfiguration.Limits()
         without.registrationBurst = 0
@@ -136,8 +135,7 @@ import Units
         let proxy = ClientAddress(peer: "10.1.2.3", forwardedFor: []) { $0 == "10.1.2.3" }
         var connection = RelayConnection(
             limits: limits,
-            url: "",
-            challenge: "word",
+            ClientAuthentication(url: "", challenge: "word"),
             share: ClientShare(of: proxy, in: ClientTables(limits)),
             now: now
         )

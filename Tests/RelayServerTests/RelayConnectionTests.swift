@@ -1,9 +1,9 @@
 import Cipher
-import Listening
+import Core
+import Listeners
 import Nostr
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import RelayServer
 
@@ -18,7 +18,11 @@ import Units
     private func connection(_ change: (inout RelayServerConfiguration.Limits) -> Void = { _ in }) -> RelayConnection {
         var limits = RelayServerConfiguration.Limits()
         change(&limits)
-        return RelayConnection(limits: limits, url: "wss://notify.example.com", challenge: "word", now: now)
+        return RelayConnection(
+            limits: limits,
+            ClientAuthentication(url: "wss://notify.example.com", challenge: "word"),
+            now: now
+        )
     }
 
     private func event(kind: Kind = .textNote, tags: [[String]] = [], at time: Int64? = nil) throws -> String {
@@ -110,15 +114,13 @@ import Units
     func withoutAURLOfOursAProofNamesWhereWeListen(_ addresses: [String], _ relay: String, _ isTaken: Bool) throws {
         var connection = RelayConnection(
             limits: RelayServerConfiguration.Limits(),
-            url: "",
-            addresses: addresses,
-            challenge: "word",
+            ClientAuthentication(url: "", addresses: addresses, challenge: "word"),
             now: now
         )
         let proof = try event(kind: .clientAuthentication, tags: [["relay", relay], ["challenge", "word"]])
         let answer = texts(connection.receive(Array("[\"AUTH\",\(proof)]".utf8), now: now)).first
         #expect(answer?.contains("true") == isTaken && answer?.contains("set no relay.url") == !isTaken)
-        #expect(connection.authenticated.isEmpty == !isTaken && connection.isProven == isTaken)
+        #expect(connection.authentication.publicKeys.isEmpty == !isTaken && connection.isProven == isTaken)
     }
 
     @Test(arguments: [(true, Kind.pushRegistration), (false, .pushRegistration), (true, .textNote)])
@@ -166,8 +168,7 @@ import Units
         let client = try #require(ClientAddress(peer: "203.0.113.7", forwardedFor: []) { _ in false })
         var connection = RelayConnection(
             limits: limits,
-            url: "",
-            challenge: "word",
+            ClientAuthentication(url: "", challenge: "word"),
             share: ClientShare(of: client, in: ClientTables(limits)),
             now: now
         )
@@ -197,9 +198,9 @@ import Units
             return
         }
         for name in ["b", "b", "b", "c"] { #expect(ask(name) == .nothing) }
-        #expect(names(connection.answeredQuery()) == ["b"])
-        #expect(names(connection.answeredQuery()) == ["c"])
-        #expect(names(connection.answeredQuery()) == [])
+        #expect(names(connection.work.answeredQuery()) == ["b"])
+        #expect(names(connection.work.answeredQuery()) == ["c"])
+        #expect(names(connection.work.answeredQuery()) == [])
     }
 
     private func names(_ actions: [RelayConnection.Action]) -> [String] {
@@ -231,12 +232,12 @@ import Units
         var connection = connection { $0.eventsInWork = 2 }
         let json = try event()
         for _ in 0..<2 {
-            #expect(connection.wantsMore)
+            #expect(connection.work.hasRoom)
             _ = connection.receive(Array("[\"EVENT\",\(json)]".utf8), now: now)
         }
-        #expect(!connection.wantsMore)
+        #expect(!connection.work.hasRoom)
         _ = connection.answered(events: 1, bytes: json.utf8.count)
-        #expect(connection.wantsMore)
+        #expect(connection.work.hasRoom)
     }
 
     @Test func queryWaitsForTheEventsBeforeIt() throws {

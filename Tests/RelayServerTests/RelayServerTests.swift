@@ -1,6 +1,6 @@
-import BrowserPages
+import Core
 import Foundation
-import Listening
+import Listeners
 import Logging
 import NIOCore
 import NIOPosix
@@ -9,7 +9,6 @@ import Nostr
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import RelayServer
 
@@ -234,7 +233,6 @@ import Units
                 backend: RecordingBackend(),
                 group: .singletonMultiThreadedEventLoopGroup,
                 now: { 0 },
-                challenge: { "" },
                 logger: Logger(label: "test")
             )
             let error = await #expect(throws: ListenError.self) { _ = try await second.start() }
@@ -390,12 +388,7 @@ import Units
         }
     }
 
-    private func http(
-        _ port: Int,
-        accept: String,
-        path: String = "/",
-        method: String = "GET"
-    ) async throws -> String {
+    private func http(_ port: Int, accept: String, path: String = "/", method: String = "GET") async throws -> String {
         try await answer(port, "\(method) \(path) HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n")
     }
 

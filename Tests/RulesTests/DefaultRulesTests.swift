@@ -1,12 +1,12 @@
 import Foundation
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Testing
 
 @testable import Rules
 
-/// The texts of seed 000, written here by hand.
+/// The default texts, written here by hand.
 @Suite struct DefaultRulesTests {
     private let book: RuleBook
 
@@ -64,7 +64,7 @@ import Testing
     ]
 
     @Test(arguments: expectations)
-    func textsOfSeed000(_ expected: Expectation) throws {
+    func defaultTexts(_ expected: Expectation) throws {
         let input = Fixture.input(
             kind: expected.kind,
             content: expected.content,
@@ -81,7 +81,7 @@ import Testing
         )
     }
 
-    @Test func customKeysOfSeed000() throws {
+    @Test func customKeysOfAnEvent() throws {
         let referenced = ReferencedEvent(
             id: Fixture.referencedID,
             kind: .textNote,

@@ -1,9 +1,9 @@
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
+import Storage
 import Testing
 import TimeTestSupport
-import YAMLReading
 
 @testable import Rules
 

@@ -1,8 +1,8 @@
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
+import Storage
 import Testing
-import YAMLReading
 
 @testable import Rules
 
@@ -101,7 +101,9 @@ import YAMLReading
             name: "r"
         )
         func wakes(_ isFollowed: Bool?) -> Bool {
-            if case .notify = book.decide(RuleQuestion(event: question().event, isAuthorFollowed: isFollowed)) {
+            var followed = RuleQuestion(event: question().event)
+            followed.isAuthorFollowed = isFollowed
+            if case .notify = book.decide(followed) {
                 return true
             }
             return false
@@ -166,8 +168,8 @@ import YAMLReading
     @Test(
         arguments: [
             ("{ match: { kinds: [1, 7] } }", [1, 7]), ("{ match: { zap: { min: 1 } }, signal: gift }", [9735]),
-            ("{ match: { signal: dm }, signal: letter }", KnownKinds.withSignal),
-            ("{ title: a }", KnownKinds.withSignal),
+            ("{ match: { signal: dm }, signal: letter }", EventSubject.allKinds),
+            ("{ title: a }", EventSubject.allKinds),
             ("{ signal: any }", nil), ("{ match: { relation: reply }, signal: any }", nil), ("{ drop: true }", []),
         ] as [(String, Set<UInt16>?)]
     )

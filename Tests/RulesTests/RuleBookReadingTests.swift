@@ -1,8 +1,8 @@
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
+import Storage
 import Testing
-import YAMLReading
 
 @testable import Rules
 
@@ -75,7 +75,7 @@ import YAMLReading
               - { match: { signal: [reply, mention] }, title: named }
             """
         )
-        #expect(book.notifiableKinds == KnownKinds.withSignal)
+        #expect(book.notifiableKinds == EventSubject.allKinds)
         #expect(book.notification(for: Fixture.input(kind: 1, signal: .mention, relation: .quote))?.title == "quoted")
         #expect(book.notification(for: Fixture.input(kind: 1, signal: .reply, relation: .reply))?.title == "named")
         #expect(book.notification(for: Fixture.input(kind: 1, signal: .dm)) == nil)

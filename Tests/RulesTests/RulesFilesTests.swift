@@ -1,7 +1,7 @@
-import Notifications
 import PlatformTestSupport
+import Push
+import Storage
 import Testing
-import YAMLReading
 
 @testable import Rules
 

@@ -1,8 +1,8 @@
-import Notifications
+import Core
 import PlatformTestSupport
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Rules
 

@@ -1,5 +1,5 @@
 import Foundation
-import Notifications
+import Push
 import Testing
 
 @testable import Nostr
@@ -47,20 +47,21 @@ enum Fixture {
         referenced: ReferencedEvent? = nil,
         tags: [[String]] = []
     ) -> RuleInput {
-        RuleInput(
+        var input = RuleInput(
             event: event(kind: kind, content: content, tags: tags),
             recipient: recipient,
             signal: signal,
-            relation: relation,
             authorName: author,
             referenced: referenced
         )
+        input.relation = relation
+        return input
     }
 }
 
 extension RuleBook {
     /// What the rules make of `input` in mode alert; nil when they notify nobody.
-    func notification(for input: RuleInput, mode: Mode = .alert) -> Notifications.Notification? {
+    func notification(for input: RuleInput, mode: Mode = .alert) -> Push.Notification? {
         let decision = decide(
             RuleQuestion(
                 event: input.event,

@@ -1,6 +1,6 @@
 import PlatformTestSupport
+import Storage
 import Testing
-import YAMLReading
 
 @testable import Rules
 

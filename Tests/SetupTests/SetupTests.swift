@@ -1,8 +1,8 @@
 import Cipher
 import Foundation
 import Setup
+import Storage
 import Testing
-import YAMLReading
 
 /// A machine whose files are these.
 private func machine(
@@ -102,7 +102,6 @@ struct SetupAnswersTests {
             ),
             ("services: [mqtt]\nmqtt: { server: a.b, topic_prefix: 'a/#' }", "mqtt.topic_prefix: expected a topic"),
             ("services: [mqtt]\nmqtt: { server: a.b, port: 70000 }", "mqtt.port: expected a port"),
-            ("services: [hms]\nhms: { app_id: x1, client_secret_file: /p8 }", "hms.app_id: expected the app's id"),
             (
                 "services: [telegram]\ntelegram: { bot: 'a b', token_file: /one }",
                 "telegram.bot: expected the bot's name"
@@ -312,8 +311,7 @@ struct SetupPlanTests {
 
     private static let everything = """
         url: wss://a.example
-        services: [hms, email, telegram, mqtt, webhook, http]
-        hms: { app_id: 101234567, client_secret_file: /one }
+        services: [email, telegram, mqtt, webhook, http]
         email: { server: SMTP.example.com, from: push@example.com, username: push, password_file: /one, port: 2525 }
         telegram: { token_file: /one, bot: '@example_bot' }
         mqtt: { server: mqtt.example.com, username: u, password_file: /one }
@@ -340,16 +338,14 @@ struct SetupPlanTests {
         let yaml = YAMLFile(name: "carillon.yaml", environment: { _ in "/run" })
         let platforms = yaml.parse(configuration)?.mapping()?["apps"]?.mapping()?["default"]?.mapping()
         try yaml.throwMistakes()
-        #expect(platforms?.members.map(\.key) == ["hms", "email", "telegram", "mqtt", "webhook", "http"])
+        #expect(platforms?.members.map(\.key) == ["email", "telegram", "mqtt", "webhook", "http"])
         let services = platforms?["http"]?.mapping()?["services"]?.mapping()
-        #expect(
-            services?.members.map(\.key) == ["pushover", "bark", "slack", "discord", "matrix", "apprise"]
-        )
+        #expect(services?.members.map(\.key) == ["pushover", "bark", "slack", "discord", "matrix", "apprise"])
         #expect(configuration.contains("url: https://matrix.org/_matrix/client/v3/rooms/"))
         #expect(!configuration.contains("matrix.example.org") && !configuration.contains("_TOKEN}"))
         #expect(configuration.contains("port: 2525") && configuration.contains(#"server: "smtp.example.com""#))
         #expect(configuration.contains(#"public_url: "https://a.example/""#))
-        #expect(plan.credentialPlatforms == ["hms", "email", "telegram", "mqtt"])
+        #expect(plan.credentialPlatforms == ["email", "telegram", "mqtt"])
         // No secret is in a file that others may read.
         #expect(!plan.files.contains { $0.text.contains("secret\n") || $0.text.contains("=a\n") })
     }
@@ -358,7 +354,7 @@ struct SetupPlanTests {
         let plan = try everything(isRoot: true)
         #expect(
             plan.lent.map(\.name) == [
-                "hms.secret", "smtp.password", "telegram.token", "mqtt.password", "webhook.secrets", "http.secrets",
+                "smtp.password", "telegram.token", "mqtt.password", "webhook.secrets", "http.secrets",
             ]
         )
         #expect(plan.newWebhookSecret == "/etc/carillon/secrets/webhook.secrets")

@@ -1,7 +1,7 @@
 import CarillonLab
 import Delivery
 import Foundation
-import Notifications
+import Push
 import Testing
 
 /// Two apps of one platform, each with credentials of its own.

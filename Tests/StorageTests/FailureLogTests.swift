@@ -1,9 +1,9 @@
+import Core
 import Logging
 import Storage
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 struct FailureLogTests {
     private struct Full: Error {}

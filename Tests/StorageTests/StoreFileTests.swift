@@ -11,7 +11,12 @@ struct StoreFileTests {
         folder = try TemporaryFolder()
     }
 
-    static let kind = StoreKind(name: "the box", costOfLoss: "loses its things", migrator: migrator(upTo: 2))
+    static let kind = StoreKind(
+        name: "the box",
+        costOfLoss: "loses its things",
+        table: "things",
+        migrator: migrator(upTo: 2)
+    )
 
     static func migrator(upTo version: Int) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -139,21 +144,65 @@ struct StoreFileTests {
         #expect(try refusal() == .foreign)
     }
 
-    @Test func aNewerVersionsIsRefusedByName() throws {
+    private func kind(_ migrator: DatabaseMigrator) -> StoreKind {
+        StoreKind(name: "the box", costOfLoss: "loses its things", table: "things", migrator: migrator)
+    }
+
+    @Test func aNewerFormatIsRefusedByName() throws {
         try fill(1)
-        let older = StoreKind(name: "the box", costOfLoss: "", migrator: Self.migrator(upTo: 1))
         let fault = #expect(throws: StoreFault.self) {
-            _ = try StoreFile(path: path, kind: older).open(Configuration())
+            _ = try StoreFile(path: path, kind: kind(Self.migrator(upTo: 1))).open(Configuration())
         }
-        #expect(fault?.cause == .newer("box-2"))
+        #expect(fault?.cause == .version(found: "box-2", expected: "box-1"))
         #expect(fault?.description.contains("\u{201C}box-2\u{201D}") == true)
     }
 
-    @Test func anOlderVersionsIsBroughtUpToDate() throws {
-        let older = StoreKind(name: "the box", costOfLoss: "", migrator: Self.migrator(upTo: 1))
-        try StoreFile(path: path, kind: older).open(Configuration()).close()
-        let pool = try file.open(Configuration())
-        #expect(try pool.read { try $0.tableExists("marks") })
+    /// A database of a format that no migration leads from, with a column that the present one lacks.
+    private func makeOlderFormat() throws {
+        var older = DatabaseMigrator()
+        older.registerMigration("old box 7") {
+            try $0.execute(sql: "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT NOT NULL, color TEXT)")
+        }
+        let queue = try DatabaseQueue(path: path)
+        try older.migrate(queue)
+        try queue.write { try $0.execute(sql: "INSERT INTO things VALUES (1, 'cup', 'red'), (2, 'jug', NULL)") }
+        try queue.close()
+    }
+
+    @Test func anOlderFormatIsRefusedWithFormatsAndWaysOut() throws {
+        try makeOlderFormat()
+        #expect(try refusal() == .version(found: "old box 7", expected: "box-2"))
+        let fault = #expect(throws: StoreFault.self) { _ = try file.openForReading(Configuration()) }
+        #expect(
+            fault?.description == """
+                the box \(path) has the format “old box 7”, and this version of Carillon expects “box-2”. It was left as \
+                it is. Run the version that wrote it. Move it and \(path)-wal away and put a backup in its place; or save \
+                the readable part with `carillon store rescue`; or move both away and begin an empty one, which loses its \
+                things
+                """
+        )
+    }
+
+    @Test func rowsOfAnOlderFormatAreRescued() throws {
+        try makeOlderFormat()
+        let target = folder.file("rescued")
+        let tables = try StoreRescue(file).save(to: target)
+        #expect(tables.first { $0.name == "things" } == StoreRescue.Table(name: "things", rows: 2, isWhole: true))
+        let rescued = StoreFile(path: target, kind: Self.kind)
+        let names = try rescued.open(Configuration()).read { try String.fetchAll($0, sql: "SELECT name FROM things") }
+        #expect(names == ["cup", "jug"])
+    }
+
+    @Test func aMigrationUpdatesAnExistingDatabase() throws {
+        let pool = try StoreFile(path: path, kind: kind(Self.migrator(upTo: 1))).open(Configuration())
+        try pool.write { try $0.execute(sql: "INSERT INTO things VALUES (1, 'cup')") }
+        try pool.close()
+        // A reader must not change it, and reports what is missing.
+        let fault = #expect(throws: StoreFault.self) { _ = try file.openForReading(Configuration()) }
+        #expect(fault?.cause == .unmigrated)
+        let migrated = try file.open(Configuration())
+        #expect(try migrated.read { try $0.tableExists("marks") })
+        #expect(try migrated.read { try String.fetchAll($0, sql: "SELECT name FROM things") } == ["cup"])
     }
 
     @Test(arguments: [0.25, 0.5, 0.9])

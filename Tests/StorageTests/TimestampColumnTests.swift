@@ -1,7 +1,7 @@
+import Core
 import GRDB
 import Storage
 import Testing
-import Units
 
 /// Columns of moments hold milliseconds since 1970, as they did before there was a type for moments.
 @Suite struct TimestampColumnTests {

@@ -1,99 +1,50 @@
 import CarillonABI
+import Core
 import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import TelegramTransport
 
 /// What the Bot API answers to `sendMessage`, row by row.
 struct AnswerTests {
-    struct Row: Sendable {
-        let status: UInt32
-        let description: String
-        let kind: carillon_outcome_kind
-        let reason: String
-        var parameters = ""
-
-        var body: String {
-            status == 200
-                ? #"{"ok":true,"result":{"message_id":1}}"#
-                : #"{"ok":false,"error_code":\#(status),"description":"\#(description)"\#(parameters)}"#
-        }
+    private static func refusal(
+        _ status: UInt32,
+        _ description: String,
+        _ kind: carillon_outcome_kind,
+        _ reason: String
+    ) -> AnswerRow {
+        let body = #"{"ok":false,"error_code":\#(status),"description":"\#(description)"}"#
+        return AnswerRow(status, body: body, kind, reason)
     }
 
     static let rows = [
-        Row(status: 200, description: "", kind: .CARILLON_DELIVERED, reason: "delivered"),
-        Row(
-            status: 400,
-            description: "Bad Request: can't parse entities",
-            kind: .CARILLON_REJECTED,
-            reason: "bad-request"
+        AnswerRow(200, body: #"{"ok":true,"result":{"message_id":1}}"#, .CARILLON_DELIVERED, "delivered"),
+        refusal(400, "Bad Request: can't parse entities", .CARILLON_REJECTED, "bad-request"),
+        refusal(400, "Bad Request: message is too long", .CARILLON_REJECTED, "payload-too-large"),
+        refusal(
+            400,
+            "Bad Request: not enough rights to send text messages to the chat",
+            .CARILLON_REJECTED,
+            "no-rights"
         ),
-        Row(
-            status: 400,
-            description: "Bad Request: message is too long",
-            kind: .CARILLON_REJECTED,
-            reason: "payload-too-large"
-        ),
-        Row(
-            status: 400,
-            description: "Bad Request: not enough rights to send text messages to the chat",
-            kind: .CARILLON_REJECTED,
-            reason: "no-rights"
-        ),
-        Row(status: 400, description: "Bad Request: user is deactivated", kind: .CARILLON_GONE, reason: "deactivated"),
-        Row(status: 401, description: "Unauthorized", kind: .CARILLON_MISCONFIGURED, reason: "bad-bot-token"),
-        Row(
-            status: 403,
-            description: "Forbidden: bot was blocked by the user",
-            kind: .CARILLON_GONE,
-            reason: "blocked"
-        ),
-        Row(status: 403, description: "Forbidden: user is deactivated", kind: .CARILLON_GONE, reason: "deactivated"),
-        Row(
-            status: 403,
-            description: "Forbidden: bot was kicked from the supergroup chat",
-            kind: .CARILLON_GONE,
-            reason: "kicked"
-        ),
-        Row(
-            status: 403,
-            description: "Forbidden: bot is not a member of the supergroup chat",
-            kind: .CARILLON_GONE,
-            reason: "not-a-member"
-        ),
-        Row(
-            status: 403,
-            description: "Forbidden: the group chat was deleted",
-            kind: .CARILLON_GONE,
-            reason: "chat-deleted"
-        ),
-        Row(
-            status: 403,
-            description: "Forbidden: bot can't initiate conversation with a user",
-            kind: .CARILLON_REJECTED,
-            reason: "not-started"
-        ),
-        Row(
-            status: 403,
-            description: "Forbidden: bot can't send messages to bots",
-            kind: .CARILLON_REJECTED,
-            reason: "forbidden"
-        ),
-        Row(status: 404, description: "Not Found", kind: .CARILLON_MISCONFIGURED, reason: "bad-bot-token"),
-        Row(
-            status: 413,
-            description: "Request Entity Too Large",
-            kind: .CARILLON_REJECTED,
-            reason: "payload-too-large"
-        ),
-        Row(status: 500, description: "Internal Server Error", kind: .CARILLON_RETRY, reason: "server-error"),
-        Row(status: 502, description: "Bad Gateway", kind: .CARILLON_RETRY, reason: "server-error"),
+        refusal(400, "Bad Request: user is deactivated", .CARILLON_GONE, "deactivated"),
+        refusal(401, "Unauthorized", .CARILLON_MISCONFIGURED, "bad-bot-token"),
+        refusal(403, "Forbidden: bot was blocked by the user", .CARILLON_GONE, "blocked"),
+        refusal(403, "Forbidden: user is deactivated", .CARILLON_GONE, "deactivated"),
+        refusal(403, "Forbidden: bot was kicked from the supergroup chat", .CARILLON_GONE, "kicked"),
+        refusal(403, "Forbidden: bot is not a member of the supergroup chat", .CARILLON_GONE, "not-a-member"),
+        refusal(403, "Forbidden: the group chat was deleted", .CARILLON_GONE, "chat-deleted"),
+        refusal(403, "Forbidden: bot can't initiate conversation with a user", .CARILLON_REJECTED, "not-started"),
+        refusal(403, "Forbidden: bot can't send messages to bots", .CARILLON_REJECTED, "forbidden"),
+        refusal(404, "Not Found", .CARILLON_MISCONFIGURED, "bad-bot-token"),
+        refusal(413, "Request Entity Too Large", .CARILLON_REJECTED, "payload-too-large"),
+        refusal(500, "Internal Server Error", .CARILLON_RETRY, "server-error"),
+        refusal(502, "Bad Gateway", .CARILLON_RETRY, "server-error"),
     ]
 
-    @Test(arguments: rows) func everyAnswer(_ row: Row) throws {
+    @Test(arguments: rows) func everyAnswer(_ row: AnswerRow) throws {
         let outcome = try TransportFixture().outcome(status: row.status, row.body)
         #expect(outcome.kind == row.kind && outcome.reason == row.reason && outcome.status == row.status)
     }

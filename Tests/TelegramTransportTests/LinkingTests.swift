@@ -1,9 +1,9 @@
 import CarillonABI
+import Core
 import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import TelegramTransport
 
@@ -58,20 +58,30 @@ struct LinkingTests {
     @Test func withoutAPublicAddressThereAreOnlyNumbers() throws {
         let fixture = try TransportFixture(inboundURL: nil)
         #expect(fixture.host.timers.waits.isEmpty && fixture.host.states.values.isEmpty)
-        #expect(fixture.mistake(in: "42") == nil)
-        #expect(fixture.mistake(in: code)?.contains("expected a chat's number, as nothing reaches") == true)
+        #expect(fixture.refusal(of: SampleRegistration(token: "42")) == nil)
+        #expect(
+            fixture.refusal(of: SampleRegistration(token: code))?.contains(
+                "expected a chat's number, as nothing reaches"
+            ) == true
+        )
         #expect(fixture.write("/start") == nil)
     }
 
     @Test(arguments: ["1", "-1001234567890", "Abcdefghijklmnop", "----------------a", "4503599627370496"])
-    func takes(token: String) throws { #expect(try TransportFixture().mistake(in: token) == nil) }
+    func takes(token: String) throws {
+        #expect(try TransportFixture().refusal(of: SampleRegistration(token: token)) == nil)
+    }
 
     @Test(arguments: [
         "", "0", "-0", "007", "+7", "12345678901234567", "-12345678901234567890", "1234567890-1234567", "@channel",
         "Abcdefghijklmno", "Abcdefghijklmnop!", String(repeating: "a", count: 61),
     ])
     func refuses(token: String) throws {
-        #expect(try TransportFixture().mistake(in: token)?.contains("expected a chat's number, or a link code") == true)
+        #expect(
+            try TransportFixture().refusal(of: SampleRegistration(token: token))?.contains(
+                "expected a chat's number, or a link code"
+            ) == true
+        )
     }
 
     @Test func aCodeLeadsToItsChatAlsoAfterANewStart() throws {
@@ -209,7 +219,7 @@ struct LinkingTests {
     )
     func theTokenIsChecked(status: UInt32, body: String, expected: String) throws {
         let fixture = try TransportFixture(inboundURL: nil)
-        let heard = HeardAnswers()
+        let heard = Heard<CommandAnswer>()
         _ = fixture.transport.command(["check"]) { heard.add($0) }
         #expect(fixture.host.requests.map(\.url) == [TransportFixture.methods + "getMe"])
         #expect(fixture.host.requests.map(\.method) == ["GET"])

@@ -1,13 +1,13 @@
 import CarillonABI
+import Core
 import PluginKit
 import PluginTestSupport
 import TimeTestSupport
-import Units
 
 @testable import TelegramTransport
 
 /// A bot on a host that records.
-struct TransportFixture {
+struct TransportFixture: TransportBench {
     static let configuration = #"{"token":"123456:AAE-aaaaaaaaaaaaaaaaaaaaaaaaaaaa_aa","bot":"example_bot"}"#
     static let methods = "https://api.telegram.org/bot123456:AAE-aaaaaaaaaaaaaaaaaaaaaaaaaaaa_aa/"
     static let publicURL = "https://push.example.com/plugins/telegram/default"
@@ -38,11 +38,8 @@ struct TransportFixture {
         to token: String = "42",
         age: Duration? = .hours(1)
     ) throws -> carillon_status {
-        let box = TransportBox(transport, host: try Host(host.pointer))
         let registeredAt = age.map { UInt64((clock.now() - $0).milliseconds) } ?? 0
-        return SampleRegistration(token: token, registeredAt: registeredAt).withABI { registration in
-            sample.withABI { box.deliver(1, registration, $0) }
-        }
+        return try deliver(sample, to: SampleRegistration(token: token, registeredAt: registeredAt))
     }
 
     /// What becomes of a message that is answered like that.
@@ -58,15 +55,7 @@ struct TransportFixture {
         return host.outcomes[outcomes]
     }
 
-    /// What the transport says against a token; nil: nothing.
-    func mistake(in token: String) -> String? {
-        do {
-            try SampleRegistration(token: token).withABI { try transport.validate(Registration($0)) }
-            return nil
-        } catch {
-            return "\(error)"
-        }
-    }
+    var device: SampleRegistration { SampleRegistration(token: "42") }
 
     /// The secret that Telegram was told, as the router keeps it.
     var secret: String { String(decoding: host.states.values["webhook-secret"] ?? [], as: UTF8.self) }

@@ -1,4 +1,4 @@
-import Units
+import Core
 
 // Tests write times as milliseconds. Outside tests a bare number is no time.
 

@@ -1,5 +1,5 @@
+import Core
 import Synchronization
-import Units
 
 /// A clock that stands still until a test moves it. Shows the wall clock and the monotonic one, which move together.
 package final class ManualClock: Sendable {

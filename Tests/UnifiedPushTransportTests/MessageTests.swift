@@ -120,9 +120,7 @@ struct MessageTests {
     @Test func hostileTextStaysText() throws {
         var sample = SampleNotification.alert(title: "\"},{\"t\":\"x", body: "\u{0}\u{1F}\u{2028}\\\"\n")
         sample.signal = "\"\\\u{1}"
-        let object = try #require(
-            try JSONSerialization.jsonObject(with: Data(body(sample).utf8)) as? [String: String]
-        )
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(body(sample).utf8)) as? [String: String])
         #expect(object == ["t": sample.signal, "id": sample.id, "title": sample.title, "body": sample.body])
         sample.titleBytes = [0xFF, 0xC3, 0x28, 0x22]
         let repaired = try body(sample)

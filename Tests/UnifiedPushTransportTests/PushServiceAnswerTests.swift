@@ -99,8 +99,6 @@ struct PushServiceAnswerTests {
         ] as [(String, carillon_outcome_kind, String)]
     )
     func withoutAnAnswerTheFailureDecides(_ failure: String, _ kind: carillon_outcome_kind, _ reason: String) throws {
-        #expect(
-            try outcome(status: 0, failure: failure) == RecordedOutcome(ticket: 9, kind: kind, reason: reason)
-        )
+        #expect(try outcome(status: 0, failure: failure) == RecordedOutcome(ticket: 9, kind: kind, reason: reason))
     }
 }

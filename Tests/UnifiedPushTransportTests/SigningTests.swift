@@ -1,10 +1,10 @@
 import CarillonABI
 import Cipher
+import Core
 import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import UnifiedPushTransport
 

@@ -3,12 +3,11 @@ import Cipher
 import PluginKit
 import PluginTestSupport
 import TimeTestSupport
-import WebPushEncryption
 
 @testable import UnifiedPushTransport
 
 /// A transport on a host that records, and a device whose keys are known.
-struct TransportFixture {
+struct TransportFixture: TransportBench {
     static let endpoint = "https://ntfy.example.com/upAbCdEfGhIjKl?up=1"
 
     let host = FakeHost()
@@ -48,29 +47,7 @@ struct TransportFixture {
         return registration
     }
 
-    /// Nil when the transport takes the registration, else what it says against it.
-    func refusal(of registration: SampleRegistration) -> String? {
-        registration.withABI { registration in
-            do throws(PluginError) {
-                try transport.validate(Registration(registration))
-                return nil
-            } catch {
-                return error.description
-            }
-        }
-    }
-
-    /// Delivers and returns what the transport said.
-    func deliver(
-        _ sample: SampleNotification,
-        to registration: SampleRegistration,
-        ticket: UInt64 = 1
-    ) throws -> carillon_status {
-        let box = TransportBox(transport, host: try Host(host.pointer))
-        return registration.withABI { registration in
-            sample.withABI { box.deliver(ticket, registration, $0) }
-        }
-    }
+    var device: SampleRegistration { plain }
 
     /// What the device reads in the body of a request.
     func decrypt(_ request: RecordedRequest) throws -> String {

@@ -48,9 +48,7 @@ struct UnifiedPushTransportTests {
         #expect(again.body != request.body)
     }
 
-    @Test(arguments: [
-        (carillon_urgency.CARILLON_LOW, "low"), (.CARILLON_NORMAL, "normal"), (.CARILLON_HIGH, "high"),
-    ])
+    @Test(arguments: [(carillon_urgency.CARILLON_LOW, "low"), (.CARILLON_NORMAL, "normal"), (.CARILLON_HIGH, "high")])
     func isAsUrgentAsTheNotification(_ urgency: carillon_urgency, _ header: String) throws {
         var sample = SampleNotification.wake("dm")
         sample.urgency = urgency

@@ -1,8 +1,8 @@
 import Cipher
+import Core
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import WebPushMessage
 
@@ -14,11 +14,7 @@ struct VAPIDOriginsTests {
         (0..<2).map { _ in VAPIDToken(key: P256PrivateKey(), subject: "mailto:ops@example.com") }
     )
 
-    private mutating func token(
-        _ origin: String = a,
-        key: Int = 0,
-        after elapsed: Int64 = 0
-    ) throws -> String {
+    private mutating func token(_ origin: String = a, key: Int = 0, after elapsed: Int64 = 0) throws -> String {
         try origins.authorization(for: origin, token: key, now: Self.start + .milliseconds(elapsed))
     }
 

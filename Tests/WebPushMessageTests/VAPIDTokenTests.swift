@@ -1,10 +1,10 @@
 import Cipher
+import Core
 import Foundation
 import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import WebPushMessage
 

@@ -124,9 +124,7 @@ struct WebPushTransportTests {
     ])
     func endpointsAreHTTPSURLs(_ endpoint: String) throws {
         let registration = fixture.subscription(endpoint)
-        #expect(
-            fixture.refusal(of: registration)?.hasPrefix("token: expected the subscription's endpoint") == true
-        )
+        #expect(fixture.refusal(of: registration)?.hasPrefix("token: expected the subscription's endpoint") == true)
         #expect(try fixture.deliver(.wake("dm"), to: registration) == .CARILLON_INVALID)
         #expect(fixture.host.requests.isEmpty)
     }

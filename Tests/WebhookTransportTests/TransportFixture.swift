@@ -6,7 +6,7 @@ import TimeTestSupport
 @testable import WebhookTransport
 
 /// A transport on a host that records.
-struct TransportFixture {
+struct TransportFixture: TransportBench {
     static let token = "https://hooks.example.com/carillon?user=1"
 
     let host = FakeHost()
@@ -22,16 +22,7 @@ struct TransportFixture {
         )
     }
 
-    /// Delivers and returns what the transport said.
-    func deliver(
-        _ sample: SampleNotification,
-        to registration: SampleRegistration = SampleRegistration(token: TransportFixture.token)
-    ) throws -> carillon_status {
-        let box = TransportBox(transport, host: try Host(host.pointer))
-        return registration.withABI { registration in
-            sample.withABI { box.deliver(1, registration, $0) }
-        }
-    }
+    var device: SampleRegistration { SampleRegistration(token: Self.token) }
 
     /// Delivers several at once, with the tickets 1, 2, …, and returns what the transport said.
     func deliverMany(_ parcels: [(sample: SampleNotification, token: String)]) throws -> carillon_status {
@@ -63,15 +54,5 @@ struct TransportFixture {
             }
         }
         return lend(parcels[...])
-    }
-
-    /// Nil when the transport takes the registration, else what it says against it.
-    func mistake(in registration: SampleRegistration) -> String? {
-        do {
-            try registration.withABI { try transport.validate(Registration($0)) }
-            return nil
-        } catch {
-            return "\(error)"
-        }
     }
 }

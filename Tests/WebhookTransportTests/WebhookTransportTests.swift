@@ -92,9 +92,7 @@ struct WebhookTransportTests {
     @Test func aWakeUpSaysWhatHappened() throws {
         let body = try request(.wake("dm", count: 3)).bodyText
         let id = SampleNotification().id
-        #expect(
-            try isSameJSON(body, #"{"id":"\#(id)","mode":"wake","signal":"dm","count":3,"urgency":"normal"}"#)
-        )
+        #expect(try isSameJSON(body, #"{"id":"\#(id)","mode":"wake","signal":"dm","count":3,"urgency":"normal"}"#))
     }
 
     @Test func aNudgeIsNeutral() throws {
@@ -138,7 +136,7 @@ struct WebhookTransportTests {
     ])
     func refusesTokens(configuration: String, token: String, said: String) throws {
         let fixture = try TransportFixture(configuration: configuration)
-        let mistake = try #require(fixture.mistake(in: SampleRegistration(token: token)))
+        let mistake = try #require(fixture.refusal(of: SampleRegistration(token: token)))
         #expect(mistake.hasPrefix("token: expected ") && mistake.contains(said), "\(mistake)")
     }
 
@@ -146,13 +144,13 @@ struct WebhookTransportTests {
     func refusesSecrets(secret: String) throws {
         let fields = [(name: "secret", value: secret)]
         let registration = SampleRegistration(token: TransportFixture.token, fields: fields)
-        let mistake = try #require(try TransportFixture().mistake(in: registration))
+        let mistake = try #require(try TransportFixture().refusal(of: registration))
         #expect(mistake.hasPrefix("secret: expected whsec_") && !mistake.contains("AAAA"))
     }
 
     @Test func aDeviceOfTheAppsServerHasNoSecret() throws {
         let registration = SampleRegistration(token: "user-42", fields: [(name: "secret", value: Self.secret)])
-        let mistake = try TransportFixture(configuration: Self.app).mistake(in: registration)
+        let mistake = try TransportFixture(configuration: Self.app).refusal(of: registration)
         #expect(mistake?.hasPrefix("secret: ") == true)
     }
 
@@ -189,12 +187,7 @@ struct WebhookTransportTests {
             (503, .CARILLON_RETRY, "server-error", .CARILLON_SCOPE_HOST),
         ] as [(UInt32, carillon_outcome_kind, String, carillon_scope)]
     )
-    func readsTheAnswer(
-        status: UInt32,
-        kind: carillon_outcome_kind,
-        reason: String,
-        scope: carillon_scope
-    ) throws {
+    func readsTheAnswer(status: UInt32, kind: carillon_outcome_kind, reason: String, scope: carillon_scope) throws {
         let endpoint = try TransportFixture()
         #expect(try endpoint.deliver(alert) == .CARILLON_OK)
         endpoint.host.answer(status: status)

@@ -5,77 +5,55 @@ import Testing
 @testable import APNsTransport
 
 struct APNsAnswerTests {
-    struct Row: Sendable {
-        let status: UInt32
-        let reason: String
-        let kind: carillon_outcome_kind
-        let label: String
-        let scope: carillon_scope
-
-        init(
-            _ status: UInt32,
-            _ reason: String,
-            _ kind: carillon_outcome_kind,
-            _ label: String,
-            _ scope: carillon_scope = .CARILLON_SCOPE_DEFAULT
-        ) {
-            self.status = status
-            self.reason = reason
-            self.kind = kind
-            self.label = label
-            self.scope = scope
-        }
-    }
-
-    static let table = [
-        Row(400, "BadCollapseId", .CARILLON_REJECTED, "bad-collapse-id"),
-        Row(400, "BadDeviceToken", .CARILLON_GONE, "bad-device-token"),
-        Row(400, "BadExpirationDate", .CARILLON_REJECTED, "bad-expiration-date"),
-        Row(400, "BadMessageId", .CARILLON_REJECTED, "bad-message-id"),
-        Row(400, "BadPriority", .CARILLON_REJECTED, "bad-priority"),
-        Row(400, "BadTopic", .CARILLON_MISCONFIGURED, "bad-topic"),
-        Row(400, "DeviceTokenNotForTopic", .CARILLON_GONE, "device-token-not-for-topic"),
-        Row(400, "DuplicateHeaders", .CARILLON_REJECTED, "duplicate-headers"),
-        Row(400, "IdleTimeout", .CARILLON_RETRY, "idle-timeout"),
-        Row(400, "InvalidPushType", .CARILLON_REJECTED, "invalid-push-type"),
-        Row(400, "MissingDeviceToken", .CARILLON_REJECTED, "missing-device-token"),
-        Row(400, "MissingTopic", .CARILLON_MISCONFIGURED, "missing-topic"),
-        Row(400, "PayloadEmpty", .CARILLON_REJECTED, "payload-empty"),
-        Row(400, "TopicDisallowed", .CARILLON_MISCONFIGURED, "topic-disallowed"),
-        Row(403, "BadCertificate", .CARILLON_MISCONFIGURED, "bad-certificate"),
-        Row(403, "BadCertificateEnvironment", .CARILLON_MISCONFIGURED, "bad-certificate-environment"),
-        Row(403, "BadEnvironmentKeyIdInToken", .CARILLON_MISCONFIGURED, "bad-environment-key-id-in-token"),
-        Row(403, "BadEnvironmentKeyInToken", .CARILLON_MISCONFIGURED, "bad-environment-key-in-token"),
-        Row(403, "Forbidden", .CARILLON_MISCONFIGURED, "forbidden"),
-        Row(403, "InvalidProviderToken", .CARILLON_MISCONFIGURED, "invalid-provider-token"),
-        Row(403, "MissingProviderToken", .CARILLON_MISCONFIGURED, "missing-provider-token"),
-        Row(403, "UnrelatedKeyIdInToken", .CARILLON_MISCONFIGURED, "unrelated-key-id-in-token"),
-        Row(404, "BadPath", .CARILLON_REJECTED, "bad-path"),
-        Row(405, "MethodNotAllowed", .CARILLON_REJECTED, "method-not-allowed"),
-        Row(410, "ExpiredToken", .CARILLON_GONE, "expired-token"),
-        Row(410, "Unregistered", .CARILLON_GONE, "unregistered"),
-        Row(413, "PayloadTooLarge", .CARILLON_REJECTED, "payload-too-large"),
-        Row(
+    static let table: [AnswerRow] = [
+        .apple(400, "BadCollapseId", .CARILLON_REJECTED, "bad-collapse-id"),
+        .apple(400, "BadDeviceToken", .CARILLON_GONE, "bad-device-token"),
+        .apple(400, "BadExpirationDate", .CARILLON_REJECTED, "bad-expiration-date"),
+        .apple(400, "BadMessageId", .CARILLON_REJECTED, "bad-message-id"),
+        .apple(400, "BadPriority", .CARILLON_REJECTED, "bad-priority"),
+        .apple(400, "BadTopic", .CARILLON_MISCONFIGURED, "bad-topic"),
+        .apple(400, "DeviceTokenNotForTopic", .CARILLON_GONE, "device-token-not-for-topic"),
+        .apple(400, "DuplicateHeaders", .CARILLON_REJECTED, "duplicate-headers"),
+        .apple(400, "IdleTimeout", .CARILLON_RETRY, "idle-timeout"),
+        .apple(400, "InvalidPushType", .CARILLON_REJECTED, "invalid-push-type"),
+        .apple(400, "MissingDeviceToken", .CARILLON_REJECTED, "missing-device-token"),
+        .apple(400, "MissingTopic", .CARILLON_MISCONFIGURED, "missing-topic"),
+        .apple(400, "PayloadEmpty", .CARILLON_REJECTED, "payload-empty"),
+        .apple(400, "TopicDisallowed", .CARILLON_MISCONFIGURED, "topic-disallowed"),
+        .apple(403, "BadCertificate", .CARILLON_MISCONFIGURED, "bad-certificate"),
+        .apple(403, "BadCertificateEnvironment", .CARILLON_MISCONFIGURED, "bad-certificate-environment"),
+        .apple(403, "BadEnvironmentKeyIdInToken", .CARILLON_MISCONFIGURED, "bad-environment-key-id-in-token"),
+        .apple(403, "BadEnvironmentKeyInToken", .CARILLON_MISCONFIGURED, "bad-environment-key-in-token"),
+        .apple(403, "Forbidden", .CARILLON_MISCONFIGURED, "forbidden"),
+        .apple(403, "InvalidProviderToken", .CARILLON_MISCONFIGURED, "invalid-provider-token"),
+        .apple(403, "MissingProviderToken", .CARILLON_MISCONFIGURED, "missing-provider-token"),
+        .apple(403, "UnrelatedKeyIdInToken", .CARILLON_MISCONFIGURED, "unrelated-key-id-in-token"),
+        .apple(404, "BadPath", .CARILLON_REJECTED, "bad-path"),
+        .apple(405, "MethodNotAllowed", .CARILLON_REJECTED, "method-not-allowed"),
+        .apple(410, "ExpiredToken", .CARILLON_GONE, "expired-token"),
+        .apple(410, "Unregistered", .CARILLON_GONE, "unregistered"),
+        .apple(413, "PayloadTooLarge", .CARILLON_REJECTED, "payload-too-large"),
+        .apple(
             429,
             "TooManyProviderTokenUpdates",
             .CARILLON_RETRY,
             "too-many-provider-token-updates",
             .CARILLON_SCOPE_TRANSPORT
         ),
-        Row(429, "TooManyRequests", .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_DEVICE),
-        Row(500, "InternalServerError", .CARILLON_RETRY, "internal-server-error"),
-        Row(503, "ServiceUnavailable", .CARILLON_RETRY, "service-unavailable"),
-        Row(503, "Shutdown", .CARILLON_RETRY, "shutdown"),
+        .apple(429, "TooManyRequests", .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_DEVICE),
+        .apple(500, "InternalServerError", .CARILLON_RETRY, "internal-server-error"),
+        .apple(503, "ServiceUnavailable", .CARILLON_RETRY, "service-unavailable"),
+        .apple(503, "Shutdown", .CARILLON_RETRY, "shutdown"),
         // What Apple does not say today.
-        Row(200, "", .CARILLON_DELIVERED, "delivered"),
-        Row(302, "", .CARILLON_RETRY, "other"),
-        Row(400, "SomethingNew", .CARILLON_REJECTED, "other"),
-        Row(401, "Unauthorized", .CARILLON_REJECTED, "other"),
-        Row(403, "SomethingNew", .CARILLON_MISCONFIGURED, "other"),
-        Row(410, "SomethingNew", .CARILLON_GONE, "unregistered"),
-        Row(418, "Teapot", .CARILLON_REJECTED, "other"),
-        Row(429, "", .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_DEVICE),
-        Row(502, "", .CARILLON_RETRY, "server-error"),
+        AnswerRow(200, .CARILLON_DELIVERED, "delivered"),
+        AnswerRow(302, .CARILLON_RETRY, "other"),
+        .apple(400, "SomethingNew", .CARILLON_REJECTED, "other"),
+        .apple(401, "Unauthorized", .CARILLON_REJECTED, "other"),
+        .apple(403, "SomethingNew", .CARILLON_MISCONFIGURED, "other"),
+        .apple(410, "SomethingNew", .CARILLON_GONE, "unregistered"),
+        .apple(418, "Teapot", .CARILLON_REJECTED, "other"),
+        AnswerRow(429, .CARILLON_RETRY, "too-many-requests", .CARILLON_SCOPE_DEVICE),
+        AnswerRow(502, .CARILLON_RETRY, "server-error"),
     ]
 
     private func outcome(
@@ -87,26 +65,22 @@ struct APNsAnswerTests {
     ) throws -> RecordedOutcome {
         let fixture = try TransportFixture()
         try fixture.provePlace()
-        let registration = SampleRegistration(token: TransportFixture.deviceToken, registeredAt: registeredAt)
-        #expect(try fixture.deliver(.wake("dm"), to: registration, ticket: 7) == .CARILLON_OK)
+        let device = TransportFixture.device(registeredAt: registeredAt)
+        #expect(try fixture.deliver(.wake("dm"), to: device, ticket: 7) == .CARILLON_OK)
         #expect(fixture.host.outcomes.count == 1)
         fixture.host.answer(1, status: status, headers: headers, body: body, failure: failure)
         #expect(fixture.host.outcomes.count == 2)
         return try #require(fixture.host.outcomes.last)
     }
 
-    @Test(arguments: table) func everyAnswerHasItsOutcome(_ row: Row) throws {
-        let body = row.reason.isEmpty ? "" : #"{"reason":"\#(row.reason)"}"#
-        #expect(
-            try outcome(status: row.status, body: body)
-                == RecordedOutcome(ticket: 7, kind: row.kind, status: row.status, reason: row.label, scope: row.scope)
-        )
+    @Test(arguments: table) func everyAnswerHasItsOutcome(_ row: AnswerRow) throws {
+        #expect(try outcome(status: row.status, body: row.body) == row.outcome(ticket: 7))
     }
 
     @Test func theTableKnowsEveryReason() {
-        let covered = Set(APNsAnswerTests.table.map(\.reason)).union(["ExpiredProviderToken"])
-            .union(BroadcastAnswerTests.table.map(\.reason))
-        #expect(APNsReason.allCases.filter { !covered.contains($0.rawValue) }.isEmpty)
+        let bodies = (Self.table + BroadcastAnswerTests.table).map(\.body)
+        let missing = APNsReason.allCases.filter { reason in !bodies.contains(#"{"reason":"\#(reason.rawValue)"}"#) }
+        #expect(missing == [.expiredProviderToken])
     }
 
     @Test(arguments: APNsReason.allCases) func everyLabelFitsAMetric(_ reason: APNsReason) {
@@ -145,9 +119,7 @@ struct APNsAnswerTests {
     }
 
     /// With a mistake in `topic` or `environment` every device is answered so.
-    @Test(arguments: [
-        ("DeviceTokenNotForTopic", "device-token-not-for-topic"), ("BadDeviceToken", "bad-device-token"),
-    ])
+    @Test(arguments: [("DeviceTokenNotForTopic", "device-token-not-for-topic"), ("BadDeviceToken", "bad-device-token")])
     func aMistakeOfTheOperatorsCostsNoDevice(_ refusal: String, _ reason: String) throws {
         let fixture = try TransportFixture()
         let refuse = { (index: Int) in
@@ -170,8 +142,7 @@ struct APNsAnswerTests {
     /// The operator says nothing of where those are that name their servers.
     @Test func aBadTokenWhereTheDeviceSaysItIsIsItsEnd() throws {
         let fixture = try TransportFixture()
-        let device = SampleRegistration(token: TransportFixture.deviceToken, fields: [("environment", "sandbox")])
-        #expect(try fixture.deliver(.wake("dm"), to: device) == .CARILLON_OK)
+        #expect(try fixture.deliver(to: TransportFixture.device([("environment", "sandbox")])) == .CARILLON_OK)
         fixture.host.answer(status: 400, body: #"{"reason":"BadDeviceToken"}"#)
         #expect(fixture.host.outcomes.last?.kind == .CARILLON_GONE)
     }

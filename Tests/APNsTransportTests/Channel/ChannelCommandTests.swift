@@ -1,30 +1,21 @@
 import CarillonABI
+import Core
 import PluginKit
 import PluginTestSupport
-import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import APNsTransport
 
 /// What an operator does with broadcast channels.
 struct ChannelCommandTests {
-    private final class Answers: Sendable {
-        private let all = Mutex<[CommandAnswer]>([])
-
-        var list: [CommandAnswer] { all.withLock { $0 } }
-
-        func add(_ answer: CommandAnswer) { all.withLock { $0.append(answer) } }
-    }
-
     private static let id = BroadcastTests.channel
     private static let app = "/1/apps/com.example.app"
     private static let production = "https://api-manage-broadcast.push.apple.com:2196"
     private static let sandbox = "https://api-manage-broadcast.sandbox.push.apple.com:2195"
 
     private let fixture: TransportFixture
-    private let answers = Answers()
+    private let answers = Heard<CommandAnswer>()
 
     init() throws {
         fixture = try TransportFixture()
@@ -44,11 +35,11 @@ struct ChannelCommandTests {
         #expect(request.headers["authorization"]?.hasPrefix("bearer ") == true)
         #expect(request.headers["apns-topic"] == nil)
         fixture.host.answer(0, status: 201, headers: ["apns-channel-id": Self.id])
-        #expect(answers.list == [CommandAnswer(isGood: true, text: Self.id)])
+        #expect(answers.all == [CommandAnswer(isGood: true, text: Self.id)])
         run("channels", "create")
         #expect(fixture.host.requests.last?.bodyText == #"{"message-storage-policy":0,"push-type":"LiveActivity"}"#)
         fixture.host.answer(1, status: 201, headers: ["apns-channel-id": "no base64"])
-        #expect(answers.list.last?.isGood == false)
+        #expect(answers.all.last?.isGood == false)
     }
 
     @Test func listsChannels() throws {
@@ -57,13 +48,13 @@ struct ChannelCommandTests {
         #expect(request.method == "GET")
         #expect(request.url == Self.production + Self.app + "/all-channels")
         fixture.host.answer(0, status: 200, body: #"{"channels":["YQ==","Yg=="]}"#)
-        #expect(answers.list == [CommandAnswer(isGood: true, text: "YQ==\nYg==")])
+        #expect(answers.all == [CommandAnswer(isGood: true, text: "YQ==\nYg==")])
         run("channels", "list")
         fixture.host.answer(1, status: 200, body: #"{"channels":[]}"#)
         run("channels", "list")
         fixture.host.answer(2, status: 200, body: "<html>")
-        #expect(answers.list.map(\.isGood) == [true, true, false])
-        #expect(answers.list[1].text == "")
+        #expect(answers.all.map(\.isGood) == [true, true, false])
+        #expect(answers.all[1].text == "")
     }
 
     @Test(arguments: [("0", "storage: none"), ("1", "storage: latest"), ("7", nil)] as [(String, String?)])
@@ -73,13 +64,9 @@ struct ChannelCommandTests {
         #expect(request.method == "GET")
         #expect(request.url == Self.production + Self.app + "/channels")
         #expect(request.headers["apns-channel-id"] == Self.id)
-        fixture.host.answer(
-            0,
-            status: 200,
-            body: #"{"message-storage-policy":\#(policy),"push-type":"LiveActivity"}"#
-        )
-        #expect(answers.list.first?.isGood == (text != nil))
-        if let text { #expect(answers.list.first?.text == text) }
+        fixture.host.answer(0, status: 200, body: #"{"message-storage-policy":\#(policy),"push-type":"LiveActivity"}"#)
+        #expect(answers.all.first?.isGood == (text != nil))
+        if let text { #expect(answers.all.first?.text == text) }
     }
 
     @Test func deletesAChannel() throws {
@@ -89,7 +76,7 @@ struct ChannelCommandTests {
         #expect(request.url == Self.sandbox + Self.app + "/channels")
         #expect(request.headers["apns-channel-id"] == Self.id)
         fixture.host.answer(0, status: 204)
-        #expect(answers.list == [CommandAnswer(isGood: true, text: "deleted")])
+        #expect(answers.all == [CommandAnswer(isGood: true, text: "deleted")])
     }
 
     @Test func sendsToAChannel() throws {
@@ -103,7 +90,7 @@ struct ChannelCommandTests {
         #expect(request.headers["apns-expiration"] == "0")
         #expect(request.headers["apns-priority"] == "10")
         fixture.accept()
-        #expect(answers.list == [CommandAnswer(isGood: true, text: "sent")])
+        #expect(answers.all == [CommandAnswer(isGood: true, text: "sent")])
     }
 
     @Test(arguments: [
@@ -117,18 +104,18 @@ struct ChannelCommandTests {
         let admission = fixture.transport.command(["channels"] + words) { [answers] in answers.add($0) }
         #expect(admission.status == .CARILLON_OK)
         #expect(fixture.host.requests.isEmpty)
-        #expect(answers.list.map(\.isGood) == [false])
-        #expect(answers.list.first?.text.contains("expected") == true)
+        #expect(answers.all.map(\.isGood) == [false])
+        #expect(answers.all.first?.text.contains("expected") == true)
     }
 
     @Test func helpNamesEveryCommandAndOthersAreNone() {
         #expect(run("help").status == .CARILLON_OK)
         for verb in ["create", "list", "show", "delete", "send"] {
-            #expect(answers.list.first?.text.contains("channels \(verb)") == true)
+            #expect(answers.all.first?.text.contains("channels \(verb)") == true)
         }
         #expect(run("chanels").status == .CARILLON_UNSUPPORTED)
         #expect(run().status == .CARILLON_UNSUPPORTED)
-        #expect(answers.list.count == 1)
+        #expect(answers.all.count == 1)
     }
 
     @Test(
@@ -143,15 +130,15 @@ struct ChannelCommandTests {
     func saysWhyNothingCameOfIt(_ status: UInt32, _ reason: String, _ text: String) {
         run("channels", "list")
         fixture.refuse(status, reason)
-        #expect(answers.list.first?.isGood == false)
-        #expect(answers.list.first?.text.hasPrefix(text) == true)
+        #expect(answers.all.first?.isGood == false)
+        #expect(answers.all.first?.text.hasPrefix(text) == true)
     }
 
     @Test func anExpiredTokenIsRenewedForTheNextTime() {
         run("channels", "list")
         fixture.clock.advance(by: .minutes(30))
         fixture.refuse(403, "ExpiredProviderToken")
-        #expect(answers.list.first?.text == "APNs refused it: ExpiredProviderToken, try again")
+        #expect(answers.all.first?.text == "APNs refused it: ExpiredProviderToken, try again")
         run("channels", "list")
         #expect(Set(fixture.host.requests.map { $0.headers["authorization"] }).count == 2)
     }

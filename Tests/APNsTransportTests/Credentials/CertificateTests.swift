@@ -1,12 +1,12 @@
 import CarillonABI
 import Cipher
 import CommandTestSupport
+import Core
 import Foundation
 import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import APNsTransport
 
@@ -170,8 +170,11 @@ struct CertificateTests {
     func onlyWhatItCoversIsSent(_ type: String, _ isCovered: Bool) throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
         let fields = DeviceTokens.fields.map { ($0.description, Self.own) } + [("mdm_push_magic", "magic")]
-        var sample = SampleNotification.alert(title: "t", body: "b")
-        sample.native = type == "liveactivity" ? #"{"content-state":{}}"# : #"{"push-type":"\#(type)"}"#
+        let sample = SampleNotification.alert(
+            title: "t",
+            body: "b",
+            native: type == "liveactivity" ? #"{"content-state":{}}"# : #"{"push-type":"\#(type)"}"#
+        )
         let device = SampleRegistration(token: TransportFixture.deviceToken, fields: fields)
         for _ in 0..<2 { #expect(try fixture.deliver(sample, to: device) == .CARILLON_OK) }
         #expect(fixture.host.requests.last?.headers["apns-push-type"] == (isCovered ? type : "alert"))

@@ -1,10 +1,10 @@
 import CarillonABI
 import Cipher
+import Core
 import Foundation
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import APNsTransport
 
@@ -16,9 +16,7 @@ struct ProviderTokenTests {
         ProviderToken(teamID: "TEAMID1234", keyID: "ABCDEFGHIJ", bundleID: "com.example.app", key: key)
     }
 
-    private func parts(
-        _ proof: Proof
-    ) throws -> (signed: String, header: String, claims: String, signature: [UInt8]) {
+    private func parts(_ proof: Proof) throws -> (signed: String, header: String, claims: String, signature: [UInt8]) {
         let authorization = try #require(proof.authorization)
         #expect(authorization.hasPrefix("bearer "))
         let parts = authorization.dropFirst("bearer ".count).split(separator: ".").map(String.init)
@@ -159,8 +157,7 @@ struct ConnectionTests {
             token: TransportFixture.deviceToken,
             fields: [("voip_token", String(repeating: "c3", count: 32)), ("environment", "sandbox")]
         )
-        var call = SampleNotification.alert(title: "t", body: "b")
-        call.native = #"{"push-type":"voip"}"#
+        let call = SampleNotification.alert(title: "t", body: "b", native: #"{"push-type":"voip"}"#)
         _ = try fixture.deliver(.wake("dm"))
         _ = try fixture.deliver(call, to: device)
         #expect(Set(fixture.host.requests.map(\.connection)) == ["TEAMID1234.ABCDEFGHIJ.com.example.app.0"])

@@ -32,7 +32,8 @@ final class LabBench: Sendable {
         let keyFile = folder.appending(path: "broadcast.key")
         try LabBench.broadcastKey.write(to: keyFile, atomically: true, encoding: .utf8)
         var block: [String: Any] = [
-            "topic": lab.credentials.topic, "environment": addresses.url, "sandbox": try #require(lab.apnsSandboxURL),
+            "topic": lab.credentials.topic, "environment": addresses.url,
+            "sandbox": try #require(lab.addresses.apnsSandbox?.url),
             "broadcast_management": addresses.channelsURL, "broadcast_key_file": keyFile.path,
         ]
         switch way {
@@ -69,11 +70,11 @@ final class LabBench: Sendable {
 
     /// What an operator is told.
     func run(_ words: String...) async throws -> CommandAnswer {
-        let answer = Box()
-        let admission = transport.command(words) { answer.put($0) }
+        let answers = Heard<CommandAnswer>()
+        let admission = transport.command(words) { answers.add($0) }
         try #require(admission.status == .CARILLON_OK)
         try await carryAll()
-        return try #require(answer.taken)
+        return try #require(answers.all.last)
     }
 
     private func carryAll() async throws {
@@ -104,13 +105,5 @@ final class LabBench: Sendable {
         let file = folder.appending(path: "presented.pem")
         try (presented.certificates + presented.key).write(to: file, atomically: true, encoding: .utf8)
         return file.path
-    }
-
-    private final class Box: Sendable {
-        private let answer = Mutex<CommandAnswer?>(nil)
-
-        var taken: CommandAnswer? { answer.withLock { $0 } }
-
-        func put(_ answer: CommandAnswer) { self.answer.withLock { $0 = answer } }
     }
 }

@@ -11,10 +11,9 @@ struct TransportInTheLabTests {
     private static let device = String(repeating: "ab", count: 32)
 
     private static func sample(_ native: String) -> SampleNotification {
-        var sample = SampleNotification.alert(title: "t", body: "b")
+        var sample = SampleNotification.alert(title: "t", body: "b", native: native)
         sample.url = "app://x"
         sample.data = #"{"k":"v"}"#
-        sample.native = native
         return sample
     }
 

@@ -34,8 +34,7 @@ struct NotificationPayloadTests {
     }
 
     @Test func theRulesAlertReplacesOrAmendsOurs() throws {
-        var sample = SampleNotification.alert(title: "t", body: "b")
-        sample.native = #"{"alert":"plain"}"#
+        var sample = SampleNotification.alert(title: "t", body: "b", native: #"{"alert":"plain"}"#)
         #expect(try payload(sample) == #"{"aps":{"alert":"plain"}}"#)
         sample.native = #"{"\u0061lert":{"title":"theirs"}}"#
         #expect(try payload(sample) == #"{"aps":{"alert":{"title":"theirs","body":"b"}}}"#)
@@ -69,13 +68,10 @@ struct NotificationPayloadTests {
     }
 
     @Test func theBlocksNameOfTheNotificationStandsInForItsID() throws {
-        var sample = SampleNotification.alert(title: "t", body: "")
-        sample.native = #"{"_k":"theirs"}"#
+        var sample = SampleNotification.alert(title: "t", body: "", native: #"{"_k":"theirs"}"#)
         #expect(try payload(sample) == #"{"aps":{"alert":{"title":"t"}},"body":{"_k":"theirs"}}"#)
         sample.native = #"{"actions":{}}"#
-        #expect(
-            try payload(sample) == #"{"aps":{"alert":{"title":"t"}},"body":{"_k":"\#(sample.id)","actions":{}}}"#
-        )
+        #expect(try payload(sample) == #"{"aps":{"alert":{"title":"t"}},"body":{"_k":"\#(sample.id)","actions":{}}}"#)
     }
 
     @Test func aRulesBlockCanStandAlone() throws {

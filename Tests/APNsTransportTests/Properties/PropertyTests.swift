@@ -70,12 +70,7 @@ struct PropertyTests {
         let aps = try #require(payload["aps"]?.object, place)
         if let alert = aps["alert"], alert.isObject { #expect(alert.object != nil, place) }
         let headers = request.headers.map { LabHeader($0.key, $0.value) }
-        let judged = LabRequest(
-            method: request.method,
-            uri: "/3/device/",
-            headers: headers,
-            body: request.body
-        )
+        let judged = LabRequest(method: request.method, uri: "/3/device/", headers: headers, body: request.body)
         #expect(throws: Never.self, place) { try APNsPayload.check(judged, APNsHeaders(checking: judged)) }
     }
 

@@ -51,9 +51,7 @@ struct RandomDelivery {
     }
 
     /// Beside Live Activities.
-    static let ownKinds = [
-        "voip", "location", "complication", "fileprovider", "pushtotalk", "widgets", "controls",
-    ]
+    static let ownKinds = ["voip", "location", "complication", "fileprovider", "pushtotalk", "widgets", "controls"]
 
     private static func json(_ object: [String: Any], _ random: inout SeededGenerator) throws -> String {
         guard !object.isEmpty else { return "" }

@@ -94,7 +94,7 @@ struct APNsMisbehaviourTests {
     @Test func whatIsDrawnHappensAfterWhatWasOrdered() async throws {
         let bench = try await APNsBench {
             $0.misbehaviours = [Misbehaviour(.tooManyRequests())]
-            $0.mischief = { service, target in
+            $0.randomMisbehaviour = { service, target in
                 service == .apns && target == APNsBench.token ? .answer(status: 503) : nil
             }
         }

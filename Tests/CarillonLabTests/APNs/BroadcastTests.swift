@@ -75,10 +75,7 @@ struct BroadcastTests {
             (manage(bench, "POST"), 400, "PayloadEmpty"),
             (manage(bench, "POST", body: "[]"), 400, "BadRequestPayload"),
             (manage(bench, "POST", body: #"{"message-storage-policy":1}"#), 400, "MissingPushType"),
-            (
-                manage(bench, "POST", body: #"{"message-storage-policy":1,"push-type":"alert"}"#), 400,
-                "InvalidPushType"
-            ),
+            (manage(bench, "POST", body: #"{"message-storage-policy":1,"push-type":"alert"}"#), 400, "InvalidPushType"),
             (manage(bench, "POST", body: #"{"push-type":"LiveActivity"}"#), 400, "BadRequestParams"),
             (
                 manage(bench, "POST", body: #"{"message-storage-policy":2,"push-type":"LiveActivity"}"#), 400,
@@ -159,7 +156,7 @@ struct BroadcastTests {
     @Test func channelsBelongToOneEnvironment() async throws {
         let bench = try await APNsBench()
         let id = try await create(bench)
-        let answer = try await bench.send(send(bench, id, url: bench.lab.apnsSandboxURL))[0]
+        let answer = try await bench.send(send(bench, id, url: bench.lab.addresses.apnsSandbox?.url))[0]
         #expect(answer.reason == "ChannelNotRegistered")
         await bench.lab.shutdown()
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CarillonLab
 
-/// What a connection to APNs remembers.
+/// Provider tokens, and what a connection to APNs remembers of them.
 struct ConnectionRuleTests {
     private let now = APNsBench.now * 1_000
     private let credentials = LabCredentials()
@@ -20,13 +20,31 @@ struct ConnectionRuleTests {
         }
     }
 
-    @Test func anExpiredTokenWedgesTheConnection() async throws {
+    @Test func tokensThatDoNotHoldAreInvalid() async throws {
+        let bench = try await APNsBench()
+        let credentials = bench.lab.credentials
+        let tokens = [
+            try await ProviderJWT.make(LabCredentials(), issuedAt: APNsBench.now),
+            try await ProviderJWT.make(credentials, keyID: "OTHERKEY01", issuedAt: APNsBench.now),
+            try await ProviderJWT.make(credentials, teamID: "OTHERTEAM1", issuedAt: APNsBench.now),
+            try await ProviderJWT.make(credentials, algorithm: "HS256", issuedAt: APNsBench.now),
+            try await ProviderJWT.make(credentials, issuedAt: APNsBench.now + 60),
+        ]
+        let answers = try await Curl.run(tokens.map { bench.request(jwt: $0) })
+        #expect(answers.allSatisfy { $0.status == 403 && $0.reason == "InvalidProviderToken" })
+        #expect(answers.count == tokens.count)
+        #expect(Set(bench.lab.received.compactMap(\.detail)).count == tokens.count)
+        await bench.lab.shutdown()
+    }
+
+    @Test func anExpiredTokenSpoilsItsConnection() async throws {
         let bench = try await APNsBench()
         let old = try await ProviderJWT.make(bench.lab.credentials, issuedAt: APNsBench.now - 3_600)
-        let answers = try await bench.send(bench.request(jwt: old), bench.request())
+        let young = try await ProviderJWT.make(bench.lab.credentials, issuedAt: APNsBench.now - 3_599)
+        let answers = try await bench.send(bench.request(jwt: old), bench.request(jwt: young))
         #expect(answers.map(\.reason) == ["ExpiredProviderToken", "ExpiredProviderToken"])
-        #expect(Set(bench.lab.received.map(\.connection)).count == 1)
-        #expect(try await bench.send(bench.request())[0].status == 200)
+        #expect(try await bench.send(bench.request(jwt: young))[0].status == 200)
+        #expect(bench.lab.received.map(\.connection) == [1, 1, 2])
         await bench.lab.shutdown()
     }
 
@@ -49,6 +67,17 @@ struct ConnectionRuleTests {
         #expect(answers.map(\.status) == [200, 429, 200])
         #expect(answers[1].reason == "TooManyProviderTokenUpdates")
         await bench.lab.shutdown()
+    }
+
+    @Test func aNewTokenIsTakenAfterTwentyMinutes() async throws {
+        let (first, second) = (try await token(credentials), try await token(credentials, age: -1_000))
+        let keys = [try credentials.providerKey(topics: [])]
+        var check = ProviderTokenCheck()
+        _ = try check.check(first, keys: keys, in: .production, now: now)
+        let later = now + 20 * 60_000
+        let reason = refusal { _ = try check.check(second, keys: keys, in: .production, now: later - 1) }
+        #expect(reason == .tooManyProviderTokenUpdates)
+        #expect(try check.check(second, keys: keys, in: .production, now: later).keyID == credentials.keyID)
     }
 
     @Test func severalTopicsOfATeamShareAConnection() async throws {

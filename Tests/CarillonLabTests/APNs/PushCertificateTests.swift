@@ -110,7 +110,7 @@ struct PushCertificateTests {
             #expect(answer.status == 403)
             #expect(answer.reason == reason)
         }
-        let sandbox = try #require(bench.lab.apnsSandboxURL)
+        let sandbox = try #require(bench.lab.addresses.apnsSandbox?.url)
         let answer = try await with(table[2].0) { file in
             try await bench.send(bench.request(jwt: .some(nil), more: ["--cert", file], url: sandbox))[0]
         }

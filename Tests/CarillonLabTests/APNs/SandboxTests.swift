@@ -12,7 +12,7 @@ struct SandboxTests {
                 APNsDevice(token: Self.production), APNsDevice(token: Self.sandbox, environment: .sandbox),
             ]
         }
-        return (bench, try #require(bench.lab.apnsSandboxURL))
+        return (bench, try #require(bench.lab.addresses.apnsSandbox?.url))
     }
 
     @Test func devicesBelongToOneEnvironment() async throws {
@@ -32,7 +32,7 @@ struct SandboxTests {
 
     @Test func devicesOfTheSandboxAreDeclaredThroughTheControlEndpoint() async throws {
         let (bench, sandbox) = try await start()
-        let control = try #require(bench.lab.controlURL)
+        let control = try #require(bench.lab.addresses.control)
         let token = APNsBench.token
         for body in [
             #"{"service":"apns_sandbox","token":"\#(token)","state":"unregistered","since":5}"#,

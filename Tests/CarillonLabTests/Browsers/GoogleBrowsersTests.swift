@@ -98,11 +98,7 @@ import Testing
         }
     }
 
-    @Test(
-        arguments: [
-            [40], [41, 2, 255, 255, 255, 255, 255, 1], [41, 2, 129, 128, 4],
-        ] as [[UInt8]]
-    )
+    @Test(arguments: [[40], [41, 2, 255, 255, 255, 255, 255, 1], [41, 2, 129, 128, 4]] as [[UInt8]])
     func whatIsNoFrameIsRefused(bytes: [UInt8]) {
         var reader = MCSReader()
         #expect(throws: MCSReader.Malformed.self) { try reader.read(bytes) }

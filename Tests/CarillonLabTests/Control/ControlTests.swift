@@ -5,7 +5,7 @@ import Testing
 struct ControlTests {
     private func start() async throws -> (APNsBench, String) {
         let bench = try await APNsBench { $0.controlPort = 0 }
-        return (bench, try #require(bench.lab.controlURL))
+        return (bench, try #require(bench.lab.addresses.control))
     }
 
     @Test func whatCameIsReadAsLinesOfJSON() async throws {
@@ -85,7 +85,7 @@ struct ControlTests {
 struct SubscriptionTests {
     private func start() async throws -> (WebPushBench, String) {
         let bench = try await WebPushBench { $0.controlPort = 0 }
-        return (bench, try #require(bench.lab.controlURL) + "/subscriptions")
+        return (bench, try #require(bench.lab.addresses.control) + "/subscriptions")
     }
 
     @Test func areMadeAsABrowserDescribesThemAndForgotten() async throws {

@@ -55,9 +55,7 @@ struct FCMMessageCheckTests {
     ])
     func refusesJSONThatTheAPIDoesNotKnow(_ members: String, _ field: String) {
         let refusal = refusal(members)
-        #expect(refusal?.http == 400)
-        #expect(refusal?.code == nil)
-        #expect(refusal?.fields.first == field)
+        #expect(refusal?.http == 400 && refusal?.code == nil && refusal?.fields.first == field)
         #expect(refusal?.message.hasPrefix("Invalid ") == true)
     }
 
@@ -74,9 +72,7 @@ struct FCMMessageCheckTests {
     ])
     func refusesValuesThatFCMDoesNotTake(_ members: String, _ field: String) {
         let refusal = refusal(members)
-        #expect(refusal?.http == 400)
-        #expect(refusal?.code == .invalidArgument)
-        #expect(refusal?.fields.first == field)
+        #expect(refusal?.http == 400 && refusal?.code == .invalidArgument && refusal?.fields.first == field)
     }
 
     @Test func wantsExactlyOneTarget() {

@@ -90,7 +90,7 @@ struct FCMTests {
     @Test func tokensAreDeclaredThroughTheControlEndpoint() async throws {
         let bench = try await FCMBench { $0.controlPort = 0 }
         let accessToken = try await bench.accessToken()
-        let control = try #require(bench.lab.controlURL)
+        let control = try #require(bench.lab.addresses.control)
         let gone = #"{"service":"fcm","token":"\#(FCMBench.token)","state":"unregistered"}"#
         #expect(try await Curl.run(control + "/tokens", "-d", gone).status == 200)
         #expect(try await Curl.run([bench.send(accessToken: accessToken)])[0].fcmErrorCode == "UNREGISTERED")

@@ -8,7 +8,7 @@ struct TokenEndpointTests {
         let assertion = try await ServiceAccountJWT.make(
             FCMBench.account,
             audience: bench.fcm.tokenURL,
-            issuedAt: FCMBench.now
+            issuedAt: APNsBench.now
         )
         let answer = try await Curl.run([bench.exchange(assertion)])[0]
         #expect(answer.status == 200)
@@ -28,18 +28,24 @@ struct TokenEndpointTests {
         func jwt(header: String? = nil, _ change: (inout [String: Any]) -> Void) async throws -> [String] {
             let account = FCMBench.account
             return bench.exchange(
-                try await ServiceAccountJWT.make(account, audience: url, issuedAt: FCMBench.now, header: header, change)
+                try await ServiceAccountJWT.make(
+                    account,
+                    audience: url,
+                    issuedAt: APNsBench.now,
+                    header: header,
+                    change
+                )
             )
         }
-        let good = try await ServiceAccountJWT.make(FCMBench.account, audience: url, issuedAt: FCMBench.now)
+        let good = try await ServiceAccountJWT.make(FCMBench.account, audience: url, issuedAt: APNsBench.now)
         let table: [([String], Int, String)] = [
             (try await jwt { $0["aud"] = "https://oauth2.googleapis.com/token" }, 400, "invalid_grant"),
             (try await jwt { $0["iss"] = "nobody@example.com" }, 400, "invalid_grant"),
             // Signed by another account's key.
             (try await jwt { $0["iss"] = FCMBench.otherAccount.clientEmail }, 400, "invalid_grant"),
-            (try await jwt { $0["iat"] = FCMBench.now + 301 }, 400, "invalid_grant"),
-            (try await jwt { $0["exp"] = FCMBench.now }, 400, "invalid_grant"),
-            (try await jwt { $0["exp"] = FCMBench.now + 3601 }, 400, "invalid_grant"),
+            (try await jwt { $0["iat"] = APNsBench.now + 301 }, 400, "invalid_grant"),
+            (try await jwt { $0["exp"] = APNsBench.now }, 400, "invalid_grant"),
+            (try await jwt { $0["exp"] = APNsBench.now + 3601 }, 400, "invalid_grant"),
             (try await jwt { $0["scope"] = "https://www.googleapis.com/auth/drive" }, 400, "invalid_scope"),
             (try await jwt { $0["scope"] = nil }, 400, "invalid_scope"),
             (try await jwt { $0["exp"] = nil }, 400, "invalid_request"),
@@ -67,7 +73,7 @@ struct TokenEndpointTests {
         let assertion = try await ServiceAccountJWT.make(
             FCMBench.account,
             audience: bench.fcm.tokenURL,
-            issuedAt: FCMBench.now
+            issuedAt: APNsBench.now
         )
         bench.lab.misbehave(
             Misbehaviour(.answer(status: 503, retryAfter: 3), service: .oauth),

@@ -5,10 +5,7 @@ struct GotifyTests {
     private static let token = GotifyApplication().token
 
     private func start(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws -> (Lab, String) {
-        var configuration = LabConfiguration()
-        configuration.now = { 1_800_000_000_000 }
-        change(&configuration)
-        let lab = try await Lab.start(configuration)
+        let lab = try await Lab.atRest(change)
         #expect(lab.addresses.gotify?.token == Self.token)
         return (lab, try #require(lab.addresses.gotify?.url) + "/message")
     }
@@ -85,7 +82,7 @@ struct GotifyTests {
         #expect(try await Curl.run([request])[0].status == 401)
         lab.declare(GotifyApplication())
         #expect(try await Curl.run([request])[0].status == 200)
-        let control = try #require(lab.controlURL)
+        let control = try #require(lab.addresses.control)
         let gone = #"{"service":"gotify","token":"\#(Self.token)","state":"unregistered"}"#
         #expect(try await Curl.run(control + "/tokens", "-d", gone).status == 200)
         #expect(try await Curl.run([request])[0].status == 401)

@@ -29,9 +29,7 @@ struct NtfyActionsTests {
             "view, A, https://a.org; view, B, https://b.org;",
             #"[{"action":"view","label":"A","url":"https://a.org"},{"action":"view","label":"B","url":"https://b.org"}]"#
         ),
-        (
-            #"[{"action":"broadcast","label":"Do"}]"#, #"[{"action":"broadcast","label":"Do"}]"#
-        ),
+        (#"[{"action":"broadcast","label":"Do"}]"#, #"[{"action":"broadcast","label":"Do"}]"#),
         (
             "broadcast, Do, intent=com.example.AN_INTENT",
             #"[{"action":"broadcast","label":"Do","intent":"com.example.AN_INTENT"}]"#

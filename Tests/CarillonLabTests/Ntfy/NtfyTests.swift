@@ -5,10 +5,7 @@ import Testing
 /// ntfy's own API, for people without an app.
 struct NtfyTests {
     private func start(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws -> (Lab, String) {
-        var configuration = LabConfiguration()
-        configuration.now = { 1_800_000_000_000 }
-        change(&configuration)
-        let lab = try await Lab.start(configuration)
+        let lab = try await Lab.atRest(change)
         return (lab, try #require(lab.addresses.ntfy?.url))
     }
 
@@ -140,7 +137,7 @@ struct NtfyTests {
         #expect(answers.map { $0.json["code"] as? Int } == [42908, 42909, 42901, 50701])
         #expect(answers[0].json["error"] as? String == "limit reached: daily message quota reached")
         #expect(answers[2].headers["retry-after"] == "9")
-        let control = try #require(lab.controlURL)
+        let control = try #require(lab.addresses.control)
         let topics = #"""
             [{"service":"ntfy","token":"up0123456789ab","state":"no_subscriber"},
              {"service":"ntfy","token":"shut","state":"forbidden"},{"service":"unifiedpush","token":"old","state":"gone"}]

@@ -4,17 +4,7 @@ import Testing
 
 struct RecordTests {
     private func request(_ target: String, bytes: Int = 0) -> ReceivedRequest {
-        ReceivedRequest(
-            service: .apns,
-            receivedAt: 0,
-            connection: 1,
-            method: "POST",
-            path: "/",
-            target: target,
-            status: 200,
-            headers: [],
-            body: [UInt8](repeating: 0, count: bytes)
-        )
+        .sample(target, body: [UInt8](repeating: 0, count: bytes))
     }
 
     @Test func theOldestGoFirstWhenThereAreTooMany() {
@@ -74,5 +64,27 @@ struct RecordTests {
         #expect(record.add(request("a")).isEmpty)
         _ = record.awaitCount(5, matching: { _ in true }, 8)
         #expect(record.close() == [8])
+    }
+}
+
+extension ReceivedRequest {
+    static func sample(
+        _ target: String = "",
+        status: Int? = 200,
+        misbehaviour: Misbehaviour.Conduct? = nil,
+        body: [UInt8] = []
+    ) -> ReceivedRequest {
+        ReceivedRequest(
+            service: .apns,
+            receivedAt: 0,
+            connection: 1,
+            method: "POST",
+            path: "/",
+            target: target,
+            status: status,
+            misbehaviour: misbehaviour,
+            headers: [],
+            body: body
+        )
     }
 }

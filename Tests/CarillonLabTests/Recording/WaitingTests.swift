@@ -1,5 +1,6 @@
-import CarillonLab
 import Testing
+
+@testable import CarillonLab
 
 struct WaitingTests {
     @Test func theTimeCanBeOver() async throws {
@@ -36,11 +37,7 @@ struct WaitingTests {
     @Test func requestsThatMatchAreCounted() async throws {
         let bench = try await APNsBench()
         async let refused = bench.lab.waitFor(count: 2) { !$0.isAccepted }
-        _ = try await bench.send(
-            bench.request(body: ""),
-            bench.request(),
-            bench.request(body: "[]")
-        )
+        _ = try await bench.send(bench.request(body: ""), bench.request(), bench.request(body: "[]"))
         #expect(try await refused.map(\.sequence) == [1, 3])
         #expect(try await bench.lab.next().sequence == 1)
         #expect(try await bench.lab.next().sequence == 2)
@@ -74,18 +71,6 @@ struct TakenTests {
     )
     func aPushIsTakenUnlessItsSenderWasToldOtherwise(_ conduct: Misbehaviour.Conduct?, _ status: Int?, _ isTaken: Bool)
     {
-        let request = ReceivedRequest(
-            service: .apns,
-            receivedAt: 0,
-            connection: 1,
-            method: "POST",
-            path: "/",
-            target: "",
-            status: status,
-            misbehaviour: conduct,
-            headers: [],
-            body: []
-        )
-        #expect(request.isTaken == isTaken)
+        #expect(ReceivedRequest.sample(status: status, misbehaviour: conduct).isTaken == isTaken)
     }
 }

@@ -11,10 +11,7 @@ struct APNsBench {
     let jwt: String
 
     init(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws {
-        var configuration = LabConfiguration()
-        configuration.now = { Self.now * 1_000 }
-        change(&configuration)
-        lab = try await Lab.start(configuration)
+        lab = try await Lab.atRest(change)
         jwt = try await ProviderJWT.make(lab.credentials, issuedAt: Self.now)
     }
 
@@ -52,6 +49,16 @@ struct APNsBench {
                     + [lab.apnsURL + "/3/device/" + Self.token] + more
             ).text
         }
+    }
+}
+
+extension Lab {
+    /// A lab whose clock stands still.
+    static func atRest(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws -> Lab {
+        var configuration = LabConfiguration()
+        configuration.now = { APNsBench.now * 1_000 }
+        change(&configuration)
+        return try await start(configuration)
     }
 }
 

@@ -4,7 +4,6 @@ import Testing
 
 /// A lab with FCM whose clock stands still, and the arguments that make curl ask for a token and send a message.
 struct FCMBench {
-    static let now: Int64 = 1_800_000_000
     static let token = "cLabInstance:APA91b" + String(repeating: "Ab1-_", count: 24)
     static let message = #"{"message":{"token":"\#(token)","data":{"t":"dm"}}}"#
     /// Two accounts for all tests: making an RSA key takes a while.
@@ -15,13 +14,12 @@ struct FCMBench {
     let fcm: LabAddresses.FCM
 
     init(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws {
-        var configuration = LabConfiguration()
-        configuration.now = { Self.now * 1_000 }
-        configuration.fcm = LabConfiguration.FCM(accounts: [Self.account, Self.otherAccount])
-        configuration.unifiedPush = nil
-        configuration.webPush = nil
-        change(&configuration)
-        lab = try await Lab.start(configuration)
+        lab = try await Lab.atRest {
+            $0.fcm = LabConfiguration.FCM(accounts: [Self.account, Self.otherAccount])
+            $0.unifiedPush = nil
+            $0.webPush = nil
+            change(&$0)
+        }
         fcm = try #require(lab.fcm)
     }
 
@@ -34,7 +32,7 @@ struct FCMBench {
     }
 
     func accessToken(of account: FCMServiceAccount = FCMBench.account) async throws -> String {
-        let assertion = try await ServiceAccountJWT.make(account, audience: fcm.tokenURL, issuedAt: Self.now)
+        let assertion = try await ServiceAccountJWT.make(account, audience: fcm.tokenURL, issuedAt: APNsBench.now)
         return try #require(try await Curl.run([exchange(assertion)])[0].json["access_token"] as? String)
     }
 

@@ -6,12 +6,11 @@ import Testing
 ///
 /// The keys and the message are those of RFC 8291's example.
 struct WebPushBench {
-    static let now: Int64 = 1_800_000_000
     static let id = "rfc8291"
     static let message = "When I grow up, I want to be a watermelon"
 
     private static let privateKey = "q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94"
-    private static let auth = "BTBZMqHH6r4Tts7J_aSIgg"
+    static let auth = "BTBZMqHH6r4Tts7J_aSIgg"
     private static let body = """
         DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl\
         7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN
@@ -22,10 +21,7 @@ struct WebPushBench {
     let url: String
 
     init(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws {
-        var configuration = LabConfiguration()
-        configuration.now = { Self.now * 1_000 }
-        change(&configuration)
-        lab = try await Lab.start(configuration)
+        lab = try await Lab.atRest(change)
         vapid = try #require(lab.vapid)
         url = try #require(lab.webPushURL)
         try lab.declare(Self.subscription(applicationServerKey: vapid.applicationServerKey))
@@ -39,9 +35,12 @@ struct WebPushBench {
 
     static func encrypted() throws -> [UInt8] { try bytes(body) }
 
+    static func receiver(_ topic: String) throws -> WebPushReceiver {
+        WebPushReceiver(topic: topic, privateKey: try bytes(privateKey), auth: try bytes(auth))
+    }
+
     static func subscription(applicationServerKey: String?) throws -> WebPushSubscription {
-        let receiver = WebPushReceiver(topic: id, privateKey: try bytes(privateKey), auth: try bytes(auth))
-        return WebPushSubscription(receiver: receiver, applicationServerKey: applicationServerKey)
+        WebPushSubscription(receiver: try receiver(id), applicationServerKey: applicationServerKey)
     }
 
     /// The value of `Authorization`, of the operator's key where there is no other.
@@ -50,7 +49,7 @@ struct WebPushBench {
         claims: String? = nil,
         key: VAPIDCredentials? = nil
     ) async throws -> String {
-        let claims = claims ?? #"{"aud":"\#(url)","exp":\#(Self.now + 43_200),"sub":"mailto:ops@example.com"}"#
+        let claims = claims ?? #"{"aud":"\#(url)","exp":\#(APNsBench.now + 43_200),"sub":"mailto:ops@example.com"}"#
         let key = key ?? vapid
         let token = try await ProviderJWT.sign(header: header, claims: claims, keyPEM: key.keyPEM)
         return "vapid t=\(token), k=\(key.applicationServerKey)"

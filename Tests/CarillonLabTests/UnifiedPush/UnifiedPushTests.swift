@@ -9,15 +9,8 @@ struct UnifiedPushTests {
         try #require(lab.unifiedPushURL) + "/" + topic
     }
 
-    private func start(_ change: (inout LabConfiguration) -> Void = { _ in }) async throws -> Lab {
-        var configuration = LabConfiguration()
-        configuration.now = { 1_800_000_000_000 }
-        change(&configuration)
-        return try await Lab.start(configuration)
-    }
-
     @Test func anEndpointSaysThatItIsOne() async throws {
-        let lab = try await start()
+        let lab = try await Lab.atRest()
         let answer = try await Curl.run(try endpoint(lab) + "?up=1")
         #expect(answer.status == 200)
         #expect(answer.body == #"{"unifiedpush":{"version":1}}"# + "\n")
@@ -26,7 +19,7 @@ struct UnifiedPushTests {
     }
 
     @Test func textIsAnsweredAsNtfyDoes() async throws {
-        let lab = try await start()
+        let lab = try await Lab.atRest()
         let answer = try await Curl.run(try endpoint(lab) + "?up=1", "--data-binary", " hello ", "-H", "TTL: 60")
         #expect(answer.status == 200)
         #expect((answer.json["id"] as? String)?.count == 12)
@@ -44,7 +37,7 @@ struct UnifiedPushTests {
     }
 
     @Test func bytesThatAreNoTextComeBackAsBase64() async throws {
-        let lab = try await start()
+        let lab = try await Lab.atRest()
         let answer = try await Curl.run(
             try endpoint(lab),
             "-H",
@@ -60,7 +53,7 @@ struct UnifiedPushTests {
 
     @Test func messagesEndAt4096Bytes() async throws {
         let full = [UInt8](repeating: 0x61, count: 4_096)
-        let strict = try await start()
+        let strict = try await Lab.atRest()
         let url = try endpoint(strict) + "?up=1"
         #expect(try await Curl.run(url, "--data-binary", "@-", input: full).status == 200)
         let refused = try await Curl.run(url, "--data-binary", "@-", input: full + [0x61])
@@ -68,13 +61,8 @@ struct UnifiedPushTests {
         #expect(refused.json["http"] as? Int == 413)
         await strict.shutdown()
 
-        let lenient = try await start { $0.unifiedPush?.oversize = .cut }
-        let cut = try await Curl.run(
-            try endpoint(lenient) + "?up=1",
-            "--data-binary",
-            "@-",
-            input: full + [0x61]
-        )
+        let lenient = try await Lab.atRest { $0.unifiedPush?.oversize = .cut }
+        let cut = try await Curl.run(try endpoint(lenient) + "?up=1", "--data-binary", "@-", input: full + [0x61])
         #expect(cut.status == 200)
         #expect((cut.json["message"] as? String)?.count == 4_096)
         #expect(lenient.received.map { $0.body.count } == [4_097])
@@ -87,7 +75,7 @@ struct UnifiedPushTests {
         ("/settings", 400, 40010),
     ])
     func pathsThatAreNoTopicAreRefused(_ path: String, _ status: Int, _ code: Int) async throws {
-        let lab = try await start()
+        let lab = try await Lab.atRest()
         let answer = try await Curl.run(try #require(lab.unifiedPushURL) + path, "-d", "x")
         #expect(answer.status == status)
         #expect(answer.json["code"] as? Int == code)
@@ -96,7 +84,7 @@ struct UnifiedPushTests {
     }
 
     @Test func misbehaviourSpeaksNtfysLanguage() async throws {
-        let lab = try await start {
+        let lab = try await Lab.atRest {
             $0.misbehaviours = [
                 Misbehaviour(.tooManyRequests(retryAfter: 3)), Misbehaviour(.answer(status: 507)),
                 Misbehaviour(.answer(status: 404)), Misbehaviour(.html(status: 502)),
@@ -121,7 +109,7 @@ struct UnifiedPushTests {
 
     @Test func anAppMayTakeItsOwnServersMessagesOnly() async throws {
         let vapid = VAPIDCredentials()
-        let lab = try await start {
+        let lab = try await Lab.atRest {
             $0.unifiedPush?.receivers = [
                 WebPushReceiver(topic: topic, applicationServerKey: vapid.applicationServerKey)
             ]
@@ -147,7 +135,7 @@ struct UnifiedPushTests {
     }
 
     @Test func itCanSpeakTLS() async throws {
-        let lab = try await start { $0.unifiedPush?.usesTLS = true }
+        let lab = try await Lab.atRest { $0.unifiedPush?.usesTLS = true }
         let url = try endpoint(lab)
         #expect(url.hasPrefix("https://"))
         let answer = try await Curl.run(url + "?up=1", "--cacert", lab.caFile, "-d", "x")

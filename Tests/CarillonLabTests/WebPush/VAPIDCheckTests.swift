@@ -6,7 +6,7 @@ struct VAPIDCheckTests {
     private static let good = "mailto:ops@example.com"
 
     private func claims(_ bench: WebPushBench, aud: String? = nil, lifetime: Int64 = 60, sub: String = good) -> String {
-        #"{"aud":"\#(aud ?? bench.url)","exp":\#(WebPushBench.now + lifetime),"sub":"\#(sub)"}"#
+        #"{"aud":"\#(aud ?? bench.url)","exp":\#(APNsBench.now + lifetime),"sub":"\#(sub)"}"#
     }
 
     @Test(arguments: [1, 86_400] as [Int64]) func aTokenIsGoodForADay(_ lifetime: Int64) async throws {
@@ -23,12 +23,7 @@ struct VAPIDCheckTests {
             (nil, 60, "ops@example.com", "sub"), (nil, 60, "", "sub"),
         ] as [(String?, Int64, String, String)]
     )
-    func claimsThatDoNotHoldAreRefused(
-        _ aud: String?,
-        _ lifetime: Int64,
-        _ sub: String,
-        _ word: String
-    ) async throws {
+    func claimsThatDoNotHoldAreRefused(_ aud: String?, _ lifetime: Int64, _ sub: String, _ word: String) async throws {
         let bench = try await WebPushBench()
         let claims = claims(bench, aud: aud, lifetime: lifetime, sub: sub)
         try await expectBadToken(bench.authorization(claims: claims), bench, word)

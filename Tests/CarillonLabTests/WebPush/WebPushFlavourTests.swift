@@ -40,7 +40,7 @@ struct WebPushFlavourTests {
             try await bench.send(path: path, headers: [name: value])
         }
         func claims(_ lifetime: Int64, _ subject: String) -> String {
-            #"{"aud":"\#(bench.url)","exp":\#(WebPushBench.now + lifetime)\#(subject)}"#
+            #"{"aud":"\#(bench.url)","exp":\#(APNsBench.now + lifetime)\#(subject)}"#
         }
         switch mistake {
         case nil: return try await bench.send(path: path)
@@ -194,7 +194,7 @@ struct WebPushFlavourTests {
     @Test func theServerIsKnownByItsAddressToo() async throws {
         let bench = try await WebPushBench()
         let other = bench.url.replacing("localhost", with: "127.0.0.1")
-        let claims = #"{"aud":"\#(other)","exp":\#(WebPushBench.now + 60),"sub":"mailto:a@example.com"}"#
+        let claims = #"{"aud":"\#(other)","exp":\#(APNsBench.now + 60),"sub":"mailto:a@example.com"}"#
         let authorization = try await bench.authorization(claims: claims)
         #expect(try await bench.send(authorization: authorization).reason == "BadJwtToken")
         let host = String(other.dropFirst("https://".count))
@@ -205,7 +205,7 @@ struct WebPushFlavourTests {
 
     @Test func flavoursAreOrderedThroughTheControlEndpoint() async throws {
         let bench = try await WebPushBench { $0.controlPort = 0 }
-        let url = try #require(bench.lab.controlURL) + "/subscriptions"
+        let url = try #require(bench.lab.addresses.control) + "/subscriptions"
         let made = try await Curl.run(url, "-d", #"{"id":"alice","flavour":"wns"}"#)
         #expect(made.json["endpoint"] as? String == bench.url + "/w/?token=alice")
         #expect(try await bench.send(path: "/w/?token=alice", body: []).headers["x-wns-status"] == "received")

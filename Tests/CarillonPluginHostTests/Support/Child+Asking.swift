@@ -1,6 +1,6 @@
 import CarillonABI
+import Core
 import PluginProtocol
-import PluginServices
 import Testing
 
 extension Child {
@@ -45,14 +45,14 @@ extension Child {
         index: UInt32 = 0,
         state: [StateEntry] = []
     ) throws -> Answer {
-        let message = CreateMessage(
+        var message = CreateMessage(
             instance: instance,
             library: library,
             table: table,
             index: index,
-            configuration: configuration,
-            state: state
+            configuration: configuration
         )
+        message.state = state
         ask(.create, id: 100 + UInt64(instance)) { message.write(to: &$0) }
         return try answered(100 + UInt64(instance))
     }
@@ -93,7 +93,7 @@ struct Device {
 extension FrameWriter {
     mutating func deliver(_ ticket: UInt64, _ title: String, to device: Device = Device(), instance: UInt32 = 1) {
         frame(.deliver, id: ticket) { writer in
-            lend([title, "Body", "{}", device.token] + device.fields.flatMap { [$0.key, $0.value] }) { texts in
+            withCStrings([title, "Body", "{}", device.token] + device.fields.flatMap { [$0.key, $0.value] }) { texts in
                 var notification = carillon_notification()
                 notification.mode = .CARILLON_ALERT
                 notification.urgency = .CARILLON_NORMAL
@@ -118,7 +118,7 @@ extension FrameWriter {
     /// An answer to the request of that number.
     mutating func respond(_ number: UInt64, status: UInt32, _ body: String = "", failure: String = "") {
         frame(.response, id: number) { writer in
-            lend([body, failure, "name", "value"]) { texts in
+            withCStrings([body, failure, "name", "value"]) { texts in
                 var response = carillon_http_response()
                 response.status = status
                 response.body = texts[0]
@@ -134,16 +134,16 @@ extension FrameWriter {
 }
 
 /// Lends texts as the ABI has them.
-func lend<Result>(_ texts: [String], _ body: ([carillon_str]) throws -> Result) rethrows -> Result {
+func withCStrings<Result>(_ texts: [String], _ body: ([carillon_str]) throws -> Result) rethrows -> Result {
     let bytes = Array(texts.joined().utf8)
     return try bytes.withUnsafeBytes { bytes in
         var start = 0
-        let lent = texts.map { text in
+        let strings = texts.map { text in
             let count = text.utf8.count
             defer { start += count }
             return carillon_str(ptr: bytes.baseAddress.map { $0 + start }, len: count)
         }
-        return try body(lent)
+        return try body(strings)
     }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
+import Storage
 import Testing
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import Operations

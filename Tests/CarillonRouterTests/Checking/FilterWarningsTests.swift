@@ -1,10 +1,9 @@
-import Notifications
 import Pipeline
 import PlatformTestSupport
-import Platforms
+import Push
 import Rules
+import Storage
 import Testing
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import Operations
@@ -23,7 +22,9 @@ import YAMLReading
         configuration.file = "carillon.yaml"
         let book = try rules.map { try RuleBook(yaml: "version: 1\nrules:\n" + $0, name: "rules", platforms: .builtIn) }
         let filters = configuration.filters.map { filter in
-            EventFilter(name: filter.name, need: needs[filter.name] ?? .nothing) { _ in .pass }
+            var asked = EventFilter(name: filter.name) { $0.map { _ in .pass } }
+            asked.need = needs[filter.name] ?? .nothing
+            return asked
         }
         return FilterWarnings(configuration, try book ?? RuleBook.builtIn(platforms: .builtIn), filters).found.map {
             "\($0)"

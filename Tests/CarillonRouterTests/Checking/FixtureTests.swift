@@ -1,7 +1,7 @@
 import Foundation
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Rules
 import Testing
 

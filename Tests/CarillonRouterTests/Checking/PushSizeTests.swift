@@ -1,8 +1,8 @@
-import HTTPLanes
+import Core
+import HTTPClient
 import PlatformTestSupport
-import Platforms
+import Push
 import Testing
-import Units
 
 @testable import CarillonRouter
 @testable import Operations

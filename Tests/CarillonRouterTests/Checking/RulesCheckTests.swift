@@ -1,8 +1,8 @@
 import Foundation
 import PlatformTestSupport
-import Platforms
+import Push
+import Storage
 import Testing
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import Operations

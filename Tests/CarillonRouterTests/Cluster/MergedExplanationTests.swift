@@ -1,11 +1,11 @@
+import Core
 import Delivery
 import DeliveryTestSupport
-import EventTrace
 import Nostr
-import Notifications
+import Observability
 import Pipeline
+import Push
 import Testing
-import Units
 
 @testable import Operations
 

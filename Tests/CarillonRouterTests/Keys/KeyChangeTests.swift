@@ -1,13 +1,12 @@
 import Cipher
+import Core
 import Foundation
 import Nostr
-import Notifications
+import Push
 import Registry
 import RouterConfiguration
-import Schnorr
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 
@@ -112,7 +111,7 @@ final class KeyChangeTests {
         let clock = ManualClock(Self.now)
         #expect(try await states(at: clock) == ["current 1"])
         _ = try change().rotate()
-        let census = KeyCensus(registry: try registry(), now: clock.now)
+        let census = DeviceKeyCounts(registry: try registry(), now: clock.now)
         #expect(await census.devicesByState()?.map { "\($0.state) \($0.devices)" } == ["current 0", "former 1"])
         try register("two", to: key.publicKey, at: -50)
         clock.advance(by: .seconds(59))
@@ -127,7 +126,9 @@ final class KeyChangeTests {
     }
 
     private func states(at clock: ManualClock) async throws -> [String]? {
-        await KeyCensus(registry: try registry(), now: clock.now).devicesByState()?.map { "\($0.state) \($0.devices)" }
+        await DeviceKeyCounts(registry: try registry(), now: clock.now).devicesByState()?.map {
+            "\($0.state) \($0.devices)"
+        }
     }
 
     /// Whatever step it stopped after, a router starts on what is there, and the change is finished.

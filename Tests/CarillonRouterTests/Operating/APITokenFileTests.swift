@@ -1,8 +1,8 @@
 import Cipher
 import Console
 import Foundation
+import Storage
 import Testing
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

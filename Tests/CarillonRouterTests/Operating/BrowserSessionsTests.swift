@@ -1,8 +1,8 @@
 import Console
+import Core
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 

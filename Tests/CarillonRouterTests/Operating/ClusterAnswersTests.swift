@@ -1,14 +1,14 @@
 import Console
+import Core
 import DeliveryTestSupport
 import Nostr
 import Synchronization
 import Testing
-import Units
 
 @testable import Operations
 
 /// Members that answer what they were told to.
-private final class ScriptedPeers: ClusterPeers {
+private final class ScriptedPeers: Peers {
     let name: String
     let others: [String]
     private let replies: [String: PeerReply]
@@ -26,6 +26,8 @@ private final class ScriptedPeers: ClusterPeers {
     }
 
     func owns(_ account: PublicKey) -> Bool { false }
+
+    func tell(_ bytes: [UInt8], to member: String) {}
 }
 
 @Suite struct MemberSurveyTests {
@@ -34,7 +36,7 @@ private final class ScriptedPeers: ClusterPeers {
         here: @escaping @Sendable () throws -> [Int64] = { [1] }
     ) async throws
         -> MemberSurvey.Result<[Int64]>
-    { try await MemberSurvey(peers: peers).ask(.devices([]), here: { try here() }) }
+    { try await MemberSurvey(peers: peers).question("test") { (_: NoParameters) in try here() }.ask(NoParameters()) }
 
     @Test func aRouterThatServesAloneAsksNobody() async throws {
         let result = try await Self.ask(nil)
@@ -105,15 +107,34 @@ private final class ScriptedPeers: ClusterPeers {
         #expect(long.first == 1 && long.count < 200)
     }
 
-    @Test(arguments: [
-        MemberQuestion.status, .partitions, .counts(["days": "7"]), .relays(containing: nil),
-        .queue(["state": "failed"]), .delivery(id: "d1"),
-        .retry([:]),
-        .drop([:]), .event(EventQuestion(event: "e", recipient: nil)),
-        .deliveries(DeliveryQuestion(deliveries: ["d"], devices: [1])), .devices([1]), .drain(true),
-        .keptEvents(KeptEventsQuestion(since: 5, before: ["a": 7])),
-    ]) func questionsArriveAsTheyWere(_ question: MemberQuestion) {
-        #expect(MemberJSON.read(MemberJSON.bytes(question), as: MemberQuestion.self) == question)
+    @Test func membersAnswerTheQuestionsTheyKnow() async throws {
+        let asked = MemberSurvey(peers: nil)
+        _ = asked.question("double") { (number: Int64) in [2 * number] }
+        _ = asked.question("none") { (text: String?) in text ?? "-" }
+        _ = asked.question("refused") { (_: NoParameters) throws -> Bool in throw OperationFailure.unknown("no") }
+        func answer(_ question: String) async -> [UInt8] { await asked.answer(Array(question.utf8)) }
+        #expect(try MemberAnswer.read(await answer(#"{"question":"double","of":4}"#), as: [Int64].self) == [8])
+        #expect(try MemberAnswer.read(await answer(#"{"question":"none","of":null}"#), as: String.self) == "-")
+        let refusal = await answer(#"{"question":"refused","of":{}}"#)
+        #expect(throws: OperationFailure.unknown("no")) { try MemberAnswer.read(refusal, as: Bool.self) }
+        for question in [#"{"question":"other","of":{}}"#, #"{"question":"double","of":"x"}"#, "", "[]"] {
+            let bytes = await answer(question)
+            let failure = #expect(throws: OperationFailure.self) { try MemberAnswer.read(bytes, as: [Int64].self) }
+            #expect(failure?.says?.code == "unknown-question")
+        }
+    }
+
+    @Test func oneMemberIsAskedAlone() async throws {
+        let peers = ScriptedPeers(
+            "a",
+            ["b": .answer(MemberAnswer.bytes(true)), "c": .silence(.late), "d": .answer([9])]
+        )
+        let question = MemberSurvey(peers: peers).question("test") { (isOn: Bool) in isOn }
+        #expect(try await question.ask(true, of: "b") && peers.askedMembers == ["b"])
+        for (member, code) in [("c", "member-late"), ("d", "member-version")] {
+            let failure = await #expect(throws: OperationFailure.self) { try await question.ask(true, of: member) }
+            #expect(failure?.says?.code == code)
+        }
     }
 }
 
@@ -212,7 +233,7 @@ private final class ScriptedPeers: ClusterPeers {
 
     @Test func statusAddsUpAndIsAsBadAsTheWorst() {
         let silent = MembersAsked(answered: ["a", "b"], silent: [.init("c", .absent)])
-        let whole = RouterStatus.together(
+        let whole = RouterStatus.joined(
             [
                 ("a", Self.status(3, issue: "disk", queue: Self.queue(3, "ok"))),
                 ("b", Self.status(4, issue: "disk", queue: Self.queue(4, "paused"))),
@@ -236,7 +257,7 @@ private final class ScriptedPeers: ClusterPeers {
             .init(day: "2024-10-04", name: "a", matched: 1, delivered: 3, devices: 8),
             .init(day: "2024-10-03", failed: 1),
         ]
-        let whole = StatisticsReport.together([one, other], Self.asked)
+        let whole = StatisticsReport.joined([("a", one), ("b", other)], Self.asked)
         #expect(
             whole.rows == [
                 .init(day: "2024-10-03", failed: 1),
@@ -253,121 +274,5 @@ private final class ScriptedPeers: ClusterPeers {
         other.skip("expired", 2)
         one.add(other)
         #expect(one.retried == 3 && one.hastened == 3 && one.paused.count == 1 && one.skipped.map(\.count) == [3])
-    }
-}
-
-/// What an operator does to a cluster of which this member sees a state after the other.
-@Suite struct ClusterOperationsTests {
-    private final class Control: ClusterControl {
-        private let calls = Mutex<[String]>([])
-        var all: [String] { calls.withLock(\.self) }
-
-        func drain(_ isOn: Bool) throws(OperationFailure) { calls.withLock { $0.append("drain \(isOn)") } }
-
-        func move(_ partition: Int, to member: String?) async throws(OperationFailure) {
-            calls.withLock { $0.append("move \(partition) \(member ?? "-")") }
-        }
-    }
-
-    private static func cluster(_ owners: [String?], drained: Set<String> = [], away: Set<String> = []) -> ClusterStatus
-    {
-        ClusterStatus(
-            name: "a",
-            prefix: "carillon",
-            isConnected: true,
-            registry: 1,
-            members: ["a", "b"].map { name in
-                ClusterStatus.Member(
-                    name: name,
-                    partitions: owners.count { $0 == name },
-                    isLiving: !away.contains(name),
-                    isDrained: drained.contains(name),
-                    wire: 1,
-                    hasSameConfiguration: true
-                )
-            },
-            partitions: owners.enumerated().map { ClusterStatus.Partition(partition: $0, owner: $1, waiting: nil) }
-        )
-    }
-
-    /// `states` come one after the other, and the last one stays.
-    private static func operations(
-        _ states: [ClusterStatus],
-        _ control: Control,
-        _ replies: [String: PeerReply] = [:]
-    ) -> ClusterOperations {
-        let left = Mutex(states)
-        return ClusterOperations(
-            status: { left.withLock { $0.count > 1 ? $0.removeFirst() : $0.first } },
-            peers: ScriptedPeers("a", replies),
-            control: control,
-            pause: {}
-        )
-    }
-
-    @Test func drainingWaitsUntilEverythingIsHandedOver() async throws {
-        let control = Control()
-        let before = Self.cluster(["a", "b"])
-        let states = [
-            before, before, Self.cluster(["a", "b"], drained: ["a"]), Self.cluster(["b", "b"], drained: ["a"]),
-        ]
-        let answer = try await Self.operations(states, control).drain("a", undo: false)
-        #expect(answer == ClusterDrain(member: "a", isDrained: true, partitions: 0) && control.all == ["drain true"])
-    }
-
-    @Test func anotherMemberIsAsked() async throws {
-        let control = Control()
-        let states = [Self.cluster(["a", "b"]), Self.cluster(["a", "b"]), Self.cluster(["a", "a"], drained: ["b"])]
-        let replies = ["b": PeerReply.answer(MemberAnswer.bytes(true))]
-        #expect(try await Self.operations(states, control, replies).drain("b", undo: false).partitions == 0)
-        #expect(control.all.isEmpty)
-        let absent = Sentence("member-absent", ["member": "b"], "b is not there")
-        await #expect(throws: OperationFailure.unavailable(absent)) {
-            try await Self.operations([Self.cluster(["a", "b"])], control, ["b": .silence(.absent)])
-                .drain("b", undo: false)
-        }
-        // What it says itself keeps its code.
-        let leaving = OperationFailure.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
-        await #expect(throws: leaving) {
-            let replies = ["b": PeerReply.answer(MemberAnswer.refusal(leaving))]
-            _ = try await Self.operations([Self.cluster(["a", "b"])], control, replies).drain("b", undo: false)
-        }
-    }
-
-    @Test func whatCannotBeDoneIsSaid() async throws {
-        let control = Control()
-        let both = Self.operations([Self.cluster(["a", "b"])], control)
-        let names = ["member": "c", "members": "a, b"]
-        let unknown = Sentence("unknown-member", names, "there is no member c: they are a, b")
-        await #expect(throws: OperationFailure.unknown(unknown)) {
-            try await both.drain("c", undo: false)
-        }
-        let limits = ["partition": "2", "limit": "1"]
-        let beyond = Sentence("unknown-partition", limits, "there is no partition 2: they are 0 to 1")
-        await #expect(throws: OperationFailure.unknown(beyond)) {
-            try await both.move(2, to: "b")
-        }
-        let last = Self.operations([Self.cluster(["a", "a"], away: ["b"])], control)
-        let alone = Sentence("drain-last", ["member": "a"], "no other member could take the partitions of a")
-        await #expect(throws: OperationFailure.unavailable(alone)) {
-            try await last.drain("a", undo: false)
-        }
-        let words = "b takes no partitions: it is drained, leaving or away"
-        let away = OperationFailure.unavailable(Sentence("takes-no-partitions", ["member": "b"], words))
-        await #expect(throws: away) {
-            try await last.move(0, to: "b")
-        }
-        #expect(control.all.isEmpty)
-    }
-
-    @Test func membersThatDifferAreSaidToDiffer() {
-        var status = Self.cluster(["a", "b"])
-        #expect(!MemberList(status).hasDifferences)
-        status.members[1].hasSameConfiguration = false
-        status.members[1].version = "0.2.0"
-        status.members[0].version = "0.1.0"
-        let list = MemberList(status)
-        #expect(list.hasDifferences && list.text.contains("versions differ: 0.1.0, 0.2.0"))
-        #expect(list.text.contains("(differs)") && list.text.contains("configurations differ"))
     }
 }

@@ -1,14 +1,13 @@
-import Notifications
+import Core
 import Operations
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 struct CredentialProbeTests {
     /// Answers every push in the same way, and remembers to whom it went.
-    private final class Sender: TestPushSender {
-        let defaultMode = Mode.wake
+    private final class Sender: TrialServices {
         private let outcome: Outcome?
         private let addresses = Mutex<[DeviceAddress]>([])
 
@@ -21,20 +20,20 @@ struct CredentialProbeTests {
         func seals(_ platform: String) -> Bool { false }
 
         func send(
-            _ notification: Notifications.Notification,
+            _ notification: Push.Notification,
             id: DeliveryID,
             to address: DeviceAddress
-        ) async throws(OperationFailure) -> Outcome {
+        ) async throws(OperationFailure) -> TrialReply {
             addresses.withLock { $0.append(address) }
             guard let outcome else { throw .unavailable("no plugin") }
-            return outcome
+            return TrialReply(outcome)
         }
     }
 
     @Test(
         "What an answer about a device that does not exist says of the credentials",
         arguments: [
-            (Outcome(.gone, status: 410, reason: "unregistered"), CredentialProbe.Verdict.accepted),
+            (Outcome(.gone, status: 410, reason: "unregistered"), CredentialProbe.Decision.accepted),
             (Outcome(.rejected, status: 400, reason: "bad-device-token"), .accepted),
             (Outcome(.delivered, status: 200, reason: "delivered"), .accepted),
             (
@@ -49,20 +48,20 @@ struct CredentialProbeTests {
             (Outcome(.rejected, reason: "payload-empty"), .unknown("payload-empty")),
         ]
     )
-    func verdict(outcome: Outcome, expected: CredentialProbe.Verdict) async {
-        let probe = CredentialProbe(sender: Sender(outcome), command: Self.none, now: { 1_000 })
+    func verdict(outcome: Outcome, expected: CredentialProbe.Decision) async {
+        let probe = CredentialProbe(services: Sender(outcome), command: Self.none, now: { 1_000 })
         #expect(await probe.ask("ios", token: "00") == expected)
     }
 
     @Test func whatCannotBeAskedIsUnknown() async {
-        let probe = CredentialProbe(sender: Sender(nil), command: Self.none, now: { 1_000 })
+        let probe = CredentialProbe(services: Sender(nil), command: Self.none, now: { 1_000 })
         #expect(await probe.ask("android", token: "00") == .unknown("no plugin"))
         #expect(await probe.notify("ntfy", at: "https://ntfy.example.com/x") == "no plugin")
     }
 
     @Test func itAsksAboutTheTokenForTheDefaultApp() async {
         let sender = Sender(Outcome(.gone, status: 410, reason: "unregistered"))
-        let probe = CredentialProbe(sender: sender, command: Self.none, now: { 1_000 })
+        let probe = CredentialProbe(services: sender, command: Self.none, now: { 1_000 })
         _ = await probe.ask("ios", token: "00")
         #expect(sender.asked.map(\.token) == ["00"])
         #expect(sender.asked.allSatisfy { !$0.isProven && $0.app == "default" })
@@ -70,7 +69,7 @@ struct CredentialProbeTests {
 
     @Test func aTopicGetsOneText() async {
         let sender = Sender(Outcome(.delivered, status: 200, reason: "delivered"))
-        let probe = CredentialProbe(sender: sender, command: Self.none, now: { 1_000 })
+        let probe = CredentialProbe(services: sender, command: Self.none, now: { 1_000 })
         #expect(await probe.notify("ntfy", at: "https://ntfy.example.com/x") == nil)
         #expect(sender.asked.map(\.token) == ["https://ntfy.example.com/x"])
     }
@@ -78,7 +77,7 @@ struct CredentialProbeTests {
     @Test(
         "What a plugin's answer to `check` means",
         arguments: [
-            (PushServiceAnswer(isGood: true, text: "accepted: @bot"), CredentialProbe.Verdict.accepted),
+            (PushServiceAnswer(isGood: true, text: "accepted: @bot"), CredentialProbe.Decision.accepted),
             (
                 PushServiceAnswer(isGood: false, text: "refused: bad-credentials (535)"),
                 .refused("bad-credentials (535)")
@@ -87,10 +86,10 @@ struct CredentialProbeTests {
             (PushServiceAnswer(isGood: false, text: "it takes none"), .unknown("it takes none")),
         ]
     )
-    func answerOfThePlugin(answer: PushServiceAnswer, expected: CredentialProbe.Verdict) async {
+    func answerOfThePlugin(answer: PushServiceAnswer, expected: CredentialProbe.Decision) async {
         let asked = Mutex<[String]>([])
         let probe = CredentialProbe(
-            sender: Sender(nil),
+            services: Sender(nil),
             command: { platform, words in
                 asked.withLock { $0 = [platform] + words }
                 return answer

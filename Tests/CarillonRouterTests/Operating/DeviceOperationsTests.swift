@@ -1,19 +1,18 @@
 import Cipher
 import Console
+import Core
 import DeliveryTestSupport
-import EventTrace
 import Foundation
 import Logging
 import Nostr
-import Notifications
+import Observability
 import Pipeline
+import Push
 import Registry
-import Sealing
+import Storage
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import Delivery
@@ -22,9 +21,8 @@ import YAMLReading
 
 @Suite final class DeviceOperationsTests {
     /// Push services that answer as a test likes.
-    private final class FakeTestPushes: TestPushSender {
-        let defaultMode = Mode.wake
-        let sent = Mutex<[(Notifications.Notification, DeviceAddress)]>([])
+    private final class FakeTestPushes: TrialServices {
+        let sent = Mutex<[(Push.Notification, DeviceAddress)]>([])
         /// In the order of the pushes; the last one is all further ones' too.
         let outcomes: [Outcome]
 
@@ -35,13 +33,13 @@ import YAMLReading
         func seals(_ platform: String) -> Bool { platform == "web" }
 
         func send(
-            _ notification: Notifications.Notification,
+            _ notification: Push.Notification,
             id: DeliveryID,
             to address: DeviceAddress
-        ) async throws(OperationFailure) -> Outcome {
+        ) async throws(OperationFailure) -> TrialReply {
             sent.withLock { sent in
                 sent.append((notification, address))
-                return outcomes[min(sent.count, outcomes.count) - 1]
+                return TrialReply(outcomes[min(sent.count, outcomes.count) - 1])
             }
         }
     }
@@ -94,24 +92,12 @@ import YAMLReading
         return device.rawValue
     }
 
-    private func operations(_ sender: any TestPushSender = FakeTestPushes()) -> DeviceOperations {
-        DeviceOperations(
-            registry: registry,
-            reader: reader(),
-            sealer: Sealer(),
-            sender: sender,
-            now: { Self.noon }
-        )
+    private func operations(_ sender: any TrialServices = FakeTestPushes()) -> DeviceOperations {
+        DeviceOperations(reader(), services: sender)
     }
 
     private func eventOperations() -> EventOperations {
-        EventOperations(
-            registry: registry,
-            reader: reader(),
-            files: OperatorFiles(configuration: configuration),
-            deliveryID: Self.deliveryID,
-            now: { Self.noon }
-        )
+        EventOperations(reader())
     }
 
     private func reader() -> DeviceReader {
@@ -512,7 +498,7 @@ import YAMLReading
             atPath: configuration.storePath + "-lock",
             withIntermediateDirectories: true
         )
-        let removal = DeviceRemoval(configuration: configuration)
+        let removal = RouterOrFiles(configuration: configuration)
         let failure = await #expect(throws: OperationFailure.self) { try await removal.remove(device) }
         #expect(failure?.description.contains("-lock, as Is a directory: see that its folder exists") ?? false)
         // What is wrong with the key says more.

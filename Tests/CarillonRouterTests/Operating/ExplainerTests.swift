@@ -1,14 +1,14 @@
 import Console
+import Core
 import Delivery
 import DeliveryTestSupport
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Testing
-import Units
 
 @testable import CarillonRouter
-@testable import EventTrace
+@testable import Observability
 @testable import Operations
 
 @Suite struct ExplainerTests {

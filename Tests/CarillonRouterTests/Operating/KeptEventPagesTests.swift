@@ -1,25 +1,25 @@
 import Cipher
-import EventTrace
+import Core
 import Foundation
 import Logging
 import Nostr
+import Observability
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 
 /// The events on which rules are tried, of all members of a cluster.
 @Suite final class KeptEventPagesTests {
     /// Members that answer from stores of their own.
-    private final class Members: ClusterPeers {
+    private final class Members: Peers {
         let name: String
         let others: [String]
-        private let answers: Mutex<[String: KeptEventPages]>
+        private let answers: Mutex<[String: MemberSurvey]>
         private let questions = Mutex(0)
 
-        init(_ name: String, _ answers: [String: KeptEventPages], silent: [String] = []) {
+        init(_ name: String, _ answers: [String: MemberSurvey] = [:], silent: [String] = []) {
             (self.name, others) = (name, answers.keys.sorted() + silent)
             self.answers = Mutex(answers)
         }
@@ -28,26 +28,13 @@ import Units
 
         func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply {
             questions.withLock { $0 += 1 }
-            guard let pages = answers.withLock({ $0[member] }),
-                case .keptEvents(let question)? = MemberJSON.read(question, as: MemberQuestion.self)
-            else { return .silence(.absent) }
-            do {
-                return .answer(MemberAnswer.bytes(try await pages.answer(question)))
-            } catch {
-                return .answer(MemberAnswer.refusal((error as? OperationFailure) ?? .unavailable("\(error)")))
-            }
+            guard let survey = answers.withLock({ $0[member] }) else { return .silence(.absent) }
+            return .answer(await survey.answer(question))
         }
 
         func owns(_ account: PublicKey) -> Bool { false }
-    }
 
-    private struct NoPeers: ClusterPeers {
-        let name: String
-        var others: [String] { [] }
-
-        func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply { .silence(.late) }
-
-        func owns(_ account: PublicKey) -> Bool { false }
+        func tell(_ bytes: [UInt8], to member: String) {}
     }
 
     private let folder: URL
@@ -82,8 +69,15 @@ import Units
         )
     }
 
-    private func pages(_ member: String, _ kept: KeptEvents?, peers: (any ClusterPeers)?) -> KeptEventPages {
-        KeptEventPages(kept, path: path(member), peers: peers, now: clock.now)
+    private func pages(_ member: String, _ kept: KeptEvents?, peers: (any Peers)?) -> KeptEventPages {
+        KeptEventPages(kept, path: path(member), MemberSurvey(peers: peers), now: clock.now)
+    }
+
+    /// The other member, which answers from what it keeps.
+    private func answering(_ kept: KeptEvents?) -> MemberSurvey {
+        let survey = MemberSurvey(peers: Members("b"))
+        _ = KeptEventPages(kept, path: path("b"), survey, now: clock.now)
+        return survey
     }
 
     @Test func eventsOfAllMembersAreOneListWithEachEventOnce() async throws {
@@ -92,7 +86,7 @@ import Units
         clock.advance(by: .seconds(1))
         b.decided(event(2), for: [key])
         b.decided(event(1), for: [other])
-        let members = Members("a", ["b": pages("b", b, peers: NoPeers(name: "b"))], silent: ["c"])
+        let members = Members("a", ["b": answering(b)], silent: ["c"])
         let found = try await pages("a", a, peers: members).events(since: clock.now() - .hours(1))
         #expect(found.events.map(\.event.id) == [event(2).id, event(1).id])
         #expect(found.events.map { Set($0.accounts) } == [[key], [key, other]])
@@ -106,7 +100,7 @@ import Units
         a.decided(event(9_000), for: [key])
         let long = String(repeating: "x", count: 30_000)
         for number in 0..<60 { b.decided(event(UInt64(number), content: long), for: [key]) }
-        let members = Members("a", ["b": pages("b", b, peers: NoPeers(name: "b"))])
+        let members = Members("a", ["b": answering(b)])
         let found = try await pages("a", a, peers: members).events(since: .epoch)
         #expect(found.events.count == 61 && found.asked?.silent == [])
         #expect(members.count > 3)
@@ -115,12 +109,12 @@ import Units
     @Test func whoeverKeepsNothingIsNamed() async throws {
         let a = store("a")
         a.decided(event(1), for: [key])
-        let members = Members("a", ["b": pages("b", nil, peers: NoPeers(name: "b"))])
+        let members = Members("a", ["b": answering(nil)])
         let found = try await pages("a", a, peers: members).events(since: .epoch)
         #expect(found.events.count == 1)
         #expect(found.asked?.silent.first?.reason.contains("keep_events_hours") == true)
         // Nobody keeps any.
-        let none = pages("x", nil, peers: Members("x", ["b": pages("b", nil, peers: NoPeers(name: "b"))]))
+        let none = pages("x", nil, peers: Members("x", ["b": answering(nil)]))
         await #expect(throws: OperationFailure.self) { try await none.events(since: .epoch) }
         let alone = pages("x", nil, peers: nil)
         await #expect(throws: OperationFailure.self) { try await alone.events(since: .epoch) }

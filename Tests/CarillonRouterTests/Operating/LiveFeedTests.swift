@@ -1,15 +1,15 @@
 import Console
+import Core
 import Delivery
 import DeliveryTestSupport
 import Foundation
 import NIOCore
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 @testable import Registry

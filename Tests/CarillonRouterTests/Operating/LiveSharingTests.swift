@@ -1,13 +1,13 @@
+import Core
 import Delivery
 import Dispatch
 import NIOCore
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 

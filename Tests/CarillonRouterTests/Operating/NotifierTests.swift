@@ -1,17 +1,17 @@
 import Cipher
+import Core
 import Delivery
 import Dispatch
 import Foundation
 import NIOCore
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Registry
 import RouterConfiguration
 import Rules
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 @testable import Pipeline
@@ -43,9 +43,8 @@ import Units
     /// What reaches the pipeline of a request to one account.
     private func event(isSigned: Bool) async throws -> Event {
         let notifier = Notifier(
-            outbox: outbox,
+            RequestQueue(outbox, intake, patience: nil, now: { Self.now }),
             registry: registry,
-            intake: intake,
             identity: identity,
             mustSign: { isSigned },
             now: { Self.now }
@@ -60,7 +59,7 @@ import Units
         submission.completion([EventVerdict(id: nil, .accepted)])
         let event = try Event(json: #require(submission.events.first))
         guard case .sent(let receipt) = try await answer else { throw CancellationError() }
-        #expect(receipt.createdAt == UTCTime(Self.now).stamp)
+        #expect(receipt.createdAt == Self.now.rfc3339)
         #expect(event.kind == .requestedNotification && event.pubkey == identity.publicKey)
         #expect(event.tags.first == ["p", identity.publicKey.hex])
         return event
@@ -72,7 +71,6 @@ import Units
         }
     }
 
-    /// Where other members of a cluster carry it out, nothing is counted here.
     @Test func anAnswerSaysWhatIsCounted() throws {
         var record = RequestRecord(id: [1], sender: [], key: nil, body: [], createdAt: Self.now)
         #expect(NotifyReceipt(record).json == #"{"created_at":"2026-03-14T00:00:00.000Z","id":"01"}"#)
@@ -84,6 +82,13 @@ import Units
         #expect(
             NotifyReceipt.members(counts, unknown: [])
                 == #"{"devices":3,"queued":1,"held":2,"held_until":"2026-03-14T00:00:00.000Z"}"#
+        )
+        let order = NotificationOrder(.template("order"))
+        order.add(counts)
+        order.add(nil)
+        #expect(
+            NotifyReceipt.members(order.counts, unknown: [])
+                == #"{"devices":3,"queued":1,"held":2,"held_until":"2026-03-14T00:00:00.000Z","partial":true}"#
         )
     }
 

@@ -1,10 +1,10 @@
 import Cipher
 import Console
+import Core
 import NIOCore
 import Nostr
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 

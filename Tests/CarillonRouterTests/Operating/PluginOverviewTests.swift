@@ -1,9 +1,8 @@
 import Console
-import PluginHost
 import Testing
 
 @testable import Operations
-@testable import PluginIsolation
+@testable import PluginHost
 
 /// What operators are shown of plugins' processes.
 @Suite struct PluginOverviewTests {
@@ -66,11 +65,13 @@ import Testing
         var restarting = Self.dying
         restarting.state = .restarting
         readiness.pluginProcesses = [Self.shared, restarting]
-        #expect(readiness.shortcomings.isEmpty)
+        #expect(readiness.issues.isEmpty)
         readiness.pluginProcesses = [Self.shared, Self.dying]
-        #expect(readiness.shortcomings.map(\.what) == ["plugin-paused"])
+        #expect(readiness.issues.map(\.what) == ["plugin-paused"])
         #expect(
-            readiness.shortcomings.map(\.detail) == ["libC.so ended 5 times: libC.so: signal SEGV at libC.so+0x12"]
+            readiness.issues.map(\.detail) == [
+                "plugin-paused: libC.so ended 5 times: libC.so: signal SEGV at libC.so+0x12"
+            ]
         )
         #expect(readiness.answer(details: true).status == 200)
     }

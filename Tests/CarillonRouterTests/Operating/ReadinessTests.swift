@@ -1,9 +1,9 @@
 import Console
+import Core
 import Delivery
+import Storage
 import Testing
 import TimeTestSupport
-import Units
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import Operations
@@ -37,7 +37,7 @@ import YAMLReading
         var readiness = Self.fine
         // The push service's own wish ends by itself.
         readiness.queues = [Self.status(nil), Self.status(.asked)]
-        #expect(readiness.shortcomings.isEmpty)
+        #expect(readiness.issues.isEmpty)
         let answer = readiness.answer(details: true)
         #expect(answer.status == 200 && answer.body == "{\"ready\":true,\"not_ready\":[]}\n")
     }
@@ -55,7 +55,8 @@ import YAMLReading
         case "filter-failed": readiness.facts.filterFailures = [Filters.Failure(name: "noise", line: 3, reason: "no")]
         case "reload-refused":
             readiness.facts.refusedReload = ([Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")], now)
-        case "foreign-messages": readiness.facts.foreignMessages = (3, now)
+        case "foreign-messages":
+            readiness.facts.issues = [RouterStatus.Issue(what, [:], detail: "3 messages", remedy: "none")]
         case "no-source": (readiness.relays, readiness.hasSource) = (0, false)
         default: readiness.connectedRelays = 0
         }
@@ -65,8 +66,8 @@ import YAMLReading
     @Test(arguments: ["not-serving", "stuck", "outbox-full", "outbox-unwritable", "disk-full", "no-relay"])
     func isNotReadyWithoutWhatAllPushesNeed(_ what: String) {
         let readiness = Self.amiss(what)
-        #expect(readiness.shortcomings.map(\.what) == [what])
-        #expect(readiness.shortcomings.map(\.issue.isGrave) == [true])
+        #expect(readiness.issues.map(\.what) == [what])
+        #expect(readiness.issues.map(\.isGrave) == [true])
         #expect(readiness.answer(details: false).status == 503)
     }
 
@@ -74,26 +75,26 @@ import YAMLReading
     @Test(arguments: ["transport-failed", "transport-paused"])
     func isReadyWhileOneAppCannotBeServed(_ what: String) {
         let readiness = Self.amiss(what)
-        #expect(readiness.shortcomings.map(\.issue.what) == [what])
-        #expect(readiness.shortcomings.map(\.issue.isGrave) == [true])
+        #expect(readiness.issues.map(\.what) == [what])
+        #expect(readiness.issues.map(\.isGrave) == [true])
         #expect(readiness.answer(details: true).body == "{\"ready\":true,\"not_ready\":[]}\n")
     }
 
     @Test(arguments: ["filter-failed", "reload-refused", "foreign-messages", "no-source"])
     func isReadyWithWhatShouldBeLookedAt(_ what: String) {
         let readiness = Self.amiss(what)
-        #expect(readiness.shortcomings.map(\.issue.what) == [what])
-        #expect(readiness.shortcomings.map(\.issue.isGrave) == [false])
+        #expect(readiness.issues.map(\.what) == [what])
+        #expect(readiness.issues.map(\.isGrave) == [false])
         #expect(readiness.answer(details: true).status == 200)
     }
 
     @Test func somethingBringsEventsWhereARelayAFeedOrAClientDoes() {
         var readiness = Self.amiss("no-source")
         readiness.facts.hasSource = true
-        #expect(readiness.shortcomings.isEmpty)
+        #expect(readiness.issues.isEmpty)
         readiness = Self.amiss("no-source")
         readiness.hasSource = true
-        #expect(readiness.shortcomings.isEmpty)
+        #expect(readiness.issues.isEmpty)
     }
 
     @Test func theRemedyFitsTheCause() {
@@ -101,14 +102,14 @@ import YAMLReading
         readiness.failures = [(Self.ios, "no loaded plugin serves ios", hasPlugin: false)]
         // Deliveries for it wait, which is the same once more.
         readiness.queues = [Self.status(.misconfigured, "no-transport")]
-        let missing = readiness.shortcomings.map(\.issue)
+        let missing = readiness.issues
         #expect(missing.map(\.says?.code) == ["transport-failed-no-plugin"])
         #expect(missing.allSatisfy { $0.remedy.contains("plugin") && !$0.remedy.contains("credentials") })
         readiness.failures = []
-        #expect(readiness.shortcomings.map(\.issue.says?.code) == ["transport-paused-no-plugin"])
-        #expect(readiness.shortcomings.allSatisfy { !$0.issue.remedy.contains("credentials") })
+        #expect(readiness.issues.map(\.says?.code) == ["transport-paused-no-plugin"])
+        #expect(readiness.issues.allSatisfy { !$0.remedy.contains("credentials") })
         readiness.queues = [Self.status(.misconfigured)]
-        #expect(readiness.shortcomings.allSatisfy { $0.issue.remedy.contains("credentials") })
+        #expect(readiness.issues.allSatisfy { $0.remedy.contains("credentials") })
     }
 
     @Test func namesHowManyMistakesARefusedReloadHas() {
@@ -116,8 +117,8 @@ import YAMLReading
         let mistake = Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")
         readiness.facts.refusedReload = ([mistake, mistake, mistake], Self.now)
         #expect(
-            readiness.shortcomings.map(\.detail) == [
-                "the configuration was refused at 1970-01-01 00:00:00 UTC, so the former one is in force: "
+            readiness.issues.map(\.detail) == [
+                "reload-refused: the configuration was refused at 1970-01-01 00:00:00 UTC, so the former one is in force: "
                     + "a.yaml:2:1: no, and 2 more"
             ]
         )

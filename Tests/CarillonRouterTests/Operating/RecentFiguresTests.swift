@@ -1,7 +1,7 @@
 import Console
+import Core
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 

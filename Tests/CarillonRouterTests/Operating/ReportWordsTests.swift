@@ -1,4 +1,4 @@
-import HTTPLanes
+import HTTPClient
 import Testing
 
 @testable import Operations

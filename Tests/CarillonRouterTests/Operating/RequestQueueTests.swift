@@ -1,5 +1,6 @@
 import Cipher
 import Console
+import Core
 import Delivery
 import Dispatch
 import Foundation
@@ -7,7 +8,6 @@ import Nostr
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 @testable import Pipeline

@@ -1,7 +1,7 @@
+import Core
 import Dispatch
 import Synchronization
 import Testing
-import Units
 
 @testable import CarillonRouter
 @testable import Operations

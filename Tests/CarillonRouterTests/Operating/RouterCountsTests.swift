@@ -1,11 +1,11 @@
 import Console
+import Core
 import Delivery
 import DeliveryTestSupport
-import Notifications
 import Pipeline
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import CarillonRouter
 @testable import Operations

@@ -1,7 +1,7 @@
+import Core
 import Foundation
 import Glibc
 import Testing
-import Units
 
 @testable import CarillonRouter
 

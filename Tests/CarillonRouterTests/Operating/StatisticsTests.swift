@@ -1,11 +1,11 @@
+import Core
 import Delivery
 import DeliveryTestSupport
 import Foundation
-import Notifications
 import Pipeline
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 

@@ -1,9 +1,9 @@
 import Console
+import Core
 import Foundation
 import Logging
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 @testable import RouterConfiguration

@@ -1,6 +1,6 @@
+import Core
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import CarillonRouter
 @testable import Operations
@@ -16,10 +16,10 @@ import Units
         ] as [(Timestamp, String)]
     )
     func isThatDayAndTime(_ moment: Timestamp, _ stamp: String) {
-        #expect(UTCTime(moment).stamp == stamp)
+        #expect(moment.rfc3339 == stamp)
     }
 
     @Test func peopleReadItWithoutFractions() {
-        #expect(UTCTime(1_795_314_062_125).words == "2026-11-22 02:21:02 UTC")
+        #expect(Timestamp(milliseconds: 1_795_314_062_125).words == "2026-11-22 02:21:02 UTC")
     }
 }

@@ -1,7 +1,7 @@
+import Core
 import Logging
 import Synchronization
 import Testing
-import Units
 
 @testable import CarillonRouter
 

@@ -1,16 +1,17 @@
 import Cipher
+import Core
 import Delivery
 import DeliveryTestSupport
 import Foundation
 import Logging
-import Notifications
+import Push
 import RandomTestSupport
 import RouterConfiguration
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
+@testable import PluginHost
 
 struct OperationalWatchTests {
     private static let queue = QueueName(platform: "ios", app: "default")
@@ -102,13 +103,13 @@ struct OperationalWatchTests {
         var watch = OperationalWatch(failingDays: 5)
         let end = Self.noon + .days(20)
         var sight = OperationalWatch.Sight()
-        sight.expiries = [OperationalWatch.Sight.Expiry(queue: Self.queue, what: "certificate", at: end)]
+        sight.expiries = [(Self.queue, TransportStatus.Expiry(what: "certificate", at: end))]
         var days: [Int] = []
         for hour in 0..<(24 * 30) where !watch.look(sight, at: Self.noon + .hours(hour)).isEmpty {
             days.append(hour / 24)
         }
         #expect(days == [6, 13, 17, 19, 20])
-        sight.expiries[0].at = end + .days(300)
+        sight.expiries[0].expiry.at = end + .days(300)
         let further = watch.look(sight, at: end)
         #expect(further.isEmpty)
     }
@@ -116,7 +117,17 @@ struct OperationalWatchTests {
     @Test func aProcessThatEndedIsToldEachTime() {
         var watch = OperationalWatch(failingDays: 5)
         var sight = OperationalWatch.Sight()
-        sight.processes = [OperationalWatch.Sight.PluginProcess(plugins: ["a.so"], deaths: 0, lastDeath: nil)]
+        sight.processes = [
+            PluginProcessReport(
+                plugins: ["a.so"],
+                process: 1,
+                state: .running,
+                deaths: 0,
+                lastDeath: nil,
+                setAside: 0,
+                confinement: ""
+            )
+        ]
         var counts = [watch.look(sight, at: Self.noon).count]
         sight.processes[0].deaths = 2
         sight.processes[0].lastDeath = "signal 11"

@@ -1,9 +1,9 @@
+import Core
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Logging
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Operations
 @testable import RouterConfiguration

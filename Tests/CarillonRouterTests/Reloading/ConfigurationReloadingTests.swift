@@ -1,7 +1,7 @@
+import Core
 import Foundation
-import Notifications
+import Push
 import Testing
-import Units
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

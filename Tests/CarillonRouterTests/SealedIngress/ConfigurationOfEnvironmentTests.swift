@@ -1,15 +1,15 @@
 import Foundation
-import HTTPLanes
+import HTTPClient
 import PlatformTestSupport
-import Platforms
+import Push
+import Storage
 import Testing
 import WebIngress
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration
 
-/// The environment of metatext-apns (seed 001).
+/// The environment of metatext-apns (contrib/docs/web-push-ingress.md).
 @Suite struct ConfigurationOfEnvironmentTests {
     private static let seed = [
         "APNS_KEY_ID": "ABCDEFGHIJ",

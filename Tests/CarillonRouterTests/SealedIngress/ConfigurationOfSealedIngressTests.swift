@@ -1,9 +1,9 @@
 import Foundation
 import PlatformTestSupport
-import Platforms
+import Push
+import Storage
 import Testing
 import WebIngress
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import RouterConfiguration

@@ -1,18 +1,17 @@
+import Core
 import Delivery
 import Foundation
 import GRDB
-import HTTPLanes
-import Listening
+import HTTPClient
+import Listeners
 import Logging
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Registry
+import Storage
 import Testing
 import TimeTestSupport
-import Units
 import WebIngress
-import YAMLReading
 
 @testable import CarillonRouter
 @testable import Operations
@@ -72,7 +71,7 @@ import YAMLReading
         let port = try #require(router.sealedIngressPort)
         let request = HTTPRequest(method: method, url: "http://127.0.0.1:\(port)\(target)", body: body)
         let response: HTTPResponse = try await withCheckedThrowingContinuation { continuation in
-            router.lanes.send(request) { continuation.resume(with: $0) }
+            router.plane.outgoing.lanes.send(request) { continuation.resume(with: $0) }
         }
         return response.status
     }
@@ -99,14 +98,14 @@ import YAMLReading
             let devices = Set(kept.map(\.device))
             #expect(kept.count == 2 && devices.count == 1 && Set(kept.map(\.id)).count == 2)
             let device = try #require(devices.first.map(DeviceID.init(rawValue:)))
-            let address = try RegisteredDevices(registry: router.registry).address(of: device)
+            let address = try RegisteredDevices(registry: router.plane.stores.registry).address(of: device)
             #expect(address?.token == Self.token && address?.fields == ["environment": "sandbox"])
             let bytes = try Data(contentsOf: URL(fileURLWithPath: configuration.outboxPath))
             #expect(bytes.range(of: Data(Self.token.utf8)) == nil)
         }
         // It survives, and so does the number.
         try await run { router in
-            #expect(router.courier.waiting == 2)
+            #expect(router.plane.deliveries.courier.waiting == 2)
         }
     }
 
@@ -118,7 +117,7 @@ import YAMLReading
             #expect(try await status(router, "POST", "/push/\(Self.token)/carol") == 503)
             // Events have the other half.
             let ios = QueueName(platform: "ios", app: "default")
-            #expect(router.courier.capacity.take(for: DeviceID(rawValue: 1), of: ios))
+            #expect(router.plane.deliveries.courier.capacity.take(for: DeviceID(rawValue: 1), of: ios))
         }
         // What waits is counted again at a start.
         try await run { router async throws in
@@ -128,10 +127,10 @@ import YAMLReading
 
     @Test func whatIsGoneStaysGone() async throws {
         try await run { router in
-            let directory = RegisteredDevices(registry: router.registry)
+            let directory = RegisteredDevices(registry: router.plane.stores.registry)
             #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
             let token = IngressToken(token: Self.token, isSandbox: false, app: "default", platform: "ios")
-            guard case .admitted(let device) = try router.registry.admit([token]).first else {
+            guard case .admitted(let device) = try router.plane.stores.registry.admit([token]).first else {
                 Issue.record("not admitted")
                 return
             }
@@ -208,14 +207,14 @@ import YAMLReading
     @Test func aClientWhoseTokensAreRefusedLosesItsAllowance() async throws {
         try await run { router in
             let trials = TokenTrials(now: Timestamp.now)
-            let backend = SealedIngressBackend(
-                queue: QueueName(platform: "ios", app: "default"),
-                limits: IngressDeviceLimits(),
-                registry: router.registry,
-                courier: router.courier,
-                trials: trials,
-                now: Timestamp.now,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            let backend = try #require(
+                SealedIngressBackend(
+                    router.plane.environment,
+                    IngressPlatform(name: "ios", block: "{}", limit: .kibibytes(4)),
+                    registry: router.plane.stores.registry,
+                    courier: router.plane.deliveries.courier,
+                    trials: trials
+                )
             )
             func push(_ number: Int, from address: String) -> IngressPush {
                 let hex = String(number, radix: 16)

@@ -1,7 +1,7 @@
-import Listening
-import Notifications
+import Core
+import Listeners
+import Push
 import Testing
-import Units
 
 @testable import CarillonRouter
 

@@ -1,9 +1,11 @@
-import Cluster
+import Core
 import Delivery
 import HeapModule
-import Notifications
+import Push
 import RandomTestSupport
-import Units
+import RouterConfiguration
+
+@testable import Cluster
 
 /// A cluster of three members in one thread, with a clock, a network and a storage that a seed rules: crashes, pauses,
 /// cut links, outages, delays, lost and doubled messages. The same seed always leads to the same course.

@@ -1,8 +1,11 @@
-import Cluster
+import Core
 import Delivery
 import DeliveryTestSupport
-import Notifications
-import Units
+import DequeModule
+import Push
+import RouterConfiguration
+
+@testable import Cluster
 
 /// A member in the simulation: the real machines, and a small router on top of them.
 final class SimulatedMember {
@@ -412,5 +415,32 @@ final class SimulatedMember {
             let partition = ClusterSimulation.partition(ofRelay: relay)
             change { $0.note([RelayMark(relay: "\(relay)", moment: value)], in: partition, now: $1) }
         }
+    }
+}
+
+/// How far a relay has been read such that everything before is kept somewhere: where reading goes on after a crash.
+struct ReadingMark: Sendable {
+    private var open: Set<UInt64> = []
+    private var places: Deque<(place: UInt64, value: Int64)> = []
+    /// The value of the last place before which everything is kept; nil: of none yet.
+    private(set) var value: Int64?
+
+    init() {}
+
+    /// Something was read at `value`, such as a date; `place` rises by each.
+    mutating func began(_ place: UInt64, value: Int64) {
+        open.insert(place)
+        places.append((place, value))
+    }
+
+    /// It is kept, or leads to nothing. Returns whether ``value`` moved.
+    mutating func ended(_ place: UInt64) -> Bool {
+        open.remove(place)
+        let before = value
+        while let first = places.first, !open.contains(first.place) {
+            places.removeFirst()
+            value = max(value ?? .min, first.value)
+        }
+        return value != before
     }
 }

@@ -1,5 +1,7 @@
-import Cluster
 import Delivery
+import RouterConfiguration
+
+@testable import Cluster
 
 /// The streams and buckets of a cluster as JetStream behaves: conditions, ids of messages, sequences. Judges what it
 /// accepts.

@@ -1,9 +1,10 @@
-import Cluster
+import Core
 import Delivery
 import DeliveryTestSupport
-import Notifications
+import Push
 import Synchronization
-import Units
+
+@testable import Cluster
 
 /// A small router on a member: one delivery for each event, which counts as delivered at once.
 final class RecordingWork: PartitionWork {
@@ -12,7 +13,6 @@ final class RecordingWork: PartitionWork {
         var sent: [DeliveryID] = []
         var closed: [Int: PartitionLogError] = [:]
         var pending: Set<[UInt8]> = []
-        var holdsBack = false
     }
 
     private let state = Mutex(State())
@@ -27,17 +27,14 @@ final class RecordingWork: PartitionWork {
 
     var closed: [Int: PartitionLogError] { state.withLock(\.closed) }
 
-    /// Nothing is sent: deliveries wait in the log.
-    func holdBack() { state.withLock { $0.holdsBack = true } }
-
     func opened(_ partition: Int, _ state: PartitionState, isHandedOver: Bool) {
         for (number, entry) in state.waiting.sorted(by: { $0.key < $1.key }) {
             send(entry.delivery, number, partition)
         }
     }
 
-    func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (Bool) -> Void) {
-        guard let member, let known = member.state(of: partition) else { return taken(false) }
+    func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (HandOverNotes?) -> Void) {
+        guard let member, let known = member.state(of: partition) else { return taken(nil) }
         var transaction = LogTransaction()
         for item in items {
             let cause = item + [UInt8](repeating: 0, count: 32 - item.count)
@@ -47,7 +44,8 @@ final class RecordingWork: PartitionWork {
             delivery.id = "\(String(decoding: item, as: UTF8.self))"
             transaction.deliveries.append(delivery)
         }
-        taken(transaction.isEmpty || (try? member.commit(transaction, to: partition)) != nil)
+        let isKept = transaction.isEmpty || (try? member.commit(transaction, to: partition)) != nil
+        taken(isKept ? [:] : nil)
     }
 
     func committed(_ partition: Int, _ commits: [PartitionLog.Commit]) {
@@ -63,7 +61,7 @@ final class RecordingWork: PartitionWork {
     func closed(_ partition: Int, _ error: PartitionLogError) { state.withLock { $0.closed[partition] = error } }
 
     private func send(_ delivery: Delivery, _ number: Int64, _ partition: Int) {
-        guard let member, member.maySend(for: partition), !state.withLock(\.holdsBack) else { return }
+        guard let member, member.maySend(for: partition) else { return }
         state.withLock { $0.sent.append(delivery.id) }
         var outcome = LogTransaction()
         outcome.changes.removals = [OutboxKey(number: number)]

@@ -1,9 +1,11 @@
-import Cluster
+import Core
 import Delivery
 import DeliveryTestSupport
-import Notifications
+import Push
+import RouterConfiguration
 import TimeTestSupport
-import Units
+
+@testable import Cluster
 
 extension MemberName {
     /// A name that is known to be one.

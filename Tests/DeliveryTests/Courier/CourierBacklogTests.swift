@@ -1,7 +1,7 @@
-import Notifications
+import Core
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -93,7 +93,7 @@ struct CourierBacklogTests {
         #expect(queue.devices.count == 8)
         #expect(queue.devices.delayedCount == 8)
         let due = driver.changes.reschedulings[8].due
-        #expect(queue.paging.backlog.horizon == RetryPlace(due: due, key: row(9).key))
+        #expect(queue.paging.horizon == RetryPlace(due: due, key: row(9).key))
         driver.advance(to: due)
         #expect(driver.reads.last?.part == .retries(from: RetryPlace(due: due, key: row(9).key)))
     }
@@ -138,6 +138,6 @@ struct CourierBacklogTests {
         #expect(driver.numbersUnderWay.isEmpty)
         #expect(driver.reports.filter { $0.kind.isFinal }.count == 5)
         #expect(driver.queues.queues[0].devices.count == 0)
-        #expect(driver.queues.queues[0].paging.backlog.retrying.isEmpty)
+        #expect(driver.queues.queues[0].paging.retrying.isEmpty)
     }
 }

@@ -1,7 +1,7 @@
-import Notifications
+import Core
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -45,6 +45,22 @@ struct CourierHostTests {
         for number in driver.numbersUnderWay { driver.end(number, delivered) }
         driver.accept((401...420).map { .sample($0, device: Int64($0)) })
         #expect(driver.numbersUnderWay.count == 10)
+    }
+
+    /// A router without capacity doubts no host, and lets no delivery stand aside; an evicted one doubts its slow host.
+    @Test(arguments: ["overloaded", "evicted", "timeout"])
+    func theRoutersOwnFailuresAreNoFailuresOfADevice(_ reason: String) {
+        var driver = driver()
+        driver.accept((1...4).map { .sample($0, device: Int64($0)) })
+        var isHostPaused = false
+        for _ in 0..<30 {
+            while let number = driver.numbersUnderWay.first { driver.end(number, Outcome(.retry, reason: reason)) }
+            isHostPaused = isHostPaused || driver.queues.status(now: driver.now).contains { $0.pausedHosts > 0 }
+            guard let wakeAt = driver.wakeAt else { break }
+            driver.advance(to: wakeAt)
+        }
+        #expect(driver.reports.contains(where: \.standsAside) == (reason == "timeout"))
+        #expect(isHostPaused == (reason != "overloaded"))
     }
 
     @Test func everythingForABusyHostGoesOutInTheEnd() {

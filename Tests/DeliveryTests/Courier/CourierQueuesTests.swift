@@ -1,7 +1,7 @@
-import Notifications
+import Core
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 

@@ -1,7 +1,8 @@
-import Notifications
+import Core
+import Logging
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -49,6 +50,38 @@ struct CourierReducingTests {
         }
         #expect(modes == [mode, .nudge, .wake])
         #expect(driver.reports.map(\.kind) == [.reduced, .reduced, .rejected])
+    }
+
+    /// A push that waits for another attempt shows no more than the device wants by then.
+    @Test(arguments: [(Mode.alert, Mode.alert), (.sealed, .nudge), (.nudge, .nudge), (.wake, .wake)])
+    func waitingPushFollowsAStricterMode(registered: Mode, sent: Mode) async throws {
+        let folder = try TemporaryFolder()
+        let (time, directory, transport) = (ManualTime(), FakeDirectory(), FakeTransport())
+        let observer = RecordingObserver()
+        let courier = try Courier(
+            CourierEnvironment(
+                store: Outbox(path: folder.path("outbox")),
+                directory: directory,
+                observer: observer,
+                now: { time.now },
+                alarm: time,
+                transport: { _ in transport }
+            ),
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        courier.start()
+        let delivery = alert(1)
+        directory.register(delivery.device, mode: .alert)
+        try courier.accept([delivery])
+        let first = await transport.attempts(1)[0]
+        #expect(first.delivery.notification.mode == .alert)
+        first.complete(Outcome(.retry, status: 503, reason: "down", scope: .device))
+        await observer.record { $0.reports.count == 1 }
+        directory.register(delivery.device, mode: registered)
+        time.advance(by: .hours(1))
+        let second = await transport.attempts(2)[1].delivery.notification
+        #expect(second.mode == sent)
+        #expect((second.body == "long") == (sent == .alert))
     }
 
     @Test func withoutNeutralTextsAWakeUpIsLeft() {

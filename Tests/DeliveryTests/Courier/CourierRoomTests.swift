@@ -1,6 +1,6 @@
 import GRDB
 import Logging
-import Notifications
+import Push
 import Synchronization
 import Testing
 

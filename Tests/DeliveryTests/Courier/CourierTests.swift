@@ -1,10 +1,10 @@
+import Core
 import GRDB
 import Logging
-import Notifications
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -50,7 +50,7 @@ struct CourierTests {
     }
 
     @Test func whatIsDueAtOnceGoesTogetherWhereTheTransportTakesIt() async throws {
-        let transport = FakeTransport(takesMany: true) { [delivered] _ in delivered }
+        let transport = FakeTransport { [delivered] _ in delivered }
         let courier = try courier(Outbox(DatabaseQueue()), transport)
         try courier.accept((0..<40).map { .sample($0, device: Int64($0 % 20)) })
         courier.start()

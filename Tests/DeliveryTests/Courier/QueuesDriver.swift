@@ -1,6 +1,6 @@
-import Notifications
+import Core
+import Push
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 

@@ -1,9 +1,9 @@
+import Core
 import GRDB
-import Notifications
+import Push
 import RandomTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -54,7 +54,7 @@ struct SimulationTests {
         #expect(simulation.droppedOnDisk > 0 && simulation.hastened > 0 && simulation.collisions == 0)
         #expect(
             simulation.queues.queues.allSatisfy {
-                $0.devices.count == 0 && $0.devices.delayedCount == 0 && $0.paging.backlog.retrying.isEmpty
+                $0.devices.count == 0 && $0.devices.delayedCount == 0 && $0.paging.retrying.isEmpty
             }
         )
     }
@@ -85,7 +85,7 @@ struct SimulationTests {
         #expect(simulation.pagesRead > 20)
         #expect(
             simulation.queues.queues.allSatisfy {
-                $0.devices.count == 0 && $0.devices.delayedCount == 0 && $0.paging.backlog.retrying.isEmpty
+                $0.devices.count == 0 && $0.devices.delayedCount == 0 && $0.paging.retrying.isEmpty
             }
         )
         #expect(simulation.queues.queues.allSatisfy { $0.devices.deviceCount == 0 && $0.inFlight == 0 })

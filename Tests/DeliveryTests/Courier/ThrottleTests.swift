@@ -1,6 +1,6 @@
+import Core
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -23,11 +23,11 @@ struct ThrottleTests {
         var pause = fresh
         #expect(pause.pause(asked: .zero, now: 0) == 5_000)
         #expect(pause.pause(asked: .zero, now: 1) == nil)
-        #expect(pause.state == .paused(until: 5_000))
+        #expect(pause.pausedUntil == 5_000)
         #expect(pause.pause(asked: .seconds(2), now: 2) == nil)
-        #expect(pause.state == .paused(until: 5_000))
+        #expect(pause.pausedUntil == 5_000)
         #expect(pause.pause(asked: .minutes(1), now: 3) == nil)
-        #expect(pause.state == .paused(until: 60_003))
+        #expect(pause.pausedUntil == 60_003)
     }
 
     @Test func eachSuccessMakesRoomForOneMore() {
@@ -39,7 +39,7 @@ struct ThrottleTests {
         #expect(pause.allowance(of: 7, now: 5_000) == 5)
         #expect(pause.succeed(limit: 7) == false)
         #expect(pause.succeed(limit: 7) == false)
-        #expect(pause.state == .open)
+        #expect(pause.phase == .open)
         #expect(pause.allowance(of: 7, now: 5_000) == 7)
     }
 
@@ -67,6 +67,22 @@ struct ThrottleTests {
         _ = pause.pause(asked: .zero, now: 0)
         #expect(pause.allowance(of: 2, now: 5_000) == 2)
         #expect(pause.succeed(limit: 2) == true)
-        #expect(pause.state == .open)
+        #expect(pause.phase == .open)
+    }
+}
+
+struct PauseTests {
+    @Test func eachIsTwiceAsLongUpToTheLongest() {
+        var pause = Pause.Length(first: .seconds(5), longest: .minutes(15))
+        let lengths = (0..<10).map { _ in pause.next() }
+        #expect(lengths == [5, 10, 20, 40, 80, 160, 320, 640, 900, 900].map { .seconds($0) })
+        pause.reset()
+        #expect(pause.next() == .seconds(5))
+    }
+
+    @Test func theFirstIsNeverLongerThanTheLongest() {
+        var pause = Pause.Length(first: .seconds(5), longest: .milliseconds(100))
+        #expect(pause.next() == .milliseconds(100))
+        #expect(pause.next() == .milliseconds(100))
     }
 }

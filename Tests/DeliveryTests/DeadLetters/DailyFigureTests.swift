@@ -1,6 +1,6 @@
+import Core
 import GRDB
 import Testing
-import Units
 
 @testable import Delivery
 
@@ -13,8 +13,8 @@ struct DailyFigureTests {
             DailyFigure(day: 20_000, .devices, platform: "ios", language: "de"),
             DailyFigure(day: 20_000, .devices, platform: "ios", language: "fr")
         )
-        try outbox.add([delivered: 2], replaced: [german: 3], oldest: 19_601)
-        try outbox.add([delivered: 5], replaced: [french: 1], oldest: 19_601)
+        try StatisticsStore(outbox).add([delivered: 2], replaced: [german: 3], oldest: 19_601)
+        try StatisticsStore(outbox).add([delivered: 5], replaced: [french: 1], oldest: 19_601)
         let reader = OutboxReader(path: folder.path("outbox"))
         #expect(try reader.figures(since: 20_000) == [delivered: 7, french: 1])
         // It outlives the router.
@@ -27,10 +27,10 @@ struct DailyFigureTests {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         for day in [19_599, 19_600, 19_601] {
-            try outbox.add([DailyFigure(day: day, .matched): 1], replaced: [:], oldest: 0)
+            try StatisticsStore(outbox).add([DailyFigure(day: day, .matched): 1], replaced: [:], oldest: 0)
         }
         let today = DailyFigure(day: 20_000, .matched)
-        try outbox.add([today: 1], replaced: [:], oldest: 19_601)
+        try StatisticsStore(outbox).add([today: 1], replaced: [:], oldest: 19_601)
         let reader = OutboxReader(path: folder.path("outbox"))
         #expect(try reader.figures(since: 0) == [DailyFigure(day: 19_601, .matched): 1, today: 1])
         #expect(try reader.figures(since: 20_000) == [today: 1])

@@ -1,8 +1,8 @@
+import Core
 import GRDB
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 

@@ -1,9 +1,9 @@
+import Core
 import GRDB
 import Logging
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 

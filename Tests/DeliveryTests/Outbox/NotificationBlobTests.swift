@@ -1,9 +1,9 @@
+import Core
 import Delivery
-import Notifications
+import Push
 import RandomTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 struct NotificationBlobTests {
     private let full = Notification(
@@ -73,15 +73,19 @@ struct NotificationBlobTests {
         #expect(wake.blob.count <= 24)
     }
 
-    @Test func whatEarlierVersionsWroteIsRead() throws {
-        var earlier = full
-        earlier.neutralPresentation = Presentation()
-        #expect(earlier.blob.first == 2)
-        #expect(try decode(earlier.blob) == earlier)
-        earlier.neutral = NeutralTexts()
-        earlier.sealed = ""
-        #expect(earlier.blob.first == 1)
-        #expect(try decode(earlier.blob) == earlier)
+    @Test func emptyPartsTakeNoSpace() throws {
+        var plain = full
+        #expect(plain.blob.first == 0x61)
+        plain.neutralPresentation = Presentation()
+        #expect(plain.blob.first == 0x21)
+        #expect(try decode(plain.blob) == plain)
+        plain.neutral = NeutralTexts()
+        plain.sealed = ""
+        #expect(plain.blob.first == 0x01)
+        #expect(try decode(plain.blob) == plain)
+        var presented = full
+        (presented.neutral, presented.sealed) = (NeutralTexts(), "")
+        #expect(try decode(presented.blob) == presented)
     }
 
     @Test func equalNotificationsHaveEqualBlobs() {
@@ -129,7 +133,7 @@ struct NotificationBlobTests {
 
     @Test func otherVersionsAndTrailingBytesAreRefusedByName() {
         var newer = full.blob
-        newer[0] = Notification.blobVersion + 1
+        newer[0] = newer[0] & 0xF0 | Notification.blobVersion + 1
         #expect(throws: BlobError.unknownVersion(newer[0])) { try decode(newer) }
         #expect(throws: BlobError.trailingBytes(1)) { try decode(full.blob + [0]) }
         #expect(throws: BlobError.truncated(offset: 0)) { try decode([]) }

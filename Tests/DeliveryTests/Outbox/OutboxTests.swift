@@ -1,10 +1,10 @@
+import Core
 import Foundation
 import GRDB
-import Notifications
+import Push
 import Storage
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -263,7 +263,7 @@ struct OutboxTests {
         #expect(letters.map(\.id) == [stored[0].delivery.id, .unknown])
         #expect(try outbox.deadLetterIDs(letters.compactMap(\.letter)) == [stored[0].delivery.id])
         var kept: [DeliveryID] = []
-        try outbox.forEachKeptLetter { kept.append($0.delivery.id) }
+        try OutboxTransfer(outbox).forEachKeptLetter { kept.append($0.delivery.id) }
         #expect(kept == [stored[0].delivery.id])
         var revived: [DeliveryID] = []
         _ = try outbox.revive(letters.compactMap(\.letter), at: 9) { revived = $0.map(\.delivery.id) }

@@ -1,8 +1,8 @@
+import Core
 import Foundation
 import GRDB
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -29,41 +29,45 @@ struct RequestRecordsTests {
         let outbox = try Outbox(DatabaseQueue())
         let first = Self.record(1, key: 9)
         let others = [Self.record(2, key: 9, body: 2), Self.record(3, sender: 2, key: 9), Self.record(4)]
-        #expect(try outbox.remember([first]) == [first])
-        #expect(try outbox.remember(others) == [first, others[1], others[2]])
+        #expect(try RequestStore(outbox).remember([first]) == [first])
+        #expect(try RequestStore(outbox).remember(others) == [first, others[1], others[2]])
         var done = first
         done.events = [Array(repeating: 5, count: 32), Array(repeating: 6, count: 32)]
         done.answer = #"{"devices":2}"#
-        #expect(try outbox.remember([], done: [done]).isEmpty)
-        #expect(try outbox.remember([Self.record(5, key: 9)]) == [done])
-        #expect(try outbox.request(done.id) == done)
-        #expect(try outbox.request(of: done.sender, key: done.key ?? []) == done)
-        #expect(try outbox.request(Array(repeating: 7, count: 16)) == nil)
+        #expect(try RequestStore(outbox).remember([], done: [done]).isEmpty)
+        #expect(try RequestStore(outbox).remember([Self.record(5, key: 9)]) == [done])
+        #expect(try RequestStore(outbox).find(done.id) == done)
+        #expect(try RequestStore(outbox).find(done.sender, key: done.key ?? []) == done)
+        #expect(try RequestStore(outbox).find(Array(repeating: 7, count: 16)) == nil)
     }
 
     @Test func twoOfOneBatchAreOneToo() throws {
         let outbox = try Outbox(DatabaseQueue())
         let both = [Self.record(1, key: 9), Self.record(2, key: 9)]
-        #expect(try outbox.remember(both) == [both[0], both[0]])
+        #expect(try RequestStore(outbox).remember(both) == [both[0], both[0]])
     }
 
     @Test func aKeyIsFreeAfterADay() throws {
         let outbox = try Outbox(DatabaseQueue())
         let first = Self.record(1, key: 9)
-        _ = try outbox.remember([first])
-        let day = first.createdAt + Outbox.requestsAreKept
-        #expect(try outbox.remember([Self.record(2, key: 9, at: day - .milliseconds(1))]).map(\.id) == [first.id])
+        _ = try RequestStore(outbox).remember([first])
+        let day = first.createdAt + RequestStore.lifetime
+        #expect(
+            try RequestStore(outbox).remember([Self.record(2, key: 9, at: day - .milliseconds(1))]).map(\.id) == [
+                first.id
+            ]
+        )
         let later = Self.record(3, key: 9, at: day)
-        #expect(try outbox.remember([later]) == [later])
-        #expect(try outbox.request(first.id) == nil)
+        #expect(try RequestStore(outbox).remember([later]) == [later])
+        #expect(try RequestStore(outbox).find(first.id) == nil)
     }
 
     @Test func itSurvivesTheProcess() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("outbox.sqlite")
         let first = Self.record(1, key: 9)
-        _ = try Outbox(path: path).remember([first])
-        #expect(try Outbox(path: path).request(first.id) == first)
+        _ = try RequestStore(Outbox(path: path)).remember([first])
+        #expect(try RequestStore(Outbox(path: path)).find(first.id) == first)
         #expect(try OutboxReader(path: path).request(first.id) == first)
     }
 }

@@ -1,10 +1,10 @@
+import Core
 import DeliveryTestSupport
 import Foundation
 import GRDB
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 

@@ -1,9 +1,9 @@
+import Core
 import Delivery
-import Notifications
+import Push
 import RandomTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 struct RetryPolicyTests {
     private let policy = RetryPolicy()

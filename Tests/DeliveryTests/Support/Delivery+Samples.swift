@@ -1,9 +1,9 @@
+import Core
 import Delivery
 import DeliveryTestSupport
 import Foundation
-import Notifications
+import Push
 import TimeTestSupport
-import Units
 
 extension Delivery {
     static func sample(

@@ -1,7 +1,7 @@
+import Core
 import Delivery
-import Notifications
+import Push
 import Synchronization
-import Units
 
 /// A store whose disk refuses when told to.
 final class FailingStore: DeliveryStore {
@@ -13,11 +13,11 @@ final class FailingStore: DeliveryStore {
         var pages = 0
     }
 
-    private let store: Outbox
+    let outbox: Outbox
     private let failures: Mutex<Failures>
 
     init(_ store: Outbox, _ failures: Failures = Failures()) {
-        self.store = store
+        outbox = store
         self.failures = Mutex(failures)
     }
 
@@ -30,28 +30,24 @@ final class FailingStore: DeliveryStore {
         handOver: ([StoredDelivery]) -> Void
     ) throws {
         if failures.withLock({ $0.insertions }) { throw DiskFailure() }
-        try store.insert(deliveries, causes: causes, pace: pace, handOver: handOver)
+        try outbox.insert(deliveries, causes: causes, pace: pace, handOver: handOver)
     }
 
     func apply(_ changes: OutboxChanges) throws {
         guard !changes.isEmpty else { return }
         try spend(\.changes)
-        try store.apply(changes)
+        try outbox.apply(changes)
     }
 
     func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage {
         try spend(\.pages)
-        return try store.firstTries(of: queue, after: after, limit: limit)
+        return try outbox.firstTries(of: queue, after: after, limit: limit)
     }
 
     func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage {
         try spend(\.pages)
-        return try store.retries(of: queue, from: place, limit: limit)
+        return try outbox.retries(of: queue, from: place, limit: limit)
     }
-
-    func withdrawals() throws -> [Withdrawal] { try store.withdrawals() }
-
-    func present(_ keys: [OutboxKey]) throws -> Set<OutboxKey> { try store.present(keys) }
 
     func revive(
         _ letters: [DeadLetterNumber],
@@ -59,18 +55,8 @@ final class FailingStore: DeliveryStore {
         handOver: ([StoredDelivery]) -> Void
     ) throws -> Int {
         if failures.withLock({ $0.insertions }) { throw DiskFailure() }
-        return try store.revive(letters, at: now, handOver: handOver)
+        return try outbox.revive(letters, at: now, handOver: handOver)
     }
-
-    func waitingQueues() throws -> [StoredQueue] { try store.waitingQueues() }
-
-    func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws { try store.forEachWaiting(body) }
-
-    var limit: Int { store.limit }
-
-    var count: Int { store.count }
-
-    var isFull: Bool { store.isFull }
 
     private func spend(_ kind: WritableKeyPath<Failures, Int>) throws {
         let fails = failures.withLock { failures in
@@ -81,3 +67,6 @@ final class FailingStore: DeliveryStore {
         if fails { throw DiskFailure() }
     }
 }
+
+/// What a fake disk says.
+struct DiskFailure: Error {}

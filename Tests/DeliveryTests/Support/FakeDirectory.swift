@@ -1,8 +1,8 @@
+import Core
 import Delivery
-import Notifications
+import Push
 import Synchronization
 import TimeTestSupport
-import Units
 
 /// Devices in memory. Every device exists until it is removed.
 final class FakeDirectory: DeviceDirectory {
@@ -10,6 +10,7 @@ final class FakeDirectory: DeviceDirectory {
         var removed: Set<DeviceID> = []
         var registeredAt: [DeviceID: Timestamp] = [:]
         var unproven: Set<DeviceID> = []
+        var modes: [DeviceID: Mode] = [:]
         var isFailing = false
     }
 
@@ -24,15 +25,19 @@ final class FakeDirectory: DeviceDirectory {
         try state.withLock { state in
             if state.isFailing { throw DiskFailure() }
             guard !state.removed.contains(device) else { return nil }
-            return DeviceAddress(
+            var address = DeviceAddress(
                 platform: platform,
                 app: "default",
                 token: "token-\(device.rawValue)",
                 registeredAt: state.registeredAt[device] ?? 1,
                 isProven: !state.unproven.contains(device)
             )
+            address.mode = state.modes[device]
+            return address
         }
     }
+
+    func register(_ device: DeviceID, mode: Mode) { state.withLock { $0.modes[device] = mode } }
 
     func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws {
         try state.withLock { state in

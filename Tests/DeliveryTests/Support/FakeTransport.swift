@@ -1,5 +1,4 @@
-import Delivery
-import Notifications
+import Push
 import Synchronization
 
 /// Answers as told: at once on the caller's thread, or when the test says so.
@@ -18,15 +17,13 @@ final class FakeTransport: Transport {
     private let state = Mutex(State())
     private let answer: @Sendable (Delivery) -> Outcome?
     private let sizes = Mutex<[Int]>([])
-    let takesMany: Bool
 
     /// `answer` gives the outcome at once; nil leaves it to the test.
-    init(takesMany: Bool = false, _ answer: @escaping @Sendable (Delivery) -> Outcome? = { _ in nil }) {
-        self.takesMany = takesMany
+    init(_ answer: @escaping @Sendable (Delivery) -> Outcome? = { _ in nil }) {
         self.answer = answer
     }
 
-    /// How many came at once, each time that several could.
+    /// How many came at once, each time.
     var batches: [Int] { sizes.withLock(\.self) }
 
     var attempts: [Attempt] { state.withLock { $0.attempts } }
@@ -45,10 +42,11 @@ final class FakeTransport: Transport {
 
     func deliver(_ attempts: [DeliveryAttempt]) {
         sizes.withLock { $0.append(attempts.count) }
-        for attempt in attempts { deliver(attempt.delivery, to: attempt.address, completion: attempt.completion) }
+        for attempt in attempts { make(attempt) }
     }
 
-    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
+    private func make(_ attempt: DeliveryAttempt) {
+        let (delivery, address, completion) = (attempt.delivery, attempt.address, attempt.completion)
         let (attempts, ready) = state.withLock { state in
             state.attempts.append(Attempt(delivery: delivery, address: address, complete: completion))
             let count = state.attempts.count

@@ -1,7 +1,7 @@
+import Core
 import Delivery
 import Synchronization
 import TimeTestSupport
-import Units
 
 /// A clock that moves when told, and the alarms set on it.
 final class ManualTime: Alarm {
@@ -48,4 +48,9 @@ final class ManualTime: Alarm {
         }
         for action in actions { action() }
     }
+}
+
+/// Always draws the largest number: every backoff is as long as it can be.
+struct LargestGenerator: RandomNumberGenerator, Sendable {
+    mutating func next() -> UInt64 { .max }
 }

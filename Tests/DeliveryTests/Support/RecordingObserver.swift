@@ -1,5 +1,7 @@
-import Delivery
+import Dispatch
 import Synchronization
+
+@testable import Delivery
 
 /// Keeps all it is told, and lets a test wait for a state of it.
 final class RecordingObserver: DeliveryObserver {
@@ -51,5 +53,20 @@ final class RecordingObserver: DeliveryObserver {
             return (record, ready)
         }
         for continuation in ready { continuation.resume(returning: record) }
+    }
+}
+
+extension SerialMailbox {
+    /// Returns when what is being worked off is done.
+    func settle() async {
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+    }
+}
+
+extension Courier {
+    /// Returns when what has arrived so far is decided and on disk.
+    func settle() async {
+        await mailbox.settle()
+        await writer.mailbox.settle()
     }
 }

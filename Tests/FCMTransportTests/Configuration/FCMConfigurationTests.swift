@@ -1,13 +1,14 @@
 import Cipher
 import Foundation
 import PluginKit
+import PluginTestSupport
 import Testing
 
 @testable import FCMTransport
 
 struct FCMConfigurationTests {
     private func read(_ block: [String: Any]) throws -> FCMConfiguration {
-        try FCMConfiguration(TransportFixture.block(block))
+        try FCMConfiguration(JSONObject(block))
     }
 
     private func mistake(_ block: [String: Any]) throws -> String? {

@@ -60,8 +60,11 @@ struct MessageSizeTests {
     }
 
     @Test func countsWhatFCMDrawsAsWell() throws {
-        var sample = SampleNotification.alert(title: "title", body: String(repeating: "b", count: 5000))
-        sample.native = #"{"style":"notification","notification":{"ticker":"\#(String(repeating: "t", count: 500))"}}"#
+        let sample = SampleNotification.alert(
+            title: "title",
+            body: String(repeating: "b", count: 5000),
+            native: #"{"style":"notification","notification":{"ticker":"\#(String(repeating: "t", count: 500))"}}"#
+        )
         let message = try #require(try message(sample))
         #expect((message["notification"] as? [String: String])?["body"]?.hasSuffix("b…") == true)
         #expect((4080...4096).contains(try size(message)))

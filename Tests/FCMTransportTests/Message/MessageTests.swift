@@ -1,8 +1,8 @@
 import CarillonABI
+import Core
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import FCMTransport
 
@@ -50,8 +50,7 @@ struct MessageTests {
         let bodies = fixture.host.requests.dropFirst().map(\.bodyText)
         #expect(bodies.count == 4)
         #expect(bodies.allSatisfy { $0.contains(#""directBootOk":true"#) })
-        var ruled = SampleNotification.alert(title: "t", body: "b")
-        ruled.native = #"{"directBootOk":false}"#
+        let ruled = SampleNotification.alert(title: "t", body: "b", native: #"{"directBootOk":false}"#)
         try fixture.deliver(ruled)
         let body = try #require(fixture.host.requests.last).bodyText
         #expect(body.contains(#""directBootOk":false"#) && !body.contains(#""directBootOk":true"#))
@@ -65,10 +64,7 @@ struct MessageTests {
         try expect(sample, "\(shown),\(Self.normal)")
         sample.count = 3
         sample.body = ""
-        try expect(
-            sample,
-            #""notification":{"title":"New notification"},"data":{"t":"batch","n":"3"},\#(Self.normal)"#
-        )
+        try expect(sample, #""notification":{"title":"New notification"},"data":{"t":"batch","n":"3"},\#(Self.normal)"#)
     }
 
     @Test func aSealedMessageIsTheEnvelopeAsText() throws {
@@ -228,9 +224,7 @@ struct MessageTests {
         sample.data = data
         sample.native = native
         #expect(try fixture.deliver(sample) == .CARILLON_OK)
-        #expect(
-            fixture.host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_REJECTED, reason: reason)]
-        )
+        #expect(fixture.host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_REJECTED, reason: reason)])
     }
 
     /// All that an operator may say of every event.

@@ -1,17 +1,16 @@
 import Cipher
+import Core
 import Foundation
+import PluginKit
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import FCMTransport
 
 struct TokenAssertionTests {
     @Test func isAJWTThatTheAccountSigned() throws {
-        let account = try FCMConfiguration(
-            TransportFixture.block(["service_account_json": TransportFixture.account])
-        ).account
+        let account = try FCMConfiguration(JSONObject(["service_account_json": TransportFixture.account])).account
         let now = ManualClock.start + .milliseconds(999)
         let form = String(decoding: try TokenAssertion.form(account, now: now), as: UTF8.self)
         let prefix = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="

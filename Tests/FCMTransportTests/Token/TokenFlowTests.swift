@@ -1,8 +1,8 @@
 import CarillonABI
+import Core
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import FCMTransport
 

@@ -1,9 +1,9 @@
+import Core
 import Delivery
 import DeliveryTestSupport
 import Foundation
-import Notifications
+import Push
 import TimeTestSupport
-import Units
 
 /// Devices by number, each with a URL of its own, and a delivery for each.
 struct Devices: DeviceDirectory {

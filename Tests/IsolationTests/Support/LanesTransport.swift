@@ -1,13 +1,16 @@
-import Delivery
-import HTTPLanes
-import Notifications
-import Units
+import Core
+import HTTPClient
+import Push
 
 /// Posts to the address that a device's token is.
 struct LanesTransport: Transport {
     let sender: any HTTPSender
 
-    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
+    func deliver(_ attempts: [DeliveryAttempt]) {
+        for attempt in attempts { deliver(to: attempt.address, completion: attempt.completion) }
+    }
+
+    private func deliver(to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
         let request = HTTPRequest(
             method: "POST",
             url: address.token,

@@ -73,3 +73,32 @@ struct JSONValueTests {
         #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: nested(65)) }
     }
 }
+
+@Suite struct PrettyPrintedJSONTests {
+    private func printed(_ text: String) throws -> String { try JSONValue(parsing: text).prettyPrinted }
+
+    @Test func membersKeepTheirOrder() throws {
+        #expect(
+            try printed(#"{"b":1.50,"a":[true,{}],"c":[]}"#) == """
+                {
+                  "b": 1.50,
+                  "a": [
+                    true,
+                    {}
+                  ],
+                  "c": []
+                }
+                """
+        )
+    }
+
+    @Test func textsStayAsTheyAre() throws {
+        let text = #"{"a":"x, {\"y\": [\\]}","ä":"\\"}"#
+        #expect(try printed(text) == "{\n  \"a\": \"x, {\\\"y\\\": [\\\\]}\",\n  \"ä\": \"\\\\\"\n}")
+    }
+
+    @Test func indentedTextComesOutTheSame() throws {
+        let once = try printed(#"{"a":[1,{"b":null}]}"#)
+        #expect(try printed(once) == once)
+    }
+}

@@ -1,7 +1,6 @@
 import Cipher
 import Foundation
 import Nostr
-import Schnorr
 import Testing
 
 /// The gift wraps printed in NIP-59 and NIP-17: payloads that other implementations encrypted, one inside the other.

@@ -10,69 +10,33 @@ import Testing
 
     private struct Row: CustomTestStringConvertible, Sendable {
         let testDescription: String
-        var kind = Kind.textNote
+        let kind: Kind
         let tags: [[String]]
         let relation: Relation?
+
+        init(_ description: String, kind: Kind = .textNote, _ tags: [[String]], _ relation: Relation?) {
+            (testDescription, self.kind, self.tags, self.relation) = (description, kind, tags, relation)
+        }
     }
 
     private static let rows = [
-        Row(testDescription: "nothing", tags: [], relation: nil),
-        Row(testDescription: "somebody else", tags: [["p", bob]], relation: nil),
-        Row(testDescription: "a p tag", tags: [["p", bob], ["p", alice]], relation: .mention),
-        Row(testDescription: "an answer by its tag", tags: [["e", a, "", "reply", alice]], relation: .reply),
-        Row(
-            testDescription: "an answer, nothing known of its author",
-            tags: [["e", a], ["p", alice]],
-            relation: .reply
-        ),
-        Row(
-            testDescription: "an answer to another",
-            tags: [["e", a, "", "root", bob], ["p", alice]],
-            relation: .mention
-        ),
-        Row(testDescription: "an answer to another, not named", tags: [["e", a, "", "root", bob]], relation: nil),
-        Row(testDescription: "a quote by its tag", tags: [["q", a, "", alice]], relation: .quote),
-        Row(
-            testDescription: "a quote, nothing known of its author",
-            tags: [["q", a], ["p", alice]],
-            relation: .quote
-        ),
-        Row(testDescription: "a quote of another", tags: [["q", a, "", bob], ["p", alice]], relation: .mention),
-        Row(testDescription: "a quote of an address", tags: [["q", "30023:\(alice):x"]], relation: .quote),
-        Row(
-            testDescription: "a quote in an answer to another",
-            tags: [["e", a, "", "root", bob], ["q", a, "", alice]],
-            relation: .quote
-        ),
-        Row(
-            testDescription: "a quote by its tag before a guessed answer",
-            tags: [["e", a], ["q", a, "", alice], ["p", alice]],
-            relation: .quote
-        ),
-        Row(
-            testDescription: "a comment",
-            kind: .comment,
-            tags: [["E", a, "", bob], ["e", a, "", alice], ["p", alice]],
-            relation: .reply
-        ),
-        Row(
-            testDescription: "a comment on an article",
-            kind: .comment,
-            tags: [["a", "30023:\(alice):x"], ["p", alice]],
-            relation: .reply
-        ),
-        Row(
-            testDescription: "a comment on a web page",
-            kind: .comment,
-            tags: [["i", "https://example.com"], ["p", alice]],
-            relation: .mention
-        ),
-        Row(
-            testDescription: "a reaction is no answer",
-            kind: .reaction,
-            tags: [["e", a], ["p", alice]],
-            relation: .mention
-        ),
+        Row("nothing", [], nil),
+        Row("somebody else", [["p", bob]], nil),
+        Row("a p tag", [["p", bob], ["p", alice]], .mention),
+        Row("an answer by its tag", [["e", a, "", "reply", alice]], .reply),
+        Row("an answer, nothing known of its author", [["e", a], ["p", alice]], .reply),
+        Row("an answer to another", [["e", a, "", "root", bob], ["p", alice]], .mention),
+        Row("an answer to another, not named", [["e", a, "", "root", bob]], nil),
+        Row("a quote by its tag", [["q", a, "", alice]], .quote),
+        Row("a quote, nothing known of its author", [["q", a], ["p", alice]], .quote),
+        Row("a quote of another", [["q", a, "", bob], ["p", alice]], .mention),
+        Row("a quote of an address", [["q", "30023:\(alice):x"]], .quote),
+        Row("a quote in an answer to another", [["e", a, "", "root", bob], ["q", a, "", alice]], .quote),
+        Row("a quote by its tag before a guessed answer", [["e", a], ["q", a, "", alice], ["p", alice]], .quote),
+        Row("a comment", kind: .comment, [["E", a, "", bob], ["e", a, "", alice], ["p", alice]], .reply),
+        Row("a comment on an article", kind: .comment, [["a", "30023:\(alice):x"], ["p", alice]], .reply),
+        Row("a comment on a web page", kind: .comment, [["i", "https://example.com"], ["p", alice]], .mention),
+        Row("a reaction is no answer", kind: .reaction, [["e", a], ["p", alice]], .mention),
     ]
 
     @Test(arguments: rows)
@@ -83,95 +47,46 @@ import Testing
 
     private struct Known: CustomTestStringConvertible, Sendable {
         let testDescription: String
-        var kind = Kind.textNote
+        let kind: Kind
         let tags: [[String]]
-        /// Who wrote the event `a`, and whom they say to speak for; nil when it is not known.
         let authors: [PublicKey]?
         let finding: RelationFinding
+
+        /// `authors` wrote the event `a`, or are those whom they say to speak for; nil when it is not known.
+        init(
+            _ description: String,
+            kind: Kind = .textNote,
+            _ tags: [[String]],
+            _ authors: [PublicKey]?,
+            _ relation: Relation,
+            asks question: EventID? = nil
+        ) {
+            (testDescription, self.kind, self.tags, self.authors) = (description, kind, tags, authors)
+            finding = RelationFinding(relation: relation, openQuestion: question)
+        }
     }
 
     private static let both = [["p", alice], ["p", bob]]
     private static let known = [
+        Known("an answer, several named", [["e", a]] + both, nil, .reply, asks: .first),
+        Known("an answer to Alice, several named", [["e", a]] + both, [.alice], .reply),
+        Known("an answer to Bob, several named", [["e", a]] + both, [.bob], .mention),
+        Known("an answer to Alice's device", [["e", a]] + both, [.carol, .alice], .reply),
+        Known("an answer to Bob that names Alice alone", [["e", a], ["p", alice]], [.bob], .mention),
+        Known("Alice named twice", [["e", a], ["p", alice], ["p", alice]], nil, .reply),
+        Known("a tag that lies about the author", [["e", a, "", "reply", alice]] + both, [.bob], .mention),
+        Known("a tag that names the author", [["e", a, "", "reply", bob]] + both, nil, .mention),
+        Known("a quote, several named", [["q", a]] + both, nil, .quote, asks: .first),
+        Known("a quote of Bob, several named", [["q", a]] + both, [.bob], .mention),
+        Known("a comment, whose first p is the parent's author", kind: .comment, [["e", a]] + both, nil, .reply),
         Known(
-            testDescription: "an answer, several named",
-            tags: [["e", a]] + both,
-            authors: nil,
-            finding: RelationFinding(relation: .reply, openQuestion: .first)
-        ),
-        Known(
-            testDescription: "an answer to Alice, several named",
-            tags: [["e", a]] + both,
-            authors: [.alice],
-            finding: RelationFinding(relation: .reply)
-        ),
-        Known(
-            testDescription: "an answer to Bob, several named",
-            tags: [["e", a]] + both,
-            authors: [.bob],
-            finding: RelationFinding(relation: .mention)
-        ),
-        Known(
-            testDescription: "an answer to Alice's device",
-            tags: [["e", a]] + both,
-            authors: [.carol, .alice],
-            finding: RelationFinding(relation: .reply)
-        ),
-        Known(
-            testDescription: "an answer to Bob that names Alice alone",
-            tags: [["e", a], ["p", alice]],
-            authors: [.bob],
-            finding: RelationFinding(relation: .mention)
-        ),
-        Known(
-            testDescription: "Alice named twice",
-            tags: [["e", a], ["p", alice], ["p", alice]],
-            authors: nil,
-            finding: RelationFinding(relation: .reply)
-        ),
-        Known(
-            testDescription: "a tag that lies about the author",
-            tags: [["e", a, "", "reply", alice]] + both,
-            authors: [.bob],
-            finding: RelationFinding(relation: .mention)
-        ),
-        Known(
-            testDescription: "a tag that names the author",
-            tags: [["e", a, "", "reply", bob]] + both,
-            authors: nil,
-            finding: RelationFinding(relation: .mention)
-        ),
-        Known(
-            testDescription: "a quote, several named",
-            tags: [["q", a]] + both,
-            authors: nil,
-            finding: RelationFinding(relation: .quote, openQuestion: .first)
-        ),
-        Known(
-            testDescription: "a quote of Bob, several named",
-            tags: [["q", a]] + both,
-            authors: [.bob],
-            finding: RelationFinding(relation: .mention)
-        ),
-        Known(
-            testDescription: "a comment, whose first p is the parent's author",
+            "a comment to another, whose first p is the parent's author",
             kind: .comment,
-            tags: [["e", a]] + both,
-            authors: nil,
-            finding: RelationFinding(relation: .reply)
+            [["e", a], ["p", bob], ["p", alice]],
+            nil,
+            .mention
         ),
-        Known(
-            testDescription: "a comment to another, whose first p is the parent's author",
-            kind: .comment,
-            tags: [["e", a], ["p", bob], ["p", alice]],
-            authors: nil,
-            finding: RelationFinding(relation: .mention)
-        ),
-        Known(
-            testDescription: "nothing to answer",
-            tags: both,
-            authors: nil,
-            finding: RelationFinding(relation: .mention)
-        ),
+        Known("nothing to answer", both, nil, .mention),
     ]
 
     @Test(arguments: known)

@@ -95,3 +95,94 @@ import Testing
         #expect(Event.sample(kind: .textNote, tags: [["e", note.id.hex]], content: json).repostedID == nil)
     }
 }
+
+@Suite struct ListTagTests {
+    @Test func relayListsTellReadingFromWriting() {
+        let list = RelayList(
+            Event.sample(
+                kind: .relayList,
+                tags: [
+                    ["r", "wss://both"], ["r", "wss://read", "read"], ["r", "wss://write", "write"], ["r"],
+                    ["r", "wss://other", "other"], ["relay", "wss://no"], ["r", "wss://blank", ""],
+                ]
+            )
+        )
+        #expect(list.read == ["wss://both", "wss://read", "wss://blank"])
+        #expect(list.write == ["wss://both", "wss://write", "wss://blank"])
+    }
+
+    @Test func deviceListsNameKeysAndRelays() {
+        let list = DeviceList(
+            Event.sample(
+                kind: .deviceList,
+                tags: [
+                    ["device", PublicKey.bob.hex], ["device", PublicKey.bob.hex.uppercased()], ["device"],
+                    ["dm_key", PublicKey.alice.hex, "x"], ["dm_key", ""], ["relay", "wss://dm"], ["r", "wss://no"],
+                ]
+            )
+        )
+        #expect(list == DeviceList(devices: [.bob], messageKeys: [.alice], relays: ["wss://dm"]))
+    }
+}
+
+/// The forms of NIP-10, one row each.
+@Suite struct ThreadReferenceTests {
+    private static let a = EventID.first.hex
+    private static let b = EventID.second.hex
+    private static let c = EventID.third.hex
+    private static let key = PublicKey.alice.hex
+
+    private struct Row: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let tags: [[String]]
+        let root: EventID?
+        let parent: EventID?
+
+        init(_ description: String, _ tags: [[String]], root: EventID?, parent: EventID?) {
+            (testDescription, self.tags, self.root, self.parent) = (description, tags, root, parent)
+        }
+    }
+
+    private static let rows = [
+        Row("no e tags", [["p", key], ["e"]], root: nil, parent: nil),
+        Row("a value that is no id", [["e", "nonsense", "", "root"]], root: nil, parent: nil),
+        Row("a root alone is answered", [["e", a, "", "root"]], root: .first, parent: .first),
+        Row(
+            "root and reply in either order",
+            [["e", b, "", "reply"], ["e", a, "", "root"]],
+            root: .first,
+            parent: .second
+        ),
+        Row("a reply without root", [["e", b, "", "reply"]], root: nil, parent: .second),
+        Row(
+            "unmarked tags beside marked ones are mentions",
+            [["e", a, "", "root"], ["e", c], ["e", b, "", "reply"], ["e", c]],
+            root: .first,
+            parent: .second
+        ),
+        Row("mentions alone", [["e", a, "", "mention"]], root: nil, parent: nil),
+        Row("one unmarked", [["e", a]], root: .first, parent: .first),
+        Row("two unmarked", [["e", a], ["e", b, "wss://x"]], root: .first, parent: .second),
+        Row("three unmarked", [["e", a], ["e", b], ["e", c, "", ""]], root: .first, parent: .third),
+        Row(
+            "a mention does not count among unmarked ones",
+            [["e", a], ["e", b, "", "mention"]],
+            root: .first,
+            parent: .first
+        ),
+    ]
+
+    @Test(arguments: rows)
+    private func readsTheFormsOfNIP10(_ row: Row) {
+        let thread = Event.sample(tags: row.tags).thread
+        #expect(thread?.root?.id == row.root)
+        #expect(thread?.parent.id == row.parent)
+    }
+
+    @Test func keepsTheHints() {
+        let marked = Event.sample(tags: [["e", Self.a, "wss://r", "reply", Self.key]]).thread?.parent
+        #expect(marked == EventReference(id: .first, relay: "wss://r", author: .alice))
+        let unmarked = Event.sample(tags: [["e", Self.a, "", Self.key]]).thread?.parent
+        #expect(unmarked == EventReference(id: .first, relay: nil, author: .alice))
+    }
+}

@@ -1,11 +1,11 @@
 import Cipher
+import Core
 import Delivery
 import Nostr
-import Notifications
+import Push
 import Registry
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -19,7 +19,7 @@ import Units
     private func bench(
         _ policy: PacingPolicy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, mostDailyCap: 0)
     ) throws -> Workbench {
-        try Workbench.paced(policy, dependencies: PipelineDependencies(capacity: room))
+        try Workbench.paced(policy, capacity: room)
     }
 
     @Test func whatComesForACrowdedQueueIsGathered() throws {
@@ -164,8 +164,7 @@ import Units
             let forecast = PaceForecast(
                 stored[device]?.row,
                 stored[device]?.held ?? [],
-                preferences: PacePreferences(),
-                policy: PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, mostDailyCap: 0),
+                pace: Pace(),
                 at: bench.clock.now(),
                 isCrowded: { isCrowded }
             )

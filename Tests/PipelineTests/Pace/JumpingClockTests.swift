@@ -1,6 +1,6 @@
+import Core
 import Registry
 import Testing
-import Units
 
 @testable import Pipeline
 

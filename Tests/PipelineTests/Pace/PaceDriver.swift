@@ -1,8 +1,8 @@
+import Core
 import DeliveryTestSupport
 import Nostr
-import Notifications
+import Push
 import Registry
-import Units
 
 @testable import Pipeline
 

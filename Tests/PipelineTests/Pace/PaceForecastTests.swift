@@ -1,11 +1,11 @@
+import Core
 import Delivery
 import DeliveryTestSupport
 import Nostr
-import Notifications
+import Push
 import Registry
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -20,7 +20,7 @@ import Units
         _ preferences: PacePreferences = PacePreferences(),
         _ policy: PacingPolicy = PacingPolicy(dailyCap: 3)
     ) -> PaceForecast {
-        PaceForecast(row, [], preferences: preferences, policy: policy, at: now)
+        PaceForecast(row, [], pace: policy.pace(for: preferences, on: ""), at: now)
     }
 
     private func expect(_ forecast: PaceForecast, _ reason: HoldReason?, until: Timestamp? = nil, pushes: Int = 0) {
@@ -80,7 +80,7 @@ import Units
         )
         let policy = PacingPolicy(platforms: ["ios": .init(silentPerHour: 3)])
         func forecast(in mode: Mode, on platform: String = "ios") -> PaceForecast {
-            PaceForecast(row, [], preferences: PacePreferences(), on: platform, mode: mode, policy: policy, at: now)
+            PaceForecast(row, [], pace: policy.pace(for: PacePreferences(), on: platform), mode: mode, at: now)
         }
         expect(forecast(in: .wake), .silentBudget, until: now + .minutes(10))
         expect(forecast(in: .alert), nil)
@@ -119,8 +119,7 @@ import Units
         let forecast = PaceForecast(
             row,
             rows,
-            preferences: try quiet(lettingThrough: true),
-            policy: PacingPolicy(),
+            pace: PacingPolicy().pace(for: try quiet(lettingThrough: true), on: ""),
             at: now
         )
         #expect(forecast.held == 5 && forecast.groups.map(\.count) == [3, 2])
@@ -131,8 +130,7 @@ import Units
         let strict = PaceForecast(
             row,
             rows,
-            preferences: try quiet(lettingThrough: false),
-            policy: PacingPolicy(),
+            pace: PacingPolicy().pace(for: try quiet(lettingThrough: false), on: ""),
             at: now
         )
         #expect(Set(strict.groups.map(\.turn.at)) == [now + .hours(1)])
@@ -142,11 +140,12 @@ import Units
         let row = PaceRow(device: device, pushedAt: now - .seconds(6), windowStart: now - .seconds(10), matches: 5)
         let rows = [held(0, isMessage: true, hasOverflowed: true), held(1, isMessage: true)]
         let policy = PacingPolicy(cooldown: .seconds(5))
-        let forecast = PaceForecast(row, rows, preferences: PacePreferences(), policy: policy, at: now)
+        let pace = policy.pace(for: PacePreferences(), on: "")
+        let forecast = PaceForecast(row, rows, pace: pace, at: now)
         #expect(forecast.groups.map(\.turn.reason) == [.window, nil])
         #expect(forecast.groups.map(\.turn.at) == [now + .seconds(20), nil])
         expect(forecast, nil)
-        let later = PaceForecast(row, rows, preferences: PacePreferences(), policy: policy, at: now + .seconds(20))
+        let later = PaceForecast(row, rows, pace: pace, at: now + .seconds(20))
         #expect(later.groups.map(\.turn.reason) == [nil, nil])
     }
 

@@ -1,12 +1,12 @@
+import Core
 import CostTestSupport
 import Delivery
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 

@@ -1,9 +1,9 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
+import Push
 import Registry
 import Testing
-import Units
 
 @testable import Pipeline
 

@@ -1,15 +1,15 @@
+import Core
 import Delivery
 import DeliveryTestSupport
 import Logging
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Registry
 import Rules
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -110,25 +110,23 @@ import Units
         kept: @escaping @Sendable (Int) -> Void,
         now: @escaping @Sendable () -> Timestamp
     ) throws -> sending Pipeline {
-        try Pipeline(
+        var dependencies = PipelineDependencies()
+        dependencies.now = now
+        return try Pipeline(
             settings: PipelineSettings(rules: RuleBook.builtIn(), pacing: PacingPolicy(cooldown: .seconds(5))),
             registry: registry,
             intake: intake,
-            dependencies: PipelineDependencies(paceStore: outbox),
-            deliveryID: { id, _ in "\(id.hex.prefix(16))" },
-            keep: { deliveries, causes, pace in
+            storage: PipelineStorage(paceStore: outbox) { deliveries, causes, pace in
                 try outbox.insert(deliveries, causes: causes.map(\.bytes.array), pace: pace) { _ in }
                 kept(deliveries.count)
             },
-            now: now,
-            observer: Workbench.Observed(),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            dependencies: dependencies
         )
     }
 
     @Test func hintsArePacedToo() throws {
         let partner = try Workbench.keys()
-        let bench = try Workbench.paced(dependencies: PipelineDependencies(hintObserver: FakeHintObserver()))
+        let bench = try Workbench.paced(dependencies: PipelineDependencies(hintHeard: { _, _, _ in }))
         let owner = try bench.account(mode: "alert", partners: [partner.publicKey])
         for number in 0..<3 {
             let tags = [["p", owner.publicKey.hex], ["t", "dm"], ["n", String(number)]]

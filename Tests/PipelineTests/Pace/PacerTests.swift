@@ -1,10 +1,10 @@
+import Core
 import DeliveryTestSupport
 import Nostr
-import Notifications
+import Push
 import Registry
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -48,7 +48,7 @@ import Units
         #expect(pacer[device] == before)
         #expect(pacer[DeviceID(rawValue: 8)] == nil)
         #expect(pacer.waitingDevices == 1)
-        #expect(!pacer.isTouched)
+        #expect(!pacer.uncommitted.isTouched)
     }
 
     @Test func aReleaseThatTheDiskRefusesComesAgain() {
@@ -106,14 +106,14 @@ import Units
         #expect(
             pacer[device]?.history.underWay == nil && pacer[device]?.history.pushes == 0 && pacer[device]?.groups == []
         )
-        #expect(pacer.isTouched)
+        #expect(pacer.uncommitted.isTouched)
         #expect(pacer.changes.map(\.pace.history.underWay) == [nil])
         pacer.commit()
-        #expect(!pacer.isTouched)
+        #expect(!pacer.uncommitted.isTouched)
         // Nothing is owed for those who had nothing under way.
         pacer.move(device)
         pacer.move(DeviceID(rawValue: 8))
-        #expect(!pacer.isTouched)
+        #expect(!pacer.uncommitted.isTouched)
     }
 
     @Test func endsOfOtherDeliveriesMeanNothing() {
@@ -125,7 +125,7 @@ import Units
         pacer.end("b", of: device, counts: true, at: start)
         pacer.end("a", of: DeviceID(rawValue: 8), counts: true, at: start)
         #expect(pacer[device]?.history.underWay == "a")
-        #expect(pacer.count == 1)
+        #expect(pacer.places.count == 1)
     }
 
     @Test func wishesThatChangeCountAtOnce() {
@@ -146,21 +146,21 @@ import Units
     @Test func aDeviceThatIsGoneTakesItsGroupsAlong() {
         var pacer = held()
         pacer.forget(device)
-        #expect(Array(pacer.forgotten.keys) == [device])
-        #expect(pacer.isTouched)
+        #expect(Array(pacer.uncommitted.forgotten.keys) == [device])
+        #expect(pacer.uncommitted.isTouched)
         #expect(pacer.waitingDevices == 0)
         #expect(pacer.takeDue(at: .distantFuture) { _, _ in pace } == [])
         pacer.rollBack(until: start)
-        #expect(Array(pacer.forgotten.keys) == [device])
+        #expect(Array(pacer.uncommitted.forgotten.keys) == [device])
         pacer.commit()
-        #expect(pacer.forgotten.isEmpty)
+        #expect(pacer.uncommitted.forgotten.isEmpty)
     }
 
     @Test func whoeverIsRegisteredNoMoreIsForgottenWhenTheTimeComes() {
         var pacer = held()
         #expect(pacer.takeDue(at: start + .minutes(1)) { _, _ in nil } == [])
-        #expect(Array(pacer.forgotten.keys) == [device])
-        #expect(pacer.count == 0)
+        #expect(Array(pacer.uncommitted.forgotten.keys) == [device])
+        #expect(pacer.places.count == 0)
     }
 
     @Test func aGroupKnowsTheLeastStrictModeAndTheHighestUrgencyOfItsMembers() {
@@ -215,10 +215,10 @@ import Units
         _ = pacer.admit(match(), of: DeviceID(rawValue: 2), account, pace, at: start)
         pacer.commit()
         pacer.notice(start + DevicePace.day)
-        #expect(pacer.count == 5)
+        #expect(pacer.places.count == 5)
         pacer.notice(start + DevicePace.day * 2)
         // One is under way, for one something waits.
-        #expect(pacer.count == 2)
+        #expect(pacer.places.count == 2)
     }
 
     @Test(arguments: [

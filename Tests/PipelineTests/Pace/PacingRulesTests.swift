@@ -1,8 +1,8 @@
+import Core
 import DeliveryTestSupport
-import Notifications
+import Push
 import Registry
 import Testing
-import Units
 
 @testable import Pipeline
 
@@ -213,7 +213,7 @@ import Units
         var driver = PaceDriver(pace: Pace())
         for _ in 0..<200 { driver.match() }
         #expect(driver.pushes == Array(repeating: Push(at: 0, count: 1), count: 200))
-        #expect(driver.pacer.count == 0)
+        #expect(driver.pacer.places.isEmpty)
     }
 
     @Test func aDeviceWithoutACooldownNeedNotKnowHowTheLastPushEnded() {

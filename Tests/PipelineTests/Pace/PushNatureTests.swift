@@ -1,13 +1,12 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Registry
 import Rules
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -276,7 +275,7 @@ import Units
         let bench = try Workbench(
             rules: RuleBook(yaml: Self.rules, name: "rules.yaml"),
             pacing: PacingPolicy(),
-            dependencies: PipelineDependencies(capacity: room)
+            capacity: room
         )
         let owner = try bench.account(["x"])
         room.set(0, of: QueueName(platform: "ios", app: "default"))
@@ -357,8 +356,11 @@ import Units
 
     @Test func operatorsSetThePaceOfAPlatform() {
         var policy = PacingPolicy()
-        policy.platforms["android"] = .init(cooldown: .seconds(5), window: .seconds(7), dailyCap: 9, silentPerHour: 1)
-        policy.platforms["ios"] = .init(silentPerHour: 0)
+        var android = PacingPolicy.PlatformDefaults()
+        (android.cooldown, android.window) = (.seconds(5), .seconds(7))
+        (android.dailyCap, android.silentPerHour) = (9, 1)
+        policy.platforms["android"] = android
+        policy.platforms["ios", default: .init()].silentPerHour = 0
         #expect(
             policy.pace(for: PacePreferences(), on: "android")
                 == Pace(cooldown: .seconds(5), window: .seconds(7), dailyCap: 9, silentPerHour: 1)

@@ -1,8 +1,8 @@
+import Core
 import Foundation
 import Registry
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -124,19 +124,18 @@ import Units
         let quiet = QuietHours(
             start: try #require(TimeOfDay(test.start)),
             end: try #require(TimeOfDay(test.end)),
-            zone: .named(try #require(TimeZones.system.zone(named: test.zone)))
+            zone: .named(try #require(NamedZone.named(test.zone)))
         )
         #expect(quiet.end(at: try Self.time(test.moment)) == (try test.quietUntil.map(Self.time)))
     }
 
-    /// Foundation has time zones of its own, of ICU.
     @Test(arguments: ["Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "America/Santiago", "Europe/Dublin"])
     func itIsQuietWheneverTheClockThereSaysSo(_ name: String) throws {
         let zone = try #require(TimeZone(identifier: name))
         let quiet = QuietHours(
             start: try #require(TimeOfDay("22:45")),
             end: try #require(TimeOfDay("06:15")),
-            zone: .named(try #require(TimeZones.system.zone(named: name)))
+            zone: .named(try #require(NamedZone.named(name)))
         )
         var isQuiet: [Bool] = []
         let start = try Self.time("2026-01-01T00:00")

@@ -1,7 +1,7 @@
 import Delivery
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import Rules
 import Synchronization
 import Testing

@@ -1,11 +1,11 @@
+import Core
 import Delivery
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Registry
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -15,9 +15,16 @@ extension Workbench {
         _ policy: PacingPolicy = PacingPolicy(),
         defaultMode: Mode = .wake,
         feed: IndexFeed? = nil,
+        capacity: (any DeliveryCapacity)? = nil,
         dependencies: PipelineDependencies = PipelineDependencies()
     ) throws -> Workbench {
-        try Workbench(defaultMode: defaultMode, pacing: policy, feed: feed, dependencies: dependencies)
+        try Workbench(
+            defaultMode: defaultMode,
+            pacing: policy,
+            feed: feed,
+            capacity: capacity,
+            dependencies: dependencies
+        )
     }
 
     /// Lets time pass; whoever becomes due is woken in their time.
@@ -92,5 +99,31 @@ extension Workbench {
             try Data.fetchAll($0, sql: "SELECT notification FROM outbox_held_member")
         }
         return blobs.contains { $0.range(of: Data(text.utf8)) != nil }
+    }
+}
+
+extension PacingPolicy {
+    init(
+        cooldown: Duration = .seconds(60),
+        window: Duration = .seconds(30),
+        dailyCap: Int = 100,
+        platforms: [String: PlatformDefaults] = [:],
+        leastCooldown: Duration = .zero,
+        mostDailyCap: Int = 100
+    ) {
+        self.init()
+        self.cooldown = cooldown
+        self.window = window
+        self.dailyCap = dailyCap
+        self.platforms = platforms
+        self.leastCooldown = leastCooldown
+        self.mostDailyCap = mostDailyCap
+    }
+}
+
+extension PacingPolicy.PlatformDefaults {
+    init(silentPerHour: Int?) {
+        self.init()
+        self.silentPerHour = silentPerHour
     }
 }

@@ -1,15 +1,15 @@
 import Cipher
+import Core
 import Delivery
 import Logging
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import RandomTestSupport
 import Rules
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 @testable import Registry

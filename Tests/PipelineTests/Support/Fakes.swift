@@ -1,9 +1,56 @@
+import Core
 import Delivery
+import Logging
 import Nostr
-import Notifications
-import Pipeline
+import Push
 import Synchronization
-import Units
+
+@testable import Pipeline
+
+extension PipelineDependencies {
+    /// The parts that a test names, and others that do nothing.
+    init(
+        remoteSigner: (any RemoteSigner)? = nil,
+        contextFetcher: (any ContextFetcher)? = nil,
+        hintHeard: HintHeard? = nil,
+        sealer: (any NotificationSealer)? = nil,
+        owners: (any PartitionOwners)? = nil,
+        screen: EventScreen? = nil,
+        isOurRelay: @escaping @Sendable (String) -> Bool = { _ in false }
+    ) {
+        self.init(
+            deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
+            observer: Workbench.Observed(),
+            now: { Workbench.start },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        self.remoteSigner = remoteSigner
+        self.contextFetcher = contextFetcher
+        self.hintHeard = hintHeard
+        self.sealer = sealer
+        self.owners = owners
+        self.screen = screen
+        self.isOurRelay = isOurRelay
+    }
+}
+
+extension EventFilter {
+    /// A filter that answers one question after the other.
+    init(
+        name: String,
+        availability: FilterAvailability = .maySwitchOff,
+        onError: OnError = .pass,
+        wantedKinds: [Kind] = [],
+        need: FollowNeed = .nothing,
+        isAskedAfterRendering: Bool = false,
+        decide: @escaping @Sendable (FilterQuestion) -> FilterVerdict
+    ) {
+        self.init(name: name, availability: availability, onError: onError) { $0.map(decide) }
+        self.wantedKinds = wantedKinds
+        self.need = need
+        self.isAskedAfterRendering = isAskedAfterRendering
+    }
+}
 
 /// Relays that answer when a test lets them.
 final class FakeFetcher: ContextFetcher {
@@ -29,7 +76,7 @@ final class FakeFetcher: ContextFetcher {
     var count: Int { asked.withLock { $0.count } }
 }
 
-final class FakeHintObserver: HintObserver {
+final class FakeHintObserver: Sendable {
     struct Heard: Sendable, Hashable {
         let account: PublicKey
         let partner: PublicKey
@@ -38,7 +85,7 @@ final class FakeHintObserver: HintObserver {
 
     let heard = Mutex<[Heard]>([])
 
-    func heard(account: PublicKey, partner: PublicKey, at moment: Timestamp) {
+    @Sendable func heard(account: PublicKey, partner: PublicKey, at moment: Timestamp) {
         heard.withLock { $0.append(Heard(account: account, partner: partner, moment: moment)) }
     }
 

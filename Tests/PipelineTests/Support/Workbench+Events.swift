@@ -1,8 +1,8 @@
 import Cipher
+import Core
 import Nostr
 import Pipeline
 import TimeTestSupport
-import Units
 
 extension Workbench {
     static func keys() throws -> KeyPair { try KeyPair(random: SecureRandom.bytes) }

@@ -1,17 +1,16 @@
 import Cipher
+import Core
 import Delivery
 import Foundation
 import GRDB
 import Logging
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Registry
 import Rules
 import Synchronization
 import TimeTestSupport
-import Units
 
 @testable import Pipeline
 
@@ -61,7 +60,7 @@ final class Workbench {
     private var settings: PipelineSettings
     private var dependencies: PipelineDependencies
     private let folder: URL
-    private let threads: Int
+    private let capacity: (any DeliveryCapacity)?
     /// The accounts of a partition, if the pipeline is that of one.
     private let feed: IndexFeed?
     /// Where a bench with pacing keeps everything.
@@ -81,10 +80,11 @@ final class Workbench {
         pacing: PacingPolicy? = nil,
         threads: Int = 2,
         feed: IndexFeed? = nil,
+        capacity: (any DeliveryCapacity)? = nil,
         dependencies: PipelineDependencies = PipelineDependencies()
     ) throws {
-        self.threads = threads
         self.feed = feed
+        self.capacity = capacity
         folder = FileManager.default.temporaryDirectory.appendingPathComponent(
             "pipeline-" + Hex.encode(SecureRandom.bytes(8))
         )
@@ -108,6 +108,9 @@ final class Workbench {
             pacing: pacing?.adding(silentPushesPerHour: PlatformCatalog.builtIn.silentPushesPerHour)
         )
         self.dependencies = dependencies
+        self.dependencies.observer = observed
+        self.dependencies.now = clock.now
+        self.dependencies.threads = threads
         try restart()
     }
 
@@ -120,31 +123,23 @@ final class Workbench {
         pipeline = try Pipeline(
             settings: settings,
             registry: registry,
-            intake: intake,
-            dependencies: dependencies,
-            accepted: causes,
             feed: feed,
-            threads: threads,
-            deliveryID: { "\($0.hex.prefix(8))-\($1.rawValue)" },
-            keep: { [weak self] deliveries, causes, pace in
+            intake: intake,
+            storage: PipelineStorage(accepted: causes, paceStore: outbox, capacity: capacity) {
+                [weak self] deliveries, causes, pace in
                 guard let self, !self.diskIsFull else { throw DiskFull() }
                 try self.outbox?.insert(deliveries, causes: causes.map(\.bytes.array), pace: pace) { self.stored += $0 }
                 self.kept += deliveries
                 self.causes += causes
             },
-            now: clock.now,
-            observer: observed,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            dependencies: dependencies
         )
     }
 
     private func openOutbox() throws {
         pipeline = nil
-        dependencies.paceStore = nil
         outbox = nil
-        let outbox = try Outbox(path: outboxPath)
-        dependencies.paceStore = outbox
-        self.outbox = outbox
+        outbox = try Outbox(path: outboxPath)
     }
 
     /// What is on disk of names and notes, and of what was forgotten of them.

@@ -43,7 +43,6 @@ static carillon_status decide(void *instance, const carillon_filter_call *lent, 
         return CARILLON_OK;
     }
     if (is(self, "exact-size") && lent->struct_size > sizeof own) return CARILLON_INVALID;
-    if (is(self, "new-only") && !CARILLON_HAS(lent, relation)) return CARILLON_INVALID;
     memcpy(&own, lent, lent->struct_size < sizeof own ? lent->struct_size : sizeof own);
     if (is(self, "undecided") && own.zap_millisats > 0) return CARILLON_FAILED;
     if (is(self, "no-verdict")) return CARILLON_OK;
@@ -69,11 +68,7 @@ static uint32_t needs(void *instance) {
 
 static const uint32_t wanted_kinds[] = { 10000, 3 };
 static const carillon_filter filter = {
-#ifdef OLDER /* what a plugin of ABI 1.2 has there is anybody's guess */
-    .struct_size = offsetof(carillon_filter, needs),
-#else
     .struct_size = sizeof filter,
-#endif
 #ifdef RENDERED
     .flags = CARILLON_FILTER_RENDERED,
 #else

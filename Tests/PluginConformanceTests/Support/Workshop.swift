@@ -1,5 +1,7 @@
+import Core
 import CostTestSupport
 import Foundation
+import PluginConformance
 import Testing
 
 /// A plugin folder of its own in which a test puts plugins; gone with it.
@@ -36,6 +38,20 @@ final class Workshop: Sendable {
         try image.write(to: URL(filePath: output))
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: output)
         return output
+    }
+
+    /// The plan for a plugin made from `source` and told what to do.
+    func plan(
+        _ source: String,
+        doing behaviour: String,
+        _ flags: [String] = [],
+        patience: Duration = .seconds(5)
+    ) throws -> ConformancePlan {
+        ConformancePlan(
+            path: try compile(source, flags),
+            configurations: ["fixture": #"{"do":"\#(behaviour)"}"#],
+            patience: patience
+        )
     }
 
     /// A program that `swift build` made.

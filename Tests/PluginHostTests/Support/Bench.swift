@@ -1,14 +1,17 @@
+import CommandTestSupport
+import Core
 import DeliveryTestSupport
-import HTTPLanes
-import Notifications
-import PluginHost
+import Glibc
+import HTTPClient
+import Push
+import Synchronization
 import TimeTestSupport
-import Units
+
+@testable import PluginHost
 
 /// An instance of a compiled plugin and everything around it.
 final class Bench: Sendable {
     let workshop: Workshop
-    private let place = Place.current
     let host: PluginHost
     let log = LogBook()
     let clock = ManualClock()
@@ -27,17 +30,18 @@ final class Bench: Sendable {
         self.http = http
         host = workshop.load(log: log)
         if let refusal = host.catalog.refusals.first { throw refusal }
+        var settings = InstanceSettings(
+            sender: http,
+            log: log.logger,
+            deliveryTimeout: .minutes(1),
+            now: clock.monotonic
+        )
+        settings.inboundURL = { "https://push.example.com/plugins/\($0)/\($1)" }
         instance = try host.makeTransport(
             platform: host.platforms.first ?? "none",
             app: "default",
             configuration: configuration,
-            settings: InstanceSettings(
-                sender: http,
-                log: log.logger,
-                deliveryTimeout: .minutes(1),
-                now: clock.monotonic,
-                inboundURL: { "https://push.example.com/plugins/\($0)/\($1)" }
-            )
+            settings: settings
         )
     }
 
@@ -61,9 +65,7 @@ final class Bench: Sendable {
         id: DeliveryID = Bench.id,
         to address: DeviceAddress = .somewhere
     ) async -> Outcome {
-        let outcome = await withCheckedContinuation { continuation in
-            instance.deliver(notification, id: id, to: address) { continuation.resume(returning: $0) }
-        }
+        let outcome = await instance.outcome(of: notification, id: id, to: address)
         settle()
         return outcome
     }
@@ -71,16 +73,95 @@ final class Bench: Sendable {
     /// Delivers; the outcomes collect in what is returned. Unless the plugin ends it later, the first is there.
     func deliver(endsLater: Bool = false) -> Outcomes {
         let outcomes = Outcomes()
-        instance.deliver(.greeting, id: Self.id, to: .somewhere) { outcomes.append($0) }
-        if place == .processes, !endsLater { outcomes.awaitFirst() }
+        instance.deliver { outcomes.append($0) }
+        if !endsLater { outcomes.awaitFirst() }
         settle()
         return outcomes
     }
 
     /// What the plugin's process has sent so far is handled once it has answered a question.
-    private func settle() {
-        if place == .processes { try? instance.validate(.somewhere) }
-    }
+    private func settle() { try? instance.validate(.somewhere) }
 
     static let id: DeliveryID = "0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5"
+}
+
+extension IsolationSettings {
+    /// Patient with a busy machine, and without pauses after a death.
+    static var forTests: IsolationSettings {
+        var settings = IsolationSettings(program: BuiltFile.pluginHost)
+        settings.pause = .zero
+        settings.deadline = .seconds(30)
+        settings.questionDeadline = .seconds(30)
+        // A plugin that starts a thread for each delivery has hundreds at once here, each with a stack of 1 MiB.
+        settings.memory = .mebibytes(1024)
+        return settings
+    }
+}
+
+/// Waits until `condition` holds, up to 20 s; returns whether it does.
+func eventually(_ condition: @Sendable () -> Bool) async -> Bool {
+    for _ in 0..<4_000 {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(5))
+    }
+    return condition()
+}
+
+/// Outcomes in the order in which they came.
+final class Outcomes: Sendable {
+    private let kept = Mutex<[Outcome]>([])
+
+    var all: [Outcome] { kept.withLock(\.self) }
+    var reasons: [String] { all.map(\.reason) }
+
+    /// Waits until there is one, up to 20 s.
+    func awaitFirst() {
+        for _ in 0..<20_000 where all.isEmpty { usleep(1_000) }
+    }
+
+    func append(_ outcome: Outcome) { kept.withLock { $0.append(outcome) } }
+}
+
+extension TransportInstance {
+    /// Makes one attempt.
+    func deliver(
+        _ notification: Notification = .greeting,
+        id: DeliveryID = Bench.id,
+        to address: DeviceAddress = .somewhere,
+        completion: @escaping @Sendable (Outcome) -> Void
+    ) {
+        let delivery = Delivery(
+            id: id,
+            device: DeviceID(rawValue: 1),
+            platform: address.platform,
+            app: address.app,
+            notification: notification,
+            acceptedAt: .epoch
+        )
+        deliver([DeliveryAttempt(delivery, to: address, completion: completion)])
+    }
+
+    /// The outcome of one attempt.
+    func outcome(
+        of notification: Notification = .greeting,
+        id: DeliveryID = Bench.id,
+        to address: DeviceAddress = .somewhere
+    ) async -> Outcome {
+        await withCheckedContinuation { continuation in
+            deliver(notification, id: id, to: address) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+extension Notification {
+    static let greeting = Notification(mode: .alert, signal: .dm, title: "Alice", body: "Hello")
+}
+
+extension DeviceAddress {
+    static let somewhere = DeviceAddress(
+        platform: "fixture",
+        app: "default",
+        token: "https://push.example.com/abc",
+        registeredAt: 1_700_000_000_000
+    )
 }

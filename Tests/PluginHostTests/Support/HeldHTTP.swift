@@ -1,6 +1,8 @@
 import Dispatch
-import HTTPLanes
+import HTTPClient
 import Synchronization
+
+@testable import PluginHost
 
 /// Holds every request until the test answers it.
 final class HeldHTTP: HTTPSender {
@@ -20,4 +22,23 @@ final class HeldHTTP: HTTPSender {
         }
         for completion in completions { queue.async { completion(result) } }
     }
+}
+
+/// Answers 200 on a connection of no kind, and notes which scopes were asked for and given up.
+final class ScopedHTTP: HTTPSender {
+    private let recording = RecordingHTTP()
+    private let given = Mutex<[ConnectionScope]>([])
+
+    /// Of the requests, in order.
+    var scopes: [ConnectionScope?] { recording.requests.map(\.scope) }
+    var retired: [ConnectionScope] { given.withLock(\.self) }
+
+    func send(
+        _ request: HTTPRequest,
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        recording.send(request, completion: completion)
+    }
+
+    func retire(_ scope: ConnectionScope) { given.withLock { $0.append(scope) } }
 }

@@ -1,9 +1,9 @@
-import HTTPLanes
-import Notifications
-import PluginHost
-import PluginIsolation
-import PluginServices
+import Core
+import HTTPClient
+import Push
 import Synchronization
+
+@testable import PluginHost
 
 /// Instances of the plugin `services.c`, which uses timers and what is kept. Its clock is the real one: that of a
 /// process is, too.
@@ -14,9 +14,7 @@ final class ServiceBench: Sendable {
     let host: PluginHost
     let log = LogBook()
 
-    private let place = Place.current
-
-    init(_ store: MemoryStore = MemoryStore(), isolation: IsolationSettings? = Place.current.isolation) throws {
+    init(_ store: MemoryStore = MemoryStore(), isolation: IsolationSettings = .forTests) throws {
         self.store = store
         states = PluginStates(store)
         workshop = try Workshop()
@@ -40,11 +38,9 @@ final class ServiceBench: Sendable {
     func reason(_ behaviour: String) async throws -> String { await reason(try make(behaviour)) }
 
     func reason(_ instance: TransportInstance, _ notification: Notification = .greeting) async -> String {
-        let outcome = await withCheckedContinuation { continuation in
-            instance.deliver(notification, id: Bench.id, to: .somewhere) { continuation.resume(returning: $0) }
-        }
+        let outcome = await instance.outcome(of: notification)
         // What a process has said before is in the log by then.
-        if place == .processes { try? instance.validate(.somewhere) }
+        try? instance.validate(.somewhere)
         return outcome.reason
     }
 

@@ -1,8 +1,9 @@
+import CommandTestSupport
 import CostTestSupport
 import Foundation
-import PluginHost
-import PluginIsolation
 import Testing
+
+@testable import PluginHost
 
 /// A plugin folder of its own in which a test compiles plugins; gone with it.
 final class Workshop: Sendable {
@@ -56,12 +57,30 @@ final class Workshop: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
     }
 
-    /// Loads everything in the folder, by default to where the running test wants its plugins.
+    /// Loads everything in the folder.
     func load(
         pins: [String: String] = [:],
-        isolation: IsolationSettings? = Place.current.isolation,
+        isolation: IsolationSettings = .forTests,
         log: LogBook = LogBook()
     ) -> PluginHost {
         PluginHost(loading: PluginSearch(folders: [folder], pins: pins), isolation: isolation, log: log.logger)
+    }
+}
+
+/// A key with a certificate that signed itself, made by the openssl command.
+struct KeyPair {
+    let certificate: String
+    let key: String
+
+    init(in workshop: Workshop) throws {
+        let (keyFile, certificateFile) = (workshop.path("key.pem"), workshop.path("certificate.pem"))
+        let result = try CommandRun(
+            "openssl",
+            ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+                + ["-subj", "/CN=client", "-keyout", keyFile, "-out", certificateFile]
+        )
+        try #require(result.status == 0, "\(result.output)")
+        key = try String(contentsOfFile: keyFile, encoding: .utf8)
+        certificate = try String(contentsOfFile: certificateFile, encoding: .utf8)
     }
 }

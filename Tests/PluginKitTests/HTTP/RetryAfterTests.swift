@@ -1,7 +1,7 @@
+import Core
 import Foundation
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import PluginKit
 

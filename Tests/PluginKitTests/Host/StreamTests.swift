@@ -1,24 +1,18 @@
 import CarillonABI
+import Core
 import PluginKit
 import PluginTestSupport
-import Synchronization
 import Testing
-import Units
 
 /// What a plugin sees of its streams.
 @Suite struct StreamTests {
-    /// The events of a stream, in order.
-    private final class Events: Sendable {
-        private let kept = Mutex<[StreamEvent]>([])
-        var all: [StreamEvent] { kept.withLock(\.self) }
-        func append(_ event: StreamEvent) { kept.withLock { $0.append(event) } }
-    }
+    private typealias Events = Heard<StreamEvent>
 
     private let fake = FakeHost()
     private let events = Events()
 
     private func open(_ target: StreamTarget) throws -> HostStream {
-        try Host(fake.pointer).openStream(to: target) { [events] _, event in events.append(event) }
+        try Host(fake.pointer).openStream(to: target) { [events] _, event in events.add(event) }
     }
 
     @Test func targetArrivesWhole() throws {
@@ -45,9 +39,7 @@ import Units
         fake.streams.end(0, "reset")
         fake.streams.end(0, "timeout")
         fake.streams.receive("late")
-        #expect(
-            events.all == [.opened, .received(Array("220 ready\r\n".utf8)), .drained, .closed(reason: "reset")]
-        )
+        #expect(events.all == [.opened, .received(Array("220 ready\r\n".utf8)), .drained, .closed(reason: "reset")])
         #expect(fake.streams.all.first?.text == "EHLO me\r\n")
         #expect(stream.write([1]) == .closed)
     }
@@ -74,7 +66,7 @@ import Units
         do {
             let events = Events()
             weakEvents = events
-            _ = try Host(fake.pointer).openStream(to: StreamTarget(host: "192.0.2.1", port: 25)) { events.append($1) }
+            _ = try Host(fake.pointer).openStream(to: StreamTarget(host: "192.0.2.1", port: 25)) { events.add($1) }
         }
         #expect(weakEvents != nil)
         fake.streams.end()

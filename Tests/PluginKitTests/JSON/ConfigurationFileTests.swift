@@ -2,7 +2,7 @@ import Foundation
 import PluginKit
 import Testing
 
-/// Files of a configuration, as the host read them, and from the disk under an older host.
+/// Files of a configuration, as the host read them, and from the disk.
 struct ConfigurationFileTests {
     private func block(_ text: String) throws -> JSONObject { try JSONObject(parsing: text) }
 
@@ -31,7 +31,7 @@ struct ConfigurationFileTests {
         #expect(error?.description == "key_file: expected a file that can be read, the host's copy of k cannot be")
     }
 
-    @Test func comesFromTheDiskOfAnOlderHost() throws {
+    @Test func comesFromTheDiskWithoutAHost() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "carillon-\(UUID().uuidString)").path
         try Data("on disk".utf8).write(to: URL(filePath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -101,10 +101,7 @@ struct FittedPayloadTests {
     }
 
     /// Whatever a text is made of: the most of it that fits, and never more.
-    @Test(
-        arguments: ["a", "é", "漢", "😀", "👨‍👩‍👧‍👦", "\"", "\\", "\n", "\u{1}", "e\u{301}", "🇩🇪"],
-        40...90
-    )
+    @Test(arguments: ["a", "é", "漢", "😀", "👨‍👩‍👧‍👦", "\"", "\\", "\n", "\u{1}", "e\u{301}", "🇩🇪"], 40...90)
     func keepsAsMuchAsFits(_ character: String, _ limit: Int) throws {
         let texts = Texts(title: "title", body: String(repeating: character, count: 100))
         let fitted = try #require(try bytes(texts, limit: limit))

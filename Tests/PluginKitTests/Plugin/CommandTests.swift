@@ -1,26 +1,16 @@
 import CarillonABI
 import PluginKit
 import PluginTestSupport
-import Synchronization
 import Testing
 
 /// Commands as a host gives them, and certificates as one takes them.
 struct CommandTests {
-    private final class Answers: Sendable {
-        private let kept = Mutex<[String]>([])
-        var all: [String] { kept.withLock(\.self) }
-        func append(_ answer: String) { kept.withLock { $0.append(answer) } }
-    }
-
     /// What `command` returned, and what it answered.
     private struct Course: Equatable {
         let status: carillon_status
         let answers: [String]
 
-        init(_ status: carillon_status, _ answers: [String]) {
-            self.status = status
-            self.answers = answers
-        }
+        init(_ status: carillon_status, _ answers: [String]) { (self.status, self.answers) = (status, answers) }
     }
 
     private func run(_ words: [String]?, on host: FakeHost = FakeHost()) throws -> Course {
@@ -29,7 +19,7 @@ struct CommandTests {
         var instance: UnsafeMutableRawPointer?
         #expect(transport.create(host.pointer, arena.text(#"{"behaviour":""}"#), &instance, nil) == .CARILLON_OK)
         let made = try #require(instance)
-        let answers = Answers()
+        let answers = Heard<String>()
         let texts = (words ?? []).map { arena.text($0) }
         let status = withExtendedLifetime((arena, answers)) {
             transport.command(
@@ -38,8 +28,8 @@ struct CommandTests {
                 words?.count ?? 3,
                 { context, status, answer in
                     guard let context else { return }
-                    Unmanaged<Answers>.fromOpaque(context).takeUnretainedValue()
-                        .append("\(status.rawValue) \(FakeHost.text(answer))")
+                    Unmanaged<Heard<String>>.fromOpaque(context).takeUnretainedValue()
+                        .add("\(status.rawValue) \(FakeHost.text(answer))")
                 },
                 Unmanaged.passUnretained(answers).toOpaque()
             )
@@ -77,7 +67,7 @@ struct CommandTests {
         let course = try run(["present"], on: FakeHost(hasServices: false))
         #expect(
             course.answers == [
-                "4 the router offers no carillon.client-certificate/1: a router of ABI 1.2 or newer is needed"
+                "4 the router offers no carillon.client-certificate/1: expected one whose plugin ABI has this service"
             ]
         )
     }

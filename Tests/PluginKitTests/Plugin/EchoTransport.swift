@@ -1,7 +1,7 @@
 import CarillonABI
+import Core
 import PluginKit
 import Synchronization
-import Units
 
 /// A transport that does what its configuration says, to look at the kit from both sides.
 final class EchoTransport: PluginTransport {
@@ -91,7 +91,5 @@ final class EchoTransport: PluginTransport {
 nonisolated(unsafe) let echoPlugin = PluginDescriptor.make(
     id: "org.example.echo",
     version: "1",
-    transports: [
-        TransportEntry(EchoTransport.self) { TransportEntry.make(EchoTransport.self, $0, $1, $2, $3) }
-    ]
+    transports: [TransportEntry(EchoTransport.self) { TransportEntry.make(EchoTransport.self, $0, $1, $2, $3) }]
 )

@@ -1,6 +1,5 @@
 import CarillonABI
 import PluginTestSupport
-import Synchronization
 import Testing
 
 @testable import PluginKit
@@ -124,15 +123,9 @@ struct ManyAndInboundTests {
         #expect(table.deliver_many == nil && table.deliver_many_limit == 0)
     }
 
-    private final class Answers: Sendable {
-        private let kept = Mutex<[String]>([])
-        var all: [String] { kept.withLock(\.self) }
-        func append(_ answer: String) { kept.withLock { $0.append(answer) } }
-    }
-
     private func ask(_ path: String, host: FakeHost = FakeHost()) throws -> (carillon_status?, [String]) {
         let (table, instance) = try made(host)
-        let (answers, arena) = (Answers(), ABIArena())
+        let (answers, arena) = (Heard<String>(), ABIArena())
         var request = carillon_inbound_request()
         request.struct_size = UInt32(MemoryLayout<carillon_inbound_request>.size)
         request.method = arena.text("GET")
@@ -148,8 +141,8 @@ struct ManyAndInboundTests {
                     guard let context, let answer = answer?.pointee else { return }
                     let fields = UnsafeBufferPointer(start: answer.headers, count: answer.header_count)
                         .map { "\(FakeHost.text($0.name))=\(FakeHost.text($0.value))" }
-                    Unmanaged<Answers>.fromOpaque(context).takeUnretainedValue()
-                        .append("\(answer.status) \(fields.joined(separator: "&")) \(FakeHost.text(answer.body))")
+                    Unmanaged<Heard<String>>.fromOpaque(context).takeUnretainedValue()
+                        .add("\(answer.status) \(fields.joined(separator: "&")) \(FakeHost.text(answer.body))")
                 },
                 Unmanaged.passUnretained(answers).toOpaque()
             )

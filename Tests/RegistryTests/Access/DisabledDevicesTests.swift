@@ -1,9 +1,9 @@
+import Core
 import JSON
 import Nostr
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 

@@ -1,6 +1,5 @@
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Testing
 import TimeTestSupport
 

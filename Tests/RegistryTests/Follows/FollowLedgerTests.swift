@@ -1,7 +1,7 @@
+import Core
 import Nostr
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 

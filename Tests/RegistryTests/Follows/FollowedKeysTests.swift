@@ -1,7 +1,7 @@
+import Core
 import GRDB
 import Nostr
 import Testing
-import Units
 
 @testable import Registry
 

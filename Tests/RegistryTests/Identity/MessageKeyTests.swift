@@ -1,8 +1,8 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 

@@ -1,9 +1,9 @@
+import Core
 import Foundation
 import GRDB
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 

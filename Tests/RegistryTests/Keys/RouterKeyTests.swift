@@ -1,15 +1,12 @@
 import Cipher
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
-import PluginServices
-import Schnorr
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 

@@ -1,6 +1,6 @@
+import Core
 import Nostr
 import Testing
-import Units
 
 @testable import Registry
 

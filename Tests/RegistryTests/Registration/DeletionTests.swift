@@ -1,5 +1,5 @@
 import Nostr
-import Notifications
+import Push
 import Testing
 
 @testable import Registry

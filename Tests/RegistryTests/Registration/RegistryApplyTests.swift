@@ -1,9 +1,9 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 
@@ -260,7 +260,7 @@ struct RegistryApplyTests {
         let device = DeviceID(rawValue: 1)
         #expect(try bench.registry.apply(event) == .registered(device))
         try bench.reopen()
-        let address = DeviceAddress(
+        var address = DeviceAddress(
             platform: "web",
             app: "reader",
             token: "https://push.example.com/abc",
@@ -268,6 +268,7 @@ struct RegistryApplyTests {
             registeredAt: Bench.time(3),
             isProven: false
         )
+        address.mode = .alert
         #expect(try bench.registry.address(of: device) == address)
         let content = try #require(try bench.registry.content(of: device))
         #expect(content.json == json)

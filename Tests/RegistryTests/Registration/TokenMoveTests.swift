@@ -1,9 +1,9 @@
+import Core
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 

@@ -1,11 +1,11 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 
@@ -212,7 +212,7 @@ struct RegistryReplicaTests {
         log.intrude()
         for bench in members {
             try bench.registry.catchUp()
-            #expect(bench.registry.clusterPosition == 6)
+            #expect(bench.registry.sharedPosition == 6)
             #expect(try Self.devices(bench.registry).count == 3)
         }
         // The log has everything that the member lacks, so it needs no snapshot.
@@ -244,7 +244,7 @@ struct RegistryReplicaTests {
         #expect(narrow.deviceCount == 1)
         #expect(narrow.account(of: account) == nil)
         #expect(index.account(of: account) != nil)
-        #expect(other.registry.clusterPosition == 2 && one.registry.clusterPosition == 2)
+        #expect(other.registry.sharedPosition == 2 && one.registry.sharedPosition == 2)
         // The same one is gone everywhere when a push service says so to one member.
         try other.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .distantFuture)
         try one.registry.catchUp()
@@ -299,7 +299,7 @@ struct RegistryReplicaTests {
     @Test func aRegistryOfItsOwnCannotJoin() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 0x31, Self.content(1)))
-        #expect(throws: RegistryStoreError.notOfCluster(path: bench.path)) {
+        #expect(throws: RegistryStoreError.ofSingleRouter(path: bench.path)) {
             try bench.registry.join(SharedLog(), name: "a")
         }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Storage
 import Testing
 import TimeTestSupport
@@ -76,7 +76,7 @@ struct RegistryStoreTests {
         #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
     }
 
-    @Test func refusesADatabaseOfANewerVersion() throws {
+    @Test func refusesADatabaseOfANewerFormat() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("r.sqlite")
         do {
@@ -86,7 +86,25 @@ struct RegistryStoreTests {
             }
         }
         let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: path) }
-        #expect(error?.cause == .newer("2 something new"))
+        #expect(error?.cause == .version(found: "2 something new", expected: "registry 1"))
+    }
+
+    @Test func refusesADatabaseFromBeforeTheFirstRelease() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("r.sqlite")
+        let queue = try DatabaseQueue(path: path)
+        var older = DatabaseMigrator()
+        older.registerMigration("1 devices, tombstones, events, follows") {
+            try $0.execute(sql: "CREATE TABLE tombstones (account BLOB NOT NULL)")
+        }
+        try older.migrate(queue)
+        try queue.close()
+        let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: path) }
+        let expected = StoreFault.Cause.version(
+            found: "1 devices, tombstones, events, follows",
+            expected: "registry 1"
+        )
+        #expect(error?.cause == expected)
     }
 
     @Test func refusesAnotherIdentity() throws {

@@ -1,8 +1,8 @@
+import Core
 import Nostr
 import Registry
 import Testing
 import TimeTestSupport
-import Units
 
 @Suite struct RemoteSessionTests {
     private func session(_ seed: UInt64, usedAt: Timestamp = 10) -> RemoteSession {

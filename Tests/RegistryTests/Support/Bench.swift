@@ -1,11 +1,9 @@
 import Cipher
+import Core
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
-import Schnorr
+import Push
 import TimeTestSupport
-import Units
 
 @testable import Registry
 

@@ -1,5 +1,5 @@
 import PlatformTestSupport
-import Platforms
+import Push
 
 @testable import Registry
 

@@ -1,10 +1,10 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 
@@ -210,7 +210,7 @@ struct ChosenTargetTests {
         }
     }
 
-    @Test func whoHadATargetBeforeHasItStill() throws {
+    @Test func aTargetFromBeforeThePluginDeclaredChosenTargetsIsKept() throws {
         try register(1, at: 1)
         let queue = try DatabaseQueue(path: bench.path)
         try queue.write { database in

@@ -1,7 +1,7 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Testing
-import Units
 
 @testable import Registry
 

@@ -1,8 +1,7 @@
 import Cipher
 import Foundation
 import Nostr
-import Notifications
-import Schnorr
+import Push
 import Testing
 import TimeTestSupport
 

@@ -1,10 +1,10 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Registry
 
@@ -123,20 +123,5 @@ struct WatchedAccountTests {
         #expect(try bench.reports.take() == [[bench.key(1), bench.key(5)]])
         _ = try bench.registry.learn(bench.deviceList(of: 3))
         #expect(bench.reports.take().isEmpty)
-    }
-
-    @Test func bringsOutWhatAnOlderVersionKeptSealed() throws {
-        let bench = try Bench()
-        let further = #","relays":["wss://a.example"],"partners":["\#(try bench.key(5).hex)"]"#
-        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: further)))
-        try DatabaseQueue(path: bench.path).write { db in
-            try db.execute(
-                sql: "DELETE FROM wished_relays; DELETE FROM partners; DELETE FROM meta WHERE name = 'device wishes'"
-            )
-        }
-        try bench.reopen()
-        let account = try #require(try bench.registry.watchedAccount(bench.key(1)))
-        #expect(account.relays == ["wss://a.example"])
-        #expect(try account.partners == [bench.key(5)])
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Rules
 
-/// What an `apns` block says as a whole: seed 003's keys, and which of them go together (Apple's "Generating a remote
+/// What an `apns` block says as a whole: its keys, and which of them go together (Apple's "Generating a remote
 /// notification", "Sending notification requests to APNs", "ActivityKit push notifications").
 @Suite struct APNsBlockTests {
     private static let type = "rules[0].apns.push-type: "
@@ -181,8 +181,8 @@ import Testing
         #expect(BlockFixture.mistakes(keys) == [])
     }
 
-    /// Every property of seed 003's `AppleApsNativeMessage`, as far as one push may have it.
-    @Test func everyKeyOfSeed003IsCarried() throws {
+    /// Every property of Azure's `AppleApsNativeMessage`, as far as one push may have it.
+    @Test func everyKeyOfANativeMessageIsCarried() throws {
         let alert = try BlockFixture.native(
             "ios",
             """

@@ -1,10 +1,10 @@
+import Core
 import Foundation
-import Notifications
 import PlatformTestSupport
+import Push
+import Storage
 import Testing
 import TimeTestSupport
-import Units
-import YAMLReading
 
 @testable import Rules
 
@@ -32,7 +32,7 @@ enum BlockFixture {
         _ input: RuleInput = Fixture.input(kind: 7),
         mode: Mode = .alert,
         now: Timestamp = now
-    ) throws -> Notifications.Notification {
+    ) throws -> Push.Notification {
         let book = try RuleBook(yaml: yaml(keys), name: "r")
         return try #require(book.rules.first).render(input, signal: .reaction, mode: mode, now: now)
     }

@@ -1,8 +1,7 @@
 import Foundation
 import Nostr
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Testing
 import TimeTestSupport
 

@@ -1,4 +1,4 @@
-import Notifications
+import Push
 import Testing
 
 @testable import Rules

@@ -1,8 +1,7 @@
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
+import Storage
 import Testing
-import YAMLReading
 
 @testable import Rules
 

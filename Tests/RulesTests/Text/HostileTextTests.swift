@@ -1,7 +1,7 @@
 import Foundation
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import RandomTestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
+import Storage
 import Testing
-import YAMLReading
 
 @testable import Rules
 

@@ -1,13 +1,13 @@
+import Core
 import Foundation
 import JSON
 import Mustache
 import Nostr
-import Notifications
 import PlatformTestSupport
+import Push
 import RandomTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import Rules
 

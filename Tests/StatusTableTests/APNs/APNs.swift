@@ -1,5 +1,5 @@
 import Foundation
-import Notifications
+import Push
 
 @testable import CarillonLab
 
@@ -62,8 +62,8 @@ struct Broadcasts: PushService {
         return Place(token: "channel:\(channel)", fields: ["broadcast_key": Self.key], target: channel)
     }
 
-    var notification: Notifications.Notification {
-        Notifications.Notification(
+    var notification: Push.Notification {
+        Push.Notification(
             mode: .alert,
             signal: .dm,
             title: "Goal",

@@ -1,6 +1,6 @@
 import CarillonLab
 import Delivery
-import Notifications
+import Push
 import Testing
 
 /// ntfy's own error codes (`server/errors.go`), row by row. Nothing deletes a device, for a topic has no end, and

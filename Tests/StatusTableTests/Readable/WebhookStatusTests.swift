@@ -1,5 +1,5 @@
 import CarillonLab
-import Notifications
+import Push
 import Testing
 
 /// What an endpoint of a user's own answers, row by row. Standard Webhooks leaves most of it to the sender: only 410
@@ -62,9 +62,9 @@ struct Webhook: PushService {
         Gotify().place(device, lab, bench: bench)
     }
 
-    var notification: Notifications.Notification {
+    var notification: Push.Notification {
         let native = ["webhook": #"{"message":"See you at noon"}"#]
-        return Notifications.Notification(
+        return Push.Notification(
             mode: .alert,
             signal: .dm,
             title: "Alice",

@@ -1,6 +1,6 @@
 import Delivery
 import Dispatch
-import Notifications
+import Push
 import Synchronization
 
 /// All that the courier decided, and who waits for more of it.

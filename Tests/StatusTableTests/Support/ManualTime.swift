@@ -1,6 +1,6 @@
+import Core
 import Delivery
 import Synchronization
-import Units
 
 /// A clock that moves when told, and the alarms set on it.
 final class ManualTime: Alarm {

@@ -1,6 +1,6 @@
 import CarillonLab
 import Foundation
-import Notifications
+import Push
 
 /// How a push service is set up for a table: the lab's part, the operator's configuration, and devices.
 protocol PushService: Sendable {
@@ -16,7 +16,7 @@ protocol PushService: Sendable {
     /// `bench` tells the devices of benches apart that share a lab.
     func place(_ device: TestDevice, _ lab: Lab, bench: Int) throws -> Place
     /// What is sent.
-    var notification: Notifications.Notification { get }
+    var notification: Push.Notification { get }
     /// The message id that a request carries, where the push service has one.
     func messageID(_ request: ReceivedRequest) -> String?
 }
@@ -26,8 +26,8 @@ extension PushService {
 
     func entrance(_ lab: Lab) -> String? { nil }
 
-    var notification: Notifications.Notification {
-        Notifications.Notification(
+    var notification: Push.Notification {
+        Push.Notification(
             mode: .alert,
             signal: .dm,
             title: "Alice",

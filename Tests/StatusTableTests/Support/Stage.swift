@@ -1,6 +1,6 @@
 import CarillonLab
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Logging
 import NIOPosix
 import Testing
@@ -30,7 +30,6 @@ final class Stage: Sendable {
     static func with(_ service: some PushService, _ body: (Stage) async throws -> Void) async throws {
         var configuration = LabConfiguration()
         configuration.fcm = nil
-        configuration.hms = nil
         configuration.unifiedPush = nil
         configuration.webPush = nil
         configuration.ntfy = nil

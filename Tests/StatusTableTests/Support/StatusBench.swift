@@ -1,13 +1,13 @@
 import CarillonLab
+import Core
 import DeliveryTestSupport
 import Foundation
-import HTTPLanes
+import HTTPClient
 import Logging
-import Notifications
 import PluginHost
+import Push
 import Synchronization
 import TimeTestSupport
-import Units
 
 @testable import Delivery
 
@@ -97,7 +97,7 @@ final class StatusBench: Sendable {
                 alarm: time,
                 random: LargestGenerator(),
                 host: { URLParts($0.token)?.origin.host },
-                transport: { [instances] queue in instances[queue].map(PluginCarriage.init) }
+                transport: { [instances] queue in instances[queue] }
             ),
             log: log
         )

@@ -1,9 +1,9 @@
 import CarillonLab
+import Core
 import Delivery
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 extension StatusRow {
     /// Plays the row from outbox to lab and back, and holds every column against what happened.

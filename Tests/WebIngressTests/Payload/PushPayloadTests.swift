@@ -1,8 +1,7 @@
 import Cipher
 import Foundation
-import Notifications
 import PlatformTestSupport
-import Platforms
+import Push
 import Testing
 import TimeTestSupport
 
@@ -17,7 +16,7 @@ import TimeTestSupport
         _ request: PushRequest,
         id: String = "account",
         locKey: String = "apns-default-message"
-    ) -> Notifications.Notification {
+    ) -> Push.Notification {
         PushPayload(Samples.platform, locKey: locKey).notification(for: id, EncryptedMessage(request), Self.terms)
     }
 

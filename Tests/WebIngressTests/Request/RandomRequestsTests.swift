@@ -1,5 +1,5 @@
 import Foundation
-import Notifications
+import Push
 import RandomTestSupport
 import Testing
 import TimeTestSupport

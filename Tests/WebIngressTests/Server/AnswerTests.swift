@@ -1,10 +1,10 @@
 import Cipher
+import Core
 import Dispatch
 import ListeningTestSupport
-import Notifications
+import Push
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import WebIngress
 
@@ -101,7 +101,7 @@ import Units
             let connection = try await ingress.connect()
             let good = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
             await connection.send(good + "GET / HTTP/1.1\r\n\(fields)\r\n" + good)
-            let answers = await connection.rest().split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+            let answers = await connection.rest().matches(of: #/HTTP/1\.1 (\d{3}) /#).map { String($0.1) }
             #expect(answers == ["200", "400"])
         }
     }

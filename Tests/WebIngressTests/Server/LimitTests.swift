@@ -1,9 +1,9 @@
+import Core
 import Foundation
-import Listening
+import Listeners
 import ListeningTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import WebIngress
 

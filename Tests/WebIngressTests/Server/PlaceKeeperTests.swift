@@ -1,13 +1,12 @@
+import Core
 import HTTPTypes
-import Listening
 import NIOCore
 import NIOEmbedded
 import NIOHTTPTypes
 import Testing
 import TimeTestSupport
-import Units
 
-@testable import HTTPListening
+@testable import Listeners
 
 struct PlaceKeeperTests {
     private let loop = EmbeddedEventLoop()
@@ -65,17 +64,12 @@ struct PlaceKeeperTests {
 
     /// Only from its whole request to the end of the response.
     @Test func aConnectionKeepsItsPlaceWhileARequestIsInWork() throws {
-        var places = SocketPlaces<Int>(census: ConnectionCensus(limit: 1, limitPerAddress: 9, now: 0), idleAfter: .zero)
+        var places = SocketPlaces<Int>(counts: ConnectionCounts(limit: 1, limitPerAddress: 9, now: 0), idleAfter: .zero)
         let admit = { (_: any Channel, activity: SocketActivity) -> PlaceKeeper.Place? in
             _ = places.admit(nil, 1, activity, now: 0)
             return .usual
         }
-        let keeper = PlaceKeeper(
-            headTimeout: .seconds(10),
-            mayUseReserve: { _ in false },
-            now: { 0 },
-            admit: admit
-        )
+        let keeper = PlaceKeeper(headTimeout: .seconds(10), mayUseReserve: { _ in false }, now: { 0 }, admit: admit)
         let channel = EmbeddedChannel(handler: keeper, loop: loop)
         try channel.connect(to: SocketAddress(ipAddress: "192.0.2.1", port: 80)).wait()
         func givesWay() -> Bool {

@@ -1,11 +1,11 @@
+import Core
 import Dispatch
-import Listening
+import Listeners
 import ListeningTestSupport
 import Logging
 import NIOPosix
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import WebIngress
 
@@ -46,7 +46,7 @@ import Units
             let second = WebIngress(
                 configuration: configuration,
                 platform: Samples.platform,
-                backend: RecordingBackend(),
+                keep: RecordingBackend().keep,
                 loop: MultiThreadedEventLoopGroup.singleton.next(),
                 now: { 0 },
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -4,7 +4,7 @@ import Synchronization
 @testable import WebIngress
 
 /// Remembers what it was brought, and answers as it is told.
-final class RecordingBackend: IngressBackend {
+final class RecordingBackend: Sendable {
     private let batches = Mutex<[[IngressPush]]>([])
     private let answer: @Sendable (IngressPush) -> IngressAnswer
     /// Held by a test that wants messages to wait.
@@ -20,7 +20,7 @@ final class RecordingBackend: IngressBackend {
     var kept: [[IngressPush]] { batches.withLock { $0 } }
     var pushes: [IngressPush] { kept.flatMap { $0 } }
 
-    func keep(_ pushes: [IngressPush]) -> [IngressAnswer] {
+    @Sendable func keep(_ pushes: [IngressPush]) -> [IngressAnswer] {
         batches.withLock { $0.append(pushes) }
         entered.yield()
         if isDoorShut { door.wait() }

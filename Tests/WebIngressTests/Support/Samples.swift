@@ -1,5 +1,5 @@
 import Cipher
-import Units
+import Core
 
 @testable import WebIngress
 

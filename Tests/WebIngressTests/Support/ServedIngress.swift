@@ -1,10 +1,10 @@
-import Listening
+import Core
+import Listeners
 import ListeningTestSupport
 import Logging
 import NIOCore
 import NIOPosix
 import TimeTestSupport
-import Units
 
 @testable import WebIngress
 
@@ -32,13 +32,14 @@ struct ServedIngress {
     ) async throws {
         let clock = ManualClock()
         let counts = LimitCounts(WebIngress.clientLimits)
+        var configuration = configuration
+        configuration.counts = counts
         let ingress = WebIngress(
             configuration: configuration,
             platform: Samples.platform,
-            backend: backend,
+            keep: backend.keep,
             loop: MultiThreadedEventLoopGroup.singleton.next(),
             now: clock.now,
-            counts: counts,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         let served = ServedIngress(port: try await ingress.start(), ingress: ingress, clock: clock, counts: counts)

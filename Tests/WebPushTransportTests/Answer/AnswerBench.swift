@@ -51,3 +51,29 @@ struct AnswerBench {
         fixture.host.log.filter { $0.contains(words) }.count
     }
 }
+
+extension AnswerRow {
+    static func mozilla(
+        _ status: UInt32,
+        _ errno: Int,
+        message: String = "",
+        headers: [String: String] = [:],
+        _ kind: carillon_outcome_kind,
+        _ reason: String,
+        _ scope: carillon_scope = .CARILLON_SCOPE_DEFAULT,
+        retryAfter: UInt32 = 0
+    ) -> AnswerRow {
+        let body = #"{"code":\#(status),"errno":\#(errno),"error":"…","message":"\#(message)","more_info":"…"}"#
+        return AnswerRow(status, body: body, headers: headers, kind, reason, scope, retryAfter: retryAfter)
+    }
+
+    static func windows(
+        _ status: UInt32,
+        word: String? = nil,
+        _ kind: carillon_outcome_kind,
+        _ reason: String,
+        _ scope: carillon_scope = .CARILLON_SCOPE_DEFAULT
+    ) -> AnswerRow {
+        AnswerRow(status, headers: word.map { ["x-wns-notificationstatus": $0] } ?? [:], kind, reason, scope)
+    }
+}

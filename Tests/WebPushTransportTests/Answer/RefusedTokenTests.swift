@@ -1,8 +1,8 @@
 import CarillonABI
+import Core
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 /// What happens when a push service takes our token for bad.
 struct RefusedTokenTests {

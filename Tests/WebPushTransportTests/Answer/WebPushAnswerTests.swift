@@ -1,8 +1,8 @@
 import CarillonABI
+import Core
 import PluginTestSupport
 import Testing
 import TimeTestSupport
-import Units
 
 /// Every answer that push services are known to give, and what follows from it.
 struct WebPushAnswerTests {

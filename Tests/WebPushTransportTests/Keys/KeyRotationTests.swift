@@ -1,11 +1,10 @@
 import CarillonABI
 import Cipher
+import Core
 import PluginKit
 import PluginTestSupport
-import Synchronization
 import Testing
 import TimeTestSupport
-import Units
 
 @testable import WebPushTransport
 
@@ -176,14 +175,12 @@ struct KeyRotationTests {
 
     @Test func theCommandShowsTheKeysAndWhetherTheyAreOfUse() throws {
         let answer = { (words: [String]) -> String? in
-            let answers = Answers()
+            let answers = Heard<CommandAnswer>()
             let admission = fixture.transport.command(words) { answers.add($0) }
             guard case .accepted = admission else { return nil }
             return answers.texts.joined(separator: "|")
         }
-        #expect(
-            answer(["status"]) == #"{"clients":{"vapid_public_keys":["\#(current)","\#(old)"]}}"#
-        )
+        #expect(answer(["status"]) == #"{"clients":{"vapid_public_keys":["\#(current)","\#(old)"]}}"#)
         #expect(
             answer(["vapid"])
                 == "\(current) current, no message taken since the start\n\(old) former, no message taken since the start"
@@ -197,15 +194,5 @@ struct KeyRotationTests {
         #expect(answer(["help"])?.contains("vapid") == true)
         #expect(answer([]) == nil)
         #expect(answer(["vapid", "x"]) == nil)
-    }
-
-    private final class Answers: Sendable {
-        private let answers = Mutex<[CommandAnswer]>([])
-
-        var texts: [String] { answers.withLock { $0.map(\.text) } }
-
-        func add(_ answer: CommandAnswer) {
-            answers.withLock { $0.append(answer) }
-        }
     }
 }

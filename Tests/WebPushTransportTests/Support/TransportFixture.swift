@@ -4,12 +4,11 @@ import Foundation
 import PluginKit
 import PluginTestSupport
 import TimeTestSupport
-import WebPushEncryption
 
 @testable import WebPushTransport
 
 /// A transport on a host that records, and a browser whose keys are known.
-struct TransportFixture {
+struct TransportFixture: TransportBench {
     static let endpoint = "https://updates.push.services.mozilla.com/wpush/v2/gAAAAABsecret"
     static let subject = "mailto:ops@example.com"
 
@@ -58,29 +57,7 @@ struct TransportFixture {
         )
     }
 
-    /// Nil when the transport takes the registration, else what it says against it.
-    func refusal(of registration: SampleRegistration) -> String? {
-        registration.withABI { registration in
-            do throws(PluginError) {
-                try transport.validate(Registration(registration))
-                return nil
-            } catch {
-                return error.description
-            }
-        }
-    }
-
-    /// Delivers and returns what the transport said.
-    func deliver(
-        _ sample: SampleNotification,
-        to registration: SampleRegistration? = nil,
-        ticket: UInt64 = 1
-    ) throws -> carillon_status {
-        let box = TransportBox(transport, host: try Host(host.pointer))
-        return (registration ?? subscription()).withABI { registration in
-            sample.withABI { box.deliver(ticket, registration, $0) }
-        }
-    }
+    var device: SampleRegistration { subscription() }
 
     /// The public key that a request is signed with.
     func signer(of request: RecordedRequest?) throws -> String? {

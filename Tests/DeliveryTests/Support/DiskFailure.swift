@@ -1,2 +1,0 @@
-/// What a fake disk says.
-struct DiskFailure: Error {}

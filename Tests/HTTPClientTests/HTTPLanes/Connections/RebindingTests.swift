@@ -1,0 +1,78 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import HTTPClient
+
+/// Names whose owners change their minds between one look and the next.
+struct RebindingTests {
+    /// Answers each question with the next of `answers`, the last one for ever.
+    private final class FickleNames: NameLookup {
+        private let answers: NIOLockedValueBox<[[String]]>
+        private let asked = NIOLockedValueBox(0)
+
+        init(_ answers: [[String]]) {
+            self.answers = NIOLockedValueBox(answers)
+        }
+
+        var questions: Int { asked.withLockedValue { $0 } }
+
+        func lookUp(
+            _: String,
+            port: Int,
+            isWanted: @escaping @Sendable () -> Bool,
+            completion: @escaping @Sendable ([SocketAddress]) -> Void
+        ) {
+            asked.withLockedValue { $0 += 1 }
+            let answer = answers.withLockedValue { $0.count > 1 ? $0.removeFirst() : $0.first ?? [] }
+            completion(answer.compactMap { try? SocketAddress(ipAddress: $0, port: port) })
+        }
+    }
+
+    private let loop = MultiThreadedEventLoopGroup.singleton.next()
+
+    private func resolve(_ resolver: GuardedResolver) async throws -> [String] {
+        try await loop.flatSubmit {
+            let v6 = resolver.initiateAAAAQuery(host: "push.example", port: 443)
+            return resolver.initiateAQuery(host: "push.example", port: 443).and(v6).map { $0 + $1 }
+        }.get().compactMap(\.ipAddress)
+    }
+
+    /// Of a name that has good and bad addresses, only the good ones are ever handed to who connects.
+    @Test func badAddressesAmongGoodOnesAreLeftOut() async throws {
+        let names = FickleNames([
+            ["127.0.0.1", "1.1.1.1", "169.254.169.254", "::1", "2606:4700::1111", "::ffff:10.0.0.1"]
+        ])
+        let resolver = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)
+        #expect(try await resolve(resolver) == ["1.1.1.1", "2606:4700::1111"])
+        #expect(names.questions == 1)
+    }
+
+    /// What is connected to is what was judged: one connection asks once, and what the name says then does not matter.
+    @Test func theAnswerThatWasJudgedIsTheOneThatIsUsed() async throws {
+        let names = FickleNames([["1.1.1.1"], ["127.0.0.1"]])
+        let resolver = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)
+        #expect(try await resolve(resolver) == ["1.1.1.1"])
+        #expect(try await resolve(resolver) == ["1.1.1.1"])
+        #expect(names.questions == 1)
+        let next = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)
+        await #expect(throws: HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false)) { try await resolve(next) }
+    }
+
+    /// Through lanes: a name that leads outside at first and inside later reaches nobody inside, on any connection.
+    @Test(arguments: [["127.0.0.1"], ["::ffff:127.0.0.1"], ["169.254.169.254"], ["64:ff9b::7f00:1"], ["fd00:ec2::254"]])
+    func aLaneNeverConnectsInside(_ inside: [String]) async throws {
+        let server = try await PlainServer()
+        var names = NameLookups()
+        names.users = FickleNames([inside])
+        let lanes = try HTTPLanes.forTests(names: names)
+        var request = HTTPRequest(method: "POST", url: "https://push.example:\(server.port)/", timeout: .seconds(20))
+        request.untrustedURL = true
+        request.multiplexed = true
+        #expect(await lanes.failure(of: request) == HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false))
+        #expect(server.connections == 0)
+        await lanes.shutdown()
+        await server.stop()
+    }
+}

@@ -1,0 +1,71 @@
+import CommandTestSupport
+import Testing
+
+@testable import HTTPClient
+
+/// What one exchange with a server leaves behind for the next, and what is wrong with a server in one word.
+struct ExchangesOnTheWireTests {
+    private func request(_ server: TalkativeServer) -> HTTPRequest {
+        HTTPRequest(method: "GET", url: "http://localhost:\(server.port)/", timeout: .seconds(20))
+    }
+
+    /// libcurl takes it for HTTP/0.9 and says that the protocol is not supported, as of a URL.
+    @Test(arguments: ["hello there\n", "SSH-2.0-OpenSSH_9.2\r\n", "\u{16}\u{3}\u{1}"])
+    func anAnswerThatIsNotHTTPIsNoFaultOfTheURL(_ answer: String) async throws {
+        let server = try await TalkativeServer(answer: answer)
+        let lanes = try HTTPLanes.forTests()
+        let failure = await lanes.failure(of: request(server))
+        #expect(failure == HTTPFailure(.protocolError, mayHaveBeenProcessed: true))
+        await lanes.shutdown()
+        await server.stop()
+    }
+
+    @Test(arguments: [204, 304])
+    func aConnectionIsLeftAfterAnAnswerThatHasNoBody(_ status: Int) async throws {
+        let server = try await TalkativeServer(answer: "HTTP/1.1 \(status) Nothing\r\n\r\n{\"id\":\"x\"}\n")
+        let lanes = try HTTPLanes.forTests()
+        for number in 1...3 {
+            #expect(try await lanes.answer(to: request(server)).get().status == status)
+            #expect(server.connections == number)
+        }
+        await lanes.shutdown()
+        await server.stop()
+    }
+
+    /// It was taken for the answer to the next request on the connection: a 404 would have cost somebody else's device.
+    @Test(arguments: ["HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "{\"id\":\"x\"}\n"])
+    func whatComesBehindAnAnswerIsNotTheNextOnes(_ more: String) async throws {
+        let server = try await TalkativeServer(answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        let lanes = try HTTPLanes.forTests()
+        for _ in 1...2 { #expect(try await lanes.answer(to: request(server)).get().status == 200) }
+        #expect(server.connections == 1)
+        try await server.say(more)
+        let answer = try await lanes.answer(to: request(server)).get()
+        #expect(answer.status == 200 && answer.body == Array("ok".utf8))
+        #expect(server.connections == 2)
+        // That one is as good as any.
+        #expect(try await lanes.answer(to: request(server)).get().status == 200)
+        #expect(server.connections == 2)
+        await lanes.shutdown()
+        await server.stop()
+    }
+
+    @Test(arguments: [false, true])
+    func aCertificateIsRefusedForWhatIsWrongWithIt(_ isMultiplexed: Bool) async throws {
+        let flaws: [(Result<TestCertificate, any Error>, isTrusted: Bool, HTTPFailure.Reason)] = [
+            (TestCertificate.shared, false, .tlsUntrusted),
+            (TestCertificate.forAnotherName, true, .tlsName),
+            (TestCertificate.expired, true, .tlsExpired),
+        ]
+        for (certificate, isTrusted, reason) in flaws {
+            let server = try await PlainServer(isSecure: true, certificate: certificate)
+            let caFile = try certificate.get().certificateFile
+            let lanes = try HTTPLanes.forTests(isTrusted ? .init(caFile: caFile) : .init())
+            var request = HTTPRequest(method: "GET", url: "https://localhost:\(server.port)/", timeout: .seconds(20))
+            request.multiplexed = isMultiplexed
+            #expect(await lanes.failure(of: request) == HTTPFailure(reason, mayHaveBeenProcessed: false))
+            await lanes.shutdown()
+            await server.stop()
+        }
+    }
+}

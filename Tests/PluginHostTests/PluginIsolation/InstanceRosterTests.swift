@@ -1,0 +1,175 @@
+import Core
+import PluginProtocol
+import Testing
+import TimeTestSupport
+
+@testable import PluginHost
+
+/// Which instances a process has, across its restarts.
+struct InstanceRosterTests {
+    private static func message(
+        _ library: UInt32,
+        _ table: CreateMessage.Table,
+        index: UInt32,
+        _ configuration: String
+    ) -> CreateMessage {
+        CreateMessage(instance: 0, library: library, table: table, index: index, configuration: configuration)
+    }
+
+    private func roster(_ count: Int) -> InstanceRoster {
+        var roster = InstanceRoster()
+        let host = TestHost()
+        for _ in 0..<count {
+            let order = roster.add(host, Self.message(0, .transport, index: 0, ""))
+            _ = roster.confirm(order.number)
+        }
+        return roster
+    }
+
+    /// A new process that is asked for everything.
+    private func remake(_ roster: inout InstanceRoster) -> [UInt32] {
+        roster.startRemaking().map(\.number).filter { roster.beginRemaking($0) }
+    }
+
+    @Test func aNewProcessMakesWhatTheFormerHad() {
+        var roster = roster(2)
+        _ = roster.add(TestHost(), Self.message(0, .filter, index: 0, ""))
+        // The third was never made, so that its own creation goes on.
+        #expect(remake(&roster) == [1, 2])
+        roster.giveUp(2)
+        #expect(roster.isPresent(1) && !roster.isPresent(2) && !roster.takesDeliveries(2) && !roster.isPresent(3))
+        #expect(roster.begin().leftovers == [])
+        #expect(remake(&roster) == [1, 2] && roster.takesDeliveries(2))
+    }
+
+    @Test func whatIsDestroyedBeforeItIsRemadeIsNotMade() {
+        var roster = roster(2)
+        #expect(roster.startRemaking().map(\.number) == [1, 2])
+        #expect(roster.beginDestruction(2, isRunning: false) == false)
+        roster.remove(2)
+        #expect(roster.beginRemaking(1) && !roster.beginRemaking(2))
+        #expect(roster.begin().leftovers == [])
+    }
+
+    /// The process has it by then, and works only later.
+    @Test func whatIsDestroyedAfterItWasRemadeIsLeftOver() {
+        var roster = roster(2)
+        #expect(remake(&roster) == [1, 2])
+        #expect(roster.beginDestruction(1, isRunning: false) == false)
+        roster.remove(1)
+        #expect(roster.begin().leftovers == [1])
+        #expect(roster.begin().leftovers == [])
+        #expect(remake(&roster) == [2])
+    }
+
+    /// The wait for the answer ends with the process, and the next one may be there before anybody notes that the
+    /// instance is gone.
+    @Test func whatIsBeingDestroyedWhenTheProcessDiesIsNotMade() {
+        var roster = roster(2)
+        #expect(roster.beginDestruction(1, isRunning: true) == true)
+        #expect(remake(&roster) == [2])
+        roster.remove(1)
+        #expect(roster.begin().leftovers == [] && roster.host(of: 1) == nil)
+    }
+
+    @Test func aStartThatFailsLeavesNothingOver() {
+        var roster = roster(2)
+        #expect(remake(&roster) == [1, 2])
+        _ = roster.beginDestruction(1, isRunning: false)
+        roster.remove(1)
+        #expect(remake(&roster) == [2])
+        #expect(roster.begin().leftovers == [])
+    }
+
+    @Test func whoMissesAChangeIsToldAll() {
+        var roster = roster(1)
+        #expect(roster.hears(1, isRunning: true) && !roster.hears(1, isRunning: false))
+        _ = remake(&roster)
+        #expect(roster.begin().stale.count == 1 && roster.begin().stale.isEmpty)
+        roster.remove(1)
+        #expect(!roster.hears(1, isRunning: false) && roster.isEmpty && roster.begin().stale.isEmpty)
+    }
+
+    @Test func aPartHasTheInstancesOfOneLibrary() {
+        var roster = InstanceRoster()
+        let host = TestHost()
+        for library in [0, 1, 1, 1] as [UInt32] {
+            _ = roster.add(host, Self.message(library, .transport, index: 7, "c"))
+        }
+        for instance in 1...3 as ClosedRange<UInt32> { _ = roster.confirm(instance) }
+        var part = roster.part(of: 1)
+        #expect(part.present == [2, 3] && part.host(of: 1) == nil && part.host(of: 4) == nil)
+        #expect(part.startRemaking().map { [$0.number, $0.library, $0.message.index] } == [[2, 0, 7], [3, 0, 7]])
+        #expect(part.add(host, Self.message(0, .transport, index: 0, "")).number == 5)
+    }
+}
+
+/// Whether a process is wanted and runs.
+struct ProcessLifeTests {
+    @Test func whoNeedsOneThatRestsStartsIt() {
+        var life = ProcessLife(RestartPolicy())
+        #expect(life.due == nil && life.need(now: 5, within: .seconds(1)) == .starts && life.due == 5)
+        #expect(
+            life.begin(now: 6) && life.need(now: 7, within: .seconds(1)) == .runs && life.due == nil
+                && life.startedAt == 6
+        )
+        #expect(life.rest() && !life.rest() && life.need(now: 8, within: .seconds(1)) == .starts)
+        #expect(life.rest() == false, "it is being started for somebody")
+    }
+
+    /// From the moment on when an instance is wanted, until the last one is gone.
+    @Test func oneThatIsNeededDoesNotRest() {
+        var life = ProcessLife(RestartPolicy())
+        _ = life.begin(now: 0)
+        for _ in 1...2 { life.enter() }
+        #expect(life.rest() == false)
+        life.leave()
+        #expect(life.rest() == false)
+        life.leave()
+        #expect(life.rest() == true)
+    }
+
+    @Test func afterDeathsItIsStartedAgainUntilItPauses() {
+        var life = ProcessLife(RestartPolicy())
+        var deaths = 0
+        while life.reported != .pausing {
+            _ = life.begin(now: 0)
+            #expect(life.died("died", at: 0, startedAt: 0, isExplained: false) != nil)
+            deaths += 1
+            #expect(life.due != nil)
+        }
+        #expect(life.deaths == deaths && deaths == 5 && life.lastDeath == "died")
+        #expect(life.need(now: 1, within: .minutes(5)) == .fails && life.due == 60_000)
+    }
+
+    @Test func whoCannotWaitForTheNextStartFailsAtOnce() {
+        var life = ProcessLife(RestartPolicy())
+        for _ in 1...2 {
+            _ = life.begin(now: 0)
+            _ = life.died("died", at: 0, startedAt: 0, isExplained: false)
+        }
+        #expect(life.due == 1_000)
+        #expect(life.need(now: 1, within: .milliseconds(999)) == .fails)
+        #expect(life.need(now: 1, within: .seconds(1)) == .starts)
+    }
+
+    @Test func aPartStartsAtOnceWhereItIsUsed() {
+        var life = ProcessLife(RestartPolicy())
+        _ = life.begin(now: 0)
+        for _ in 1...5 { _ = life.died("died", at: 0, startedAt: 0, isExplained: false) }
+        #expect(life.reported == .pausing)
+        let (used, unused) = (life.part(users: 1, now: 9), life.part(users: 0, now: 9))
+        #expect(used.due == 9 && used.deaths == 5 && used.lastDeath == "died")
+        #expect(unused.due == nil && unused.reported == .running)
+    }
+
+    @Test func oneThatIsStoppedNeverRunsAgain() {
+        var life = ProcessLife(RestartPolicy())
+        _ = life.begin(now: 0)
+        life.stop()
+        #expect(
+            life.isStopped && !life.begin(now: 1) && life.need(now: 1, within: .seconds(1)) == .fails && life.due == nil
+        )
+        #expect(life.died("died", at: 1, startedAt: 0, isExplained: false) == nil && life.deaths == 0)
+    }
+}

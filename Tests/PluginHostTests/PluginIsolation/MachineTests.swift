@@ -1,0 +1,309 @@
+import CIsolation
+import CarillonABI
+import Core
+import Glibc
+import PluginProtocol
+import Testing
+import TimeTestSupport
+
+@testable import PluginHost
+
+/// When a process is started again.
+struct RestartPolicyTests {
+    private func next(_ policy: inout RestartPolicy, at now: Deadline, isExplained: Bool = false) -> RestartPolicy.Next
+    {
+        policy.died(at: now, startedAt: now - .seconds(1), isExplained: isExplained)
+    }
+
+    @Test func atOnceAndThenAfterGrowingPauses() {
+        var policy = RestartPolicy()
+        #expect(next(&policy, at: 0) == .restart(after: .zero))
+        #expect(next(&policy, at: 1_000) == .restart(after: .seconds(1)))
+        #expect(next(&policy, at: 3_000) == .restart(after: .seconds(2)))
+        #expect(next(&policy, at: 6_000) == .restart(after: .seconds(4)))
+        #expect(next(&policy, at: 11_000) == .pause(.minutes(1)))
+    }
+
+    @Test func aProcessThatLivedAMinuteStartsAtOnce() {
+        var policy = RestartPolicy()
+        for _ in 0..<3 { _ = next(&policy, at: 0) }
+        #expect(policy.died(at: 200_000, startedAt: 100_000, isExplained: false) == .restart(after: .zero))
+    }
+
+    @Test func deathsThatFindACulpritCostNoPause() {
+        var policy = RestartPolicy()
+        for _ in 0..<18 { #expect(next(&policy, at: 0, isExplained: true) == .restart(after: .zero)) }
+        #expect(next(&policy, at: 0) == .restart(after: .zero))
+    }
+
+    @Test func butNotWithoutEnd() {
+        var policy = RestartPolicy()
+        for _ in 0..<20 { _ = next(&policy, at: 0, isExplained: true) }
+        let later = (0..<8).map { _ in next(&policy, at: 0, isExplained: true) }
+        #expect(later.last == .pause(.minutes(1)))
+    }
+}
+
+/// Processes that hang are noticed.
+struct CallWatchTests {
+    private let idle = PongMessage.Call(thread: 7, kind: 0, id: 0, milliseconds: 0)
+
+    private func pong(_ kind: FrameKind, _ milliseconds: UInt64) -> PongMessage {
+        let call = PongMessage.Call(thread: 7, kind: UInt32(kind.rawValue), id: 1, milliseconds: milliseconds)
+        return PongMessage(deliveries: kind == .deliver ? call : idle, questions: kind == .deliver ? idle : call)
+    }
+
+    private func watch() -> CallWatch { CallWatch(deadline: .seconds(10), questionDeadline: .seconds(1)) }
+
+    @Test func aBusyProcessIsAskedOften() {
+        var watch = watch()
+        #expect(watch.tick(now: 0, isBusy: false) == .nothing)
+        #expect(watch.tick(now: 0, isBusy: true) == .ping)
+        #expect(watch.tick(now: 500, isBusy: true) == .nothing)
+        #expect(watch.receive(pong(.deliver, 10_000), now: 600) == .nothing)
+        #expect(watch.tick(now: 700, isBusy: true) == .ping)
+    }
+
+    /// It may have timers.
+    @Test func anIdleProcessIsAskedSeldom() {
+        var watch = watch()
+        for now: Deadline in [0, 5_000, 9_999] { #expect(watch.tick(now: now, isBusy: false) == .nothing) }
+        #expect(watch.tick(now: 10_000, isBusy: false) == .ping)
+        _ = watch.receive(PongMessage(deliveries: idle, questions: idle), now: 10_001)
+        #expect(watch.tick(now: 19_999, isBusy: false) == .nothing)
+        #expect(watch.tick(now: 20_000, isBusy: false) == .ping)
+        let timer = PongMessage.Call(thread: 7, kind: PongMessage.Call.timer, id: 1, milliseconds: 10_001)
+        let reason = "did not return from a timer within 10 s"
+        let action = watch.receive(PongMessage(deliveries: timer, questions: idle), now: 20_001)
+        #expect(action == .abort(thread: 7, reason: reason))
+    }
+
+    @Test(arguments: [(FrameKind.deliver, 10_001, "10 s"), (.decide, 1_001, "1 s"), (.validate, 1_001, "1 s")])
+    func aCallThatTakesTooLongIsAborted(kind: FrameKind, milliseconds: UInt64, limit: String) {
+        var watch = watch()
+        _ = watch.tick(now: 0, isBusy: true)
+        let reason = "did not return from \(kind) within \(limit)"
+        #expect(watch.receive(pong(kind, milliseconds), now: 0) == .abort(thread: 7, reason: reason))
+        #expect(watch.tick(now: 299, isBusy: true) == .nothing)
+        #expect(watch.tick(now: 300, isBusy: true) == .kill(reason: reason))
+    }
+
+    @Test func aProcessThatDoesNotAnswerIsKilled() {
+        var watch = watch()
+        _ = watch.tick(now: 0, isBusy: true)
+        #expect(watch.tick(now: 10_000, isBusy: true) == .nothing)
+        #expect(watch.tick(now: 10_001, isBusy: true) == .kill(reason: "did not answer within 10 s"))
+    }
+}
+
+/// Processor time on average.
+struct ProcessorMeterTests {
+    @Test func aShortBurstIsNoHarm() {
+        var meter = ProcessorMeter(limit: 0.5)
+        for second in 0...60 {
+            let used: Duration = second < 4 ? .seconds(second) : .seconds(4)
+            #expect(meter.isExceeded(used: used, now: Deadline(milliseconds: Int64(second) * 1_000)) == false)
+        }
+    }
+
+    @Test func tooMuchOverTenSecondsIs() {
+        var meter = ProcessorMeter(limit: 0.5)
+        let exceeded = (0...20).first { second in
+            meter.isExceeded(used: .milliseconds(second * 600), now: Deadline(milliseconds: Int64(second) * 1_000))
+        }
+        #expect(exceeded == 10)
+    }
+
+    @Test func withoutALimitNothingIs() {
+        var meter = ProcessorMeter(limit: nil)
+        #expect(meter.isExceeded(used: .seconds(1_000), now: 1) == false)
+    }
+}
+
+/// How a death reads.
+struct ProcessEndTests {
+    private let modules = [DescriptorMessage.Module(name: "/plugins/libx.so", start: 0x1000, size: 0x1000)]
+
+    private func report(_ addresses: [UInt64], magic: UInt32 = UInt32(CARILLON_CRASH_MAGIC)) -> [UInt8] {
+        var report = carillon_crash_report()
+        report.magic = magic
+        report.signal = SIGSEGV
+        report.counter = addresses[0]
+        report.kind = UInt32(FrameKind.deliver.rawValue)
+        report.id = 5
+        report.frame_count = UInt32(addresses.count - 1)
+        withUnsafeMutableBytes(of: &report.frames) { frames in
+            for (index, address) in addresses.dropFirst().enumerated() {
+                frames.storeBytes(of: address, toByteOffset: index * 8, as: UInt64.self)
+            }
+        }
+        return withUnsafeBytes(of: report) { Array($0) }
+    }
+
+    @Test func aCrashNamesTheLibrary() {
+        let bytes = report([0x1012]) + report([0x1012, 0x1040, 0x99]) + [1, 2, 3]
+        let crash = CrashReport(reading: bytes)
+        #expect(crash?.id == 5)
+        let end = ProcessEnd(signal: SIGSEGV, status: 0, crash: crash)
+        #expect(
+            end.text(modules) == "crashed with SIGSEGV in libx.so+0x12 < libx.so+0x40 < 0x99, called for deliver"
+        )
+    }
+
+    @Test func aCrashWhileALibraryLoadsNamesItToo() {
+        var found = carillon_crash_modules()
+        found.magic = UInt32(CARILLON_CRASH_MODULES_MAGIC)
+        found.count = 900
+        found.modules.0.start = 0x7000
+        found.modules.0.size = 0x100
+        withUnsafeMutableBytes(of: &found.modules.0.name) { $0.copyBytes(from: Array("bad\n.so".utf8)) }
+        let modules = withUnsafeBytes(of: found) { Array($0) }
+        let crash = CrashReport(reading: report([0x7012]) + modules + report([0x7012, 0x1040]) + modules)
+        let end = ProcessEnd(signal: SIGSEGV, status: 0, crash: crash)
+        #expect(end.text(self.modules).hasPrefix("crashed with SIGSEGV in bad\u{FFFD}.so+0x12 < libx.so+0x40"))
+        // What is cut off in the middle says nothing.
+        #expect(CrashReport(reading: report([0x7012]) + modules.dropLast())?.modules == [])
+        #expect(CrashReport(reading: modules) == nil)
+    }
+
+    @Test func othersAreTold() {
+        #expect(ProcessEnd(signal: 0, status: 3).text([]) == "exited with status 3")
+        #expect(ProcessEnd(signal: SIGKILL, status: 0).text([]) == "was ended by SIGKILL")
+        #expect(ProcessEnd(signal: SIGKILL, status: 0, reason: "did not answer").text([]) == "did not answer")
+    }
+
+    @Test func nonsenseIsNoReport() {
+        #expect(CrashReport(reading: report([1], magic: 0)) == nil)
+        #expect(CrashReport(reading: [1, 2]) == nil)
+        var endless = report([0x1012])
+        let count = MemoryLayout<carillon_crash_report>.offset(of: \.frame_count) ?? 0
+        for byte in 0..<4 { endless[count + byte] = 0xff }
+        #expect(CrashReport(reading: endless)?.addresses.count == Int(CARILLON_CRASH_FRAMES) + 1)
+    }
+}
+
+/// What waits and what is in hand across deaths.
+struct DeliveryLedgerTests {
+    private func ledger(isRunning: Bool = true) -> DeliveryLedger {
+        var ledger = DeliveryLedger()
+        if isRunning { ledger.started() }
+        return ledger
+    }
+
+    @Test func whileThereIsNoProcessDeliveriesWait() {
+        var ledger = ledger(isRunning: false)
+        #expect(ledger.admit(1, instance: 1, ticket: 10, frame: [1]) == .wait)
+        #expect(ledger.admit(2, instance: 1, ticket: 11, frame: [2]) == .wait)
+        #expect(ledger.takeNext() == [])
+        ledger.started()
+        #expect(ledger.takeNext() == [[1], [2]])
+        #expect(ledger.admit(3, instance: 1, ticket: 12, frame: [3]) == .send)
+        #expect(ledger.end(3, of: 1)?.ticket == 12)
+        #expect(ledger.end(3, of: 1) == nil && ledger.end(1, of: 2) == nil)
+    }
+
+    @Test func afterADeathWhatWasInHandGoesFirstAndAlone() {
+        var ledger = ledger()
+        for id in 1...3 { _ = ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }
+        #expect(ledger.died(named: 2) == nil)
+        #expect(ledger.admit(4, instance: 1, ticket: 4, frame: [4]) == .wait)
+        ledger.started()
+        #expect(ledger.takeNext() == [[2]] && ledger.takeNext() == [] && ledger.isTryingSuspect)
+        #expect(ledger.died() == nil)
+        ledger.started()
+        for id in [1, 3] as [UInt64] {
+            #expect(ledger.takeNext() == [[UInt8(id)]])
+            #expect(ledger.end(id, of: 1) != nil)
+        }
+        #expect(ledger.takeNext() == [[2]])
+        #expect(ledger.died()?.ticket == 2)
+        ledger.started()
+        #expect(ledger.takeNext() == [[4]])
+    }
+
+    @Test func whoseRequestIsOnItsWayWaitsForItsEnd() {
+        var ledger = ledger()
+        _ = ledger.admit(1, instance: 1, ticket: 1, frame: [1])
+        #expect(ledger.beginRequest(for: 1) == [1])
+        _ = ledger.died()
+        ledger.started()
+        #expect(ledger.takeNext() == [])
+        ledger.endRequest(for: [1])
+        #expect(ledger.takeNext() == [[1]])
+    }
+
+    /// Only the deliveries of the library that the process died of are tried alone.
+    @Test func aPartTakesItsDeliveriesAlong() {
+        var ledger = ledger()
+        for id in 1...4 {
+            _ = ledger.admit(UInt64(id), instance: UInt32(id % 2), ticket: UInt64(id), frame: [UInt8(id)])
+        }
+        #expect(ledger.beginRequest(for: 4) == [4])
+        _ = ledger.died()
+        _ = ledger.admit(5, instance: 1, ticket: 5, frame: [5])
+        var guilty = ledger.part(of: [0], mayBeGuilty: true)
+        var innocent = ledger.part(of: [1], mayBeGuilty: false)
+        #expect(guilty.count == 2 && innocent.count == 3 && innocent.takeNext() == [])
+        innocent.started()
+        #expect(innocent.takeNext() == [[1], [3], [5]] && innocent.mayReceive)
+        #expect(innocent.admit(6, instance: 1, ticket: 6, frame: [6]) == .send)
+        guilty.started()
+        #expect(guilty.takeNext() == [[2]] && !guilty.mayReceive)
+        #expect(guilty.end(2, of: 0)?.ticket == 2 && guilty.takeNext() == [])
+        guilty.endRequest(for: [4])
+        #expect(guilty.takeNext() == [[4]] && guilty.cancel(instance: 0, ticket: 4) == .forward(4))
+    }
+
+    /// What was handed out together is tried alone, and not before the request has ended that carried it.
+    @Test func aBatchIsTriedOneByOne() {
+        var ledger = ledger()
+        for id in 1...3 { _ = ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }
+        ledger.handOutTogether([1, 2, 3])
+        #expect(ledger.mayReceive)
+        #expect(ledger.beginRequest(for: 1) == [1, 2, 3])
+        #expect(ledger.end(1, of: 1) != nil)
+        _ = ledger.died()
+        ledger.started()
+        #expect(ledger.takeNext() == [] && !ledger.mayReceive)
+        ledger.endRequest(for: [1, 2, 3])
+        #expect(ledger.takeNext() == [[2]])
+        #expect(ledger.beginRequest(for: 2) == [2])
+        #expect(ledger.end(2, of: 1) != nil && ledger.takeNext() == [[3]])
+    }
+
+    @Test func aBatchThatDoesNotFitLeavesNothingBehind() {
+        var ledger = ledger(isRunning: false)
+        for id in 1...2 { #expect(ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [1]) == .wait) }
+        for id in 1...3 { ledger.withdraw(UInt64(id)) }
+        ledger.started()
+        #expect(ledger.count == 0 && ledger.takeNext() == [])
+    }
+
+    @Test func cancelledOnesEndUnlessTheProcessHasThem() {
+        var ledger = ledger()
+        _ = ledger.admit(1, instance: 1, ticket: 10, frame: [1])
+        #expect(ledger.cancel(instance: 1, ticket: 10) == .forward(1))
+        _ = ledger.died()
+        #expect(ledger.cancel(instance: 1, ticket: 10) == .ended)
+        #expect(ledger.cancel(instance: 1, ticket: 10) == .unknown)
+        ledger.started()
+        #expect(ledger.takeNext() == [] && ledger.count == 0)
+    }
+
+    @Test func whatWaitsIsBounded() {
+        var ledger = ledger(isRunning: false)
+        let frame = [UInt8](repeating: 0, count: 1 << 20)
+        let admitted = (1...20).prefix {
+            ledger.admit(UInt64($0), instance: 1, ticket: UInt64($0), frame: frame) == .wait
+        }
+        #expect(admitted.count == 8)
+    }
+
+    @Test func anInstanceThatIsGoneTakesItsDeliveriesAlong() {
+        var ledger = ledger()
+        _ = ledger.admit(1, instance: 1, ticket: 10, frame: [1])
+        _ = ledger.admit(2, instance: 2, ticket: 10, frame: [2])
+        #expect(ledger.endAll(of: 1).map(\.ticket) == [10])
+        #expect(ledger.count == 1)
+    }
+}

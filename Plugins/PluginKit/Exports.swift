@@ -1,3 +1,2 @@
 // Small modules of the router that are part of the kit.
-@_exported public import ASCII
-@_exported public import Caching
+@_exported public import Core

@@ -1,10 +1,10 @@
+import Core
 internal import PluginKit
-import Units
 
-/// An answer of a push service and its verdict: RFC 8030, refined by the details that Apple, Mozilla, Google and
+/// An answer of a push service and its decision: RFC 8030, refined by the details that Apple, Mozilla, Google and
 /// Microsoft add to the status.
 struct WebPushAnswer {
-    enum Verdict: Hashable {
+    enum Decision: Hashable {
         case outcome(Outcome)
         /// The subscription was made with another key than the one that signed.
         case keyMismatch
@@ -35,7 +35,7 @@ struct WebPushAnswer {
 
     var status: UInt32 { answer.status }
 
-    var verdict: Verdict {
+    var decision: Decision {
         switch (answer.status, detail) {
         case (let status, .keyMismatch) where Self.statusesOfMismatch.contains(status): .keyMismatch
         case (401, .badVAPID): .tokenRefused(reason: WebPushDetail.badVAPID.rawValue, isCertain: false)

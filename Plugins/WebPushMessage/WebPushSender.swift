@@ -1,6 +1,6 @@
+import Core
 package import PluginKit
 import Synchronization
-import Units
 
 /// Signs messages (RFC 8292), sends them to push services and interprets the answers.
 ///
@@ -61,10 +61,7 @@ package final class WebPushSender: Sendable {
 
     /// Answers an operator's command. `vapid` prints the public keys; apps subscribe with the current one. `status`
     /// gives them to the router, which gives them to apps.
-    package func command(
-        _ words: [String],
-        completion: @escaping @Sendable (CommandAnswer) -> Void
-    ) -> Admission {
+    package func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         switch words {
         case ["vapid"]: completion(CommandAnswer(isGood: true, text: describeKeys()))
         case ["status"]: completion(CommandAnswer(isGood: true, text: status))
@@ -141,7 +138,7 @@ package final class WebPushSender: Sendable {
         if let explanation = answer.explanation, !explanation.isEmpty {
             reports.refused(answer.status, explanation, now: now())
         }
-        switch answer.verdict {
+        switch answer.decision {
         case .outcome(let outcome):
             if outcome.kind == .delivered, let token = attempt.tokens.first {
                 noteDelivery(attempt, token)

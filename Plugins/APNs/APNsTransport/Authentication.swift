@@ -1,6 +1,6 @@
 import Cipher
+import Core
 import PluginKit
-import Units
 
 /// How Apple authenticates the sender.
 enum Authentication: Sendable {
@@ -32,23 +32,19 @@ enum Authentication: Sendable {
 
     /// Throws unless the certificate may send to `topic` at `now`. Returns warnings for the
     /// operator.
-    static func check(
-        _ certificate: X509Certificate,
-        topic: String,
-        now: Timestamp
-    ) throws(PluginError) -> [String] {
+    static func check(_ certificate: X509Certificate, topic: String, now: Timestamp) throws(PluginError) -> [String] {
         let notBefore = Timestamp(seconds: certificate.notBefore)
         let notAfter = Timestamp(seconds: certificate.notAfter)
         guard notAfter > now else {
             throw PluginError(
                 "certificate_file: expected a certificate that is valid, this one expired on "
-                    + CalendarDate.text(notAfter)
+                    + CivilDate(notAfter).text
             )
         }
         guard notBefore <= now else {
             throw PluginError(
                 "certificate_file: expected a certificate that is valid already, this one is so from "
-                    + "\(CalendarDate.text(notBefore)) on: check it and this machine's clock"
+                    + "\(CivilDate(notBefore).text) on: check it and this machine's clock"
             )
         }
         let topics = certificate.topics
@@ -59,9 +55,7 @@ enum Authentication: Sendable {
             throw PluginError("topic: expected one of the certificate's, \(topics.joined(separator: ", "))")
         }
         guard notAfter - now < noticeBeforeExpiry else { return [] }
-        return [
-            "certificate_file: the certificate expires on \(CalendarDate.text(notAfter)): renew it before"
-        ]
+        return ["certificate_file: the certificate expires on \(CivilDate(notAfter).text): renew it before"]
     }
 
     /// Whether pushes of a type may be sent for the app. A certificate lists its topics. Apple accepts location pushes
@@ -174,28 +168,4 @@ extension X509Certificate {
 extension String {
     /// Without the line break that editors leave at the end of a file.
     var withoutLineBreakAtEnd: String { last?.isNewline == true ? String(dropLast()) : self }
-}
-
-/// Formats a day for people.
-enum CalendarDate {
-    /// `2027-01-31`, of a moment in UTC and the proleptic Gregorian calendar.
-    static func text(_ moment: Timestamp) -> String {
-        let seconds = moment.seconds
-        // Years begin in March, so that the leap day comes last, and are grouped in eras of 400 years.
-        let days = (seconds >= 0 ? seconds : seconds - 86_399) / 86_400 + 719_468
-        let era = (days >= 0 ? days : days - 146_096) / 146_097
-        let dayOfEra = days - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        return "\(padded(year, to: 4))-\(padded(month, to: 2))-\(padded(day, to: 2))"
-    }
-
-    private static func padded(_ number: Int64, to width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
-    }
 }

@@ -1,5 +1,5 @@
+import Core
 public import PluginKit
-import Units
 
 /// E-mail to the people themselves, through the operator's mail server (RFC 5321).
 ///

@@ -1,6 +1,6 @@
 import Cipher
+import Core
 import PluginKit
-import Units
 
 /// FCM's `AndroidConfig`: how a message is delivered, and the rest of its notification.
 struct AndroidConfig {

@@ -1,10 +1,10 @@
+import Core
 import PluginKit
-import Units
 
-/// An answer of FCM and its verdict. FCM's error code decides; without one, Google's canonical status; without that,
+/// An answer of FCM and its decision. FCM's error code decides; without one, Google's canonical status; without that,
 /// the HTTP status.
 struct FCMAnswer {
-    enum Verdict: Hashable {
+    enum Decision: Hashable {
         case outcome(Outcome)
         /// The access token is refused. Another one may be accepted.
         case unauthenticated
@@ -30,7 +30,7 @@ struct FCMAnswer {
         retryAfter = isRefusal ? response.retryAfter(now: now) : .zero
     }
 
-    var verdict: Verdict {
+    var decision: Decision {
         guard status != 0 else { return .outcome(Outcome(.retry, reason: failure)) }
         guard !(200..<300).contains(status) else { return outcome(.delivered, "delivered") }
         switch error?.errorCode {
@@ -42,11 +42,11 @@ struct FCMAnswer {
         // Only tokens of the project's apps for iOS and the web get this answer. Anybody can have and register one, so
         // it must not stop the messages to all Android devices.
         case .thirdPartyAuthError?, .apnsAuthError?: return outcome(.rejected, "third-party-auth-error")
-        case .unspecified?, nil: return verdictOfStatus
+        case .unspecified?, nil: return decisionByStatus
         }
     }
 
-    private var verdictOfStatus: Verdict {
+    private var decisionByStatus: Decision {
         switch error?.status {
         case "UNAUTHENTICATED": .unauthenticated
         case "PERMISSION_DENIED": outcome(.misconfigured, "permission-denied")
@@ -56,11 +56,11 @@ struct FCMAnswer {
         case "RESOURCE_EXHAUSTED": quotaExceeded
         case "UNAVAILABLE": outcome(.retry, "unavailable")
         case "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "CANCELLED": outcome(.retry, "server-error")
-        default: verdictOfHTTP
+        default: decisionByHTTP
         }
     }
 
-    private var verdictOfHTTP: Verdict {
+    private var decisionByHTTP: Decision {
         switch status {
         case 400: invalidArgument
         case 401: .unauthenticated
@@ -75,13 +75,13 @@ struct FCMAnswer {
         }
     }
 
-    private var invalidArgument: Verdict {
+    private var invalidArgument: Decision {
         guard let error else { return outcome(.rejected, "invalid-argument") }
         if error.isAboutToken { return outcome(.gone, "invalid-token") }
         return outcome(.rejected, error.isAboutSize ? "payload-too-large" : "invalid-argument")
     }
 
-    private var quotaExceeded: Verdict {
+    private var quotaExceeded: Decision {
         .outcome(
             Outcome(
                 .retry,
@@ -95,7 +95,72 @@ struct FCMAnswer {
 
     private var label: String { error?.errorCode?.label ?? "server-error" }
 
-    private func outcome(_ kind: Outcome.Kind, _ reason: String) -> Verdict {
+    private func outcome(_ kind: Outcome.Kind, _ reason: String) -> Decision {
         .outcome(Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : .zero, reason: reason))
     }
+}
+
+/// The body of a refusal by one of Google's APIs (google.rpc.Status):
+/// `{"error":{"code","message","status","details":[…]}}`.
+struct GoogleError {
+    /// A canonical code such as `NOT_FOUND`.
+    let status: String?
+    private let message: String
+    /// The code in the detail of type FcmError.
+    let errorCode: FCMErrorCode?
+    /// The fields that the details of type BadRequest complain about.
+    private let violations: [String]
+    /// The exhausted quotas in the details of type QuotaFailure: subjects and descriptions.
+    private let quotaViolations: [String]
+
+    /// Bodies of proxies and overloaded servers need not be JSON. Then all members are empty.
+    init(parsing body: BorrowedText) {
+        let error = (try? JSONObject(parsing: body.bytes))?["error"]?.object
+        status = error?["status"]?.string
+        message = error?["message"]?.string ?? ""
+        let details = (error?["details"]?.elements ?? []).compactMap(\.object)
+        errorCode = details.lazy
+            .filter { $0["@type"]?.string?.hasSuffix("google.firebase.fcm.v1.FcmError") == true }
+            .compactMap { $0["errorCode"]?.string }.first.map { FCMErrorCode(rawValue: $0) ?? .unspecified }
+        violations = GoogleError.entries("fieldViolations", ofType: "google.rpc.BadRequest", in: details)
+            .compactMap { $0["field"]?.string }
+        quotaViolations = GoogleError.entries("violations", ofType: "google.rpc.QuotaFailure", in: details)
+            .flatMap { [$0["subject"]?.string, $0["description"]?.string] }.compactMap(\.self)
+    }
+
+    private static func entries(_ name: StaticString, ofType type: String, in details: [JSONObject]) -> [JSONObject] {
+        details.filter { $0["@type"]?.string?.hasSuffix(type) == true }
+            .flatMap { $0[name]?.elements ?? [] }.compactMap(\.object)
+    }
+
+    /// Google says that the token is not one.
+    var isAboutToken: Bool {
+        violations.contains("message.token") || message.contains("registration token is not a valid")
+    }
+
+    /// "Android message is too big".
+    var isAboutSize: Bool { message.contains("too big") || message.contains("too large") }
+
+    /// A device's quota is exhausted, which anybody can cause, not the project's.
+    var isAboutDeviceQuota: Bool {
+        !quotaViolations.isEmpty && quotaViolations.contains { $0.lowercased().contains("device") }
+    }
+}
+
+/// FCM's own error codes ("ErrorCode" in the reference of its v1 API).
+enum FCMErrorCode: String, CaseIterable {
+    case unspecified = "UNSPECIFIED_ERROR"
+    case invalidArgument = "INVALID_ARGUMENT"
+    case unregistered = "UNREGISTERED"
+    case senderIDMismatch = "SENDER_ID_MISMATCH"
+    case quotaExceeded = "QUOTA_EXCEEDED"
+    case unavailable = "UNAVAILABLE"
+    case `internal` = "INTERNAL"
+    /// Firebase's credentials for Apple's or the browsers' services are wrong.
+    case thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
+    /// The former name.
+    case apnsAuthError = "APNS_AUTH_ERROR"
+
+    /// Google's word in the form of an outcome's reason: `sender-id-mismatch`.
+    var label: String { String(rawValue.map { $0 == "_" ? "-" : Character($0.lowercased()) }) }
 }

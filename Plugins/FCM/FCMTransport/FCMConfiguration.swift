@@ -134,11 +134,7 @@ struct ServiceAccount: Sendable {
         }
     }
 
-    private static func word(
-        _ file: JSONObject,
-        _ name: StaticString,
-        expected: String
-    ) throws(PluginError) -> String {
+    private static func word(_ file: JSONObject, _ name: StaticString, expected: String) throws(PluginError) -> String {
         let word = try file.requiredText(name, expected: expected)
         guard (1...256).contains(word.utf8.count), word.utf8.allSatisfy(\.isVisibleASCII) else {
             throw PluginError("\(name): expected \(expected)")

@@ -1,6 +1,5 @@
+import Core
 public import PluginKit
-import Synchronization
-import Units
 
 /// Firebase Cloud Messaging, for one app: HTTP/2 with an OAuth access token of a service account.
 public final class FCMTransport: PluginTransport {
@@ -8,14 +7,10 @@ public final class FCMTransport: PluginTransport {
     public static let description: StaticString? = FCMDescription.json
 
     private let now: @Sendable () -> Timestamp
-    private let reports: FCMReports
     private let isDirectBootOK: Bool
     /// A crowd's message is made once.
     private let payloads = RepeatedPayload()
-    private let sender: AuthorizedSender
-    /// Whether FCM accepted a message for any device: then the project has devices, and the service account belongs to
-    /// it.
-    private let hasDelivered = Atomic(false)
+    private let sender: MessageSender
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
         try self.init(configuration: configuration, host: host, now: Timestamp.now)
@@ -23,18 +18,9 @@ public final class FCMTransport: PluginTransport {
 
     init(configuration: JSONObject, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         let configuration = try FCMConfiguration(configuration)
-        let tokenSource = AccessTokenSource(configuration.account, host: host, now: now)
         self.now = now
-        reports = FCMReports(host)
         isDirectBootOK = configuration.isDirectBootOK
-        sender = AuthorizedSender(
-            url: "\(configuration.origin)/v1/projects/\(configuration.projectID)/messages:send",
-            options: .multiplex,
-            host: host,
-            now: now,
-            reports: reports,
-            requestToken: tokenSource.request
-        )
+        sender = MessageSender(configuration, host: host, now: now)
     }
 
     public func validate(_ registration: borrowing Registration) throws(PluginError) {
@@ -61,7 +47,7 @@ public final class FCMTransport: PluginTransport {
                 now: now()
             )
             guard let body else { return .unsupported }
-            return sender.send(ticket, body) { [self] in verdict(on: $0) }
+            return sender.send(ticket, body)
         } catch {
             ticket.complete(Outcome(.rejected, reason: error.rawValue))
             return .accepted
@@ -70,30 +56,6 @@ public final class FCMTransport: PluginTransport {
 
     public func cancel(_ number: UInt64) {
         sender.cancel(number)
-    }
-
-    private func verdict(on response: borrowing HTTPResponse) -> AuthorizedSender.Verdict {
-        switch FCMAnswer(response, now: now()).verdict {
-        case .outcome(let outcome):
-            if outcome.kind == .delivered {
-                hasDelivered.store(true, ordering: .relaxed)
-            } else {
-                reports.report(outcome, now: now())
-            }
-            return .outcome(outcome)
-        case .senderIDMismatch: return .outcome(outcomeOfMismatch())
-        case .unauthenticated: return .unauthenticated
-        }
-    }
-
-    /// A registration of another project's token is gone. But if every device seems to belong to another project, the
-    /// service account does: then no device may be lost.
-    private func outcomeOfMismatch() -> Outcome {
-        let reason = FCMErrorCode.senderIDMismatch.label
-        let isProven = hasDelivered.load(ordering: .relaxed)
-        let outcome = Outcome(isProven ? .gone : .retry, status: 403, reason: reason)
-        reports.report(outcome, now: now())
-        return outcome
     }
 }
 
@@ -105,5 +67,56 @@ enum RegistrationToken {
 
     static func isPlausible(_ text: BorrowedText) -> Bool {
         lengths.contains(text.count) && text.bytes.allSatisfy { $0.isASCIILetterOrDigit || $0.isOne(of: "-_:") }
+    }
+}
+
+/// Logs what the operator has to look at, seldom. Reasons are ours, never Google's texts.
+struct FCMReports: Sendable {
+    private let log: SeldomLog<String>
+
+    init(_ host: Host) {
+        log = SeldomLog(host)
+    }
+
+    /// Reports a refused message.
+    func report(_ outcome: Outcome, now: Timestamp) {
+        let message: String
+        var level = LogLevel.error
+        switch (outcome.kind, outcome.reason) {
+        case (.misconfigured, "unauthenticated"):
+            message = "FCM refuses an access token that is new: is its project the service account's?"
+        case (.misconfigured, "permission-denied"):
+            message =
+                "FCM does not let the service account send: give it the role Firebase Cloud Messaging API Admin, and enable "
+                + "that API in the project"
+        case (.misconfigured, "project-not-found"):
+            message = "FCM does not know the project: check project_id"
+        case (.retry, FCMErrorCode.senderIDMismatch.label):
+            message = "FCM says that a device is of another project: check project_id and the service account"
+        case (.rejected, FCMErrorCode.thirdPartyAuthError.label):
+            level = .warning
+            message =
+                "a token of an app on Apple's systems or in browsers was registered as android, and what Firebase holds to "
+                + "reach those is refused"
+        default: return
+        }
+        log.log(outcome.reason, level, now: now, message)
+    }
+
+    /// Reports that there is no access token.
+    func reportNoToken(_ outcome: Outcome, now: Timestamp) {
+        switch (outcome.kind, outcome.reason) {
+        case (.misconfigured, OAuthError.invalidGrant.label):
+            log.log(
+                outcome.reason,
+                .error,
+                now: now,
+                "Google refuses the service account (invalid_grant): check this machine's clock, and whether the key was deleted"
+            )
+        case (.misconfigured, let reason):
+            log.log(reason, .error, now: now, "Google gives the service account no access token: \(reason)")
+        case (_, let reason):
+            log.log(reason, .warning, now: now, "no access token from Google for now: \(reason)")
+        }
     }
 }

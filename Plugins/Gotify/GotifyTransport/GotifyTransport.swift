@@ -1,5 +1,5 @@
+import Core
 public import PluginKit
-import Units
 
 /// Gotify, for people without an app of their own: readable messages under an application of their server.
 public final class GotifyTransport: PluginTransport {
@@ -89,6 +89,152 @@ struct GotifyAnswer {
         case 400: answer.outcome(.rejected, "bad-request")
         case 404, 410: answer.outcome(.rejected, answer.outcome.reason)
         default: answer.outcome
+        }
+    }
+}
+
+/// A message in Gotify's JSON form. Gotify has no buttons; its one link is the notification's, or the first button's.
+///
+/// Members of the rule's block: `priority` wins over the urgency; `markdown`, `image` and `intent` become what Gotify
+/// calls extras; members of `extras` win over those.
+struct Message {
+    /// In bytes. Gotify has no limit; this is the common one of push services.
+    static let limit = 4096
+
+    private let native: JSONObject
+    private let extras: JSONObject
+
+    /// That something happened.
+    static func wake(_ notification: borrowing Notification, _ text: String) throws(ReadableMessageError) -> [UInt8] {
+        let message = try Message(notification)
+        var writer = JSONWriter(reservingBytes: 128)
+        writer.beginObject()
+        writer.key("message")
+        writer.string(text)
+        writer.key("priority")
+        message.writePriority(notification, to: &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// Title, text and link.
+    static func readable(_ notification: borrowing Notification) throws(ReadableMessageError) -> [UInt8] {
+        guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
+        let message = try Message(notification)
+        guard let bytes = FittedPayload.make(limit: limit, { message.write(notification, to: &$0, within: $1) }) else {
+            throw .tooLarge
+        }
+        return bytes
+    }
+
+    private init(_ notification: borrowing Notification) throws(ReadableMessageError) {
+        guard !notification.native.isEmpty else {
+            native = JSONObject()
+            extras = JSONObject()
+            return
+        }
+        guard let native = try? JSONObject(parsing: notification.native.bytes) else { throw .badNative }
+        self.native = native
+        guard let given = native["extras"] else {
+            extras = JSONObject()
+            return
+        }
+        guard let extras = given.object else { throw .badNative }
+        self.extras = extras
+    }
+
+    private func write(
+        _ notification: borrowing Notification,
+        to writer: inout JSONWriter,
+        within limits: FittedPayload.Limits
+    ) -> FittedPayload.Lengths {
+        writer.beginObject()
+        let lengths = writer.readableTexts(of: notification, within: limits)
+        writer.key("priority")
+        writePriority(notification, to: &writer)
+        writeExtras(notification, to: &writer)
+        writer.endObject()
+        return lengths
+    }
+
+    private func writePriority(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        if let priority = native["priority"] {
+            writer.value(priority)
+        } else {
+            writer.integer(notification.urgency.gotifyPriority)
+        }
+    }
+
+    private func writeExtras(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        writer.key("extras")
+        writer.beginObject()
+        if !extras.contains("client::display") {
+            // Without a content type Gotify's clients choose one, and a stranger's text must not be markup.
+            writer.key("client::display")
+            writer.beginObject()
+            writer.key("contentType")
+            writer.string(native["markdown"]?.bool == true ? "text/markdown" : "text/plain")
+            writer.endObject()
+        }
+        writeLink(notification, to: &writer)
+        if let intent = native["intent"], !extras.contains("android::action") {
+            writer.key("android::action")
+            writer.beginObject()
+            writer.key("onReceive")
+            writer.beginObject()
+            writer.key("intentUrl")
+            writer.value(intent)
+            writer.endObject()
+            writer.endObject()
+        }
+        writer.members(of: extras)
+        writer.endObject()
+    }
+
+    private func writeLink(_ notification: borrowing Notification, to writer: inout JSONWriter) {
+        guard !extras.contains("client::notification") else { return }
+        var isWritten = false
+        let writeClick = { (url: BorrowedText, writer: inout JSONWriter) in
+            writer.key("client::notification")
+            writer.beginObject()
+            writer.key("click")
+            writer.beginObject()
+            writer.key("url")
+            writer.string(url)
+            writer.endObject()
+        }
+        if !notification.url.isEmpty {
+            writeClick(notification.url, &writer)
+            isWritten = true
+        } else {
+            notification.forEachAction { action in
+                guard !isWritten, !action.url.isEmpty else { return }
+                writeClick(action.url, &writer)
+                isWritten = true
+            }
+        }
+        if let image = native["image"] {
+            if !isWritten {
+                writer.key("client::notification")
+                writer.beginObject()
+                isWritten = true
+            }
+            writer.key("bigImageUrl")
+            writer.value(image)
+        }
+        if isWritten {
+            writer.endObject()
+        }
+    }
+}
+
+extension Urgency {
+    /// Gotify's priority, from 0 to 10: its Android app is silent below 4 and vibrates from 8 on.
+    var gotifyPriority: Int {
+        switch self {
+        case .low: 2
+        case .normal: 5
+        case .high: 8
         }
     }
 }

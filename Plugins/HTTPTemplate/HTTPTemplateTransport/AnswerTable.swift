@@ -1,5 +1,5 @@
+import Core
 import PluginKit
-import Units
 
 /// What a service's answers mean, row by row: the first row that fits decides. Answers without a row lose or delay the
 /// message, and never forget a device or pause the queue.

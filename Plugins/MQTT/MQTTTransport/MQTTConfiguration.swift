@@ -1,5 +1,5 @@
+import Core
 import PluginKit
-import Units
 
 /// The configuration block of one app.
 struct MQTTConfiguration: Sendable {
@@ -102,11 +102,7 @@ struct MQTTBroker: Sendable {
         try checked(block.text(key, expected: expected), key, expected: expected)
     }
 
-    private static func checked(
-        _ text: String?,
-        _ key: StaticString,
-        expected: String
-    ) throws(PluginError) -> String? {
+    private static func checked(_ text: String?, _ key: StaticString, expected: String) throws(PluginError) -> String? {
         guard let text else { return nil }
         guard (1...256).contains(text.utf8.count), !text.utf8.contains(0) else {
             throw PluginError("\(key): expected \(expected), found another text")

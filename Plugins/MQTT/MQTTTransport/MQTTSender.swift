@@ -1,6 +1,6 @@
+import Core
 import PluginKit
 import Synchronization
-import Units
 
 /// Publishes messages at the operator's broker, over a stream of the host's.
 final class MQTTSender: Sendable {

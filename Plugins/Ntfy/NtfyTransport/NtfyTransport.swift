@@ -1,5 +1,7 @@
+import Cipher
+import Core
 public import PluginKit
-import Units
+import Synchronization
 
 /// ntfy, for people without an app of their own: readable messages on a topic of their choice, published as JSON.
 public final class NtfyTransport: PluginTransport {
@@ -96,4 +98,154 @@ struct Topic {
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool { byte.isASCIILetterOrDigit || byte.isOne(of: "_-") }
+}
+
+/// The credentials for a protected topic: the registration's `access_token`, or its `username` and `password`.
+enum Credentials {
+    private static let limit = 256
+
+    /// The value of `authorization`; nil for an open topic. Throws for text that cannot stand in a header, and for a
+    /// name without a password.
+    static func authorization(_ registration: borrowing Registration) throws(PluginError) -> String? {
+        let token = try text("access_token", registration, "ntfy's access token, such as tk_…, in printable ASCII") {
+            $0.isVisibleASCII
+        }
+        let isPrintable = { (byte: UInt8) in byte >= 0x20 && byte != 0x7F }
+        // A colon would end the name (RFC 7617 section 2).
+        let name = try text("username", registration, "the name of an account, without a colon") {
+            isPrintable($0) && $0 != UInt8(ascii: ":")
+        }
+        let password = try text("password", registration, "the account's password", where: isPrintable)
+        switch (token, name, password) {
+        case (nil, nil, nil): return nil
+        case (let token?, nil, nil): return "Bearer " + token
+        case (nil, let name?, let password?): return "Basic " + Base64.encode([UInt8]("\(name):\(password)".utf8))
+        case (nil, _?, nil): throw PluginError("password: expected it beside username, found nothing")
+        case (nil, nil, _?): throw PluginError("username: expected it beside password, found nothing")
+        case (_?, _, _): throw PluginError("access_token: expected either it or username and password, found both")
+        }
+    }
+
+    private static func text(
+        _ name: StaticString,
+        _ registration: borrowing Registration,
+        _ expected: String,
+        where fits: (UInt8) -> Bool
+    ) throws(PluginError) -> String? {
+        guard let field = registration.field(name), !field.isEmpty else { return nil }
+        guard field.count <= limit, field.bytes.allSatisfy(fits) else {
+            throw PluginError("\(name): expected \(expected), at most \(limit) bytes")
+        }
+        return field.string
+    }
+}
+
+/// Credentials that ntfy refused recently, so that they are not sent again at once.
+///
+/// ntfy counts wrong credentials by address, which is ours, and after thirty or so refuses right ones as well. One
+/// registration with a wrong token would stop the messages of everybody with a right one.
+final class RefusedCredentials: Sendable {
+    /// How long refused credentials are not sent again.
+    static let quiet: Duration = .minutes(15)
+    static let capacity = 4096
+
+    /// When credentials were refused, by their hashes.
+    private let refusals = Mutex<[Int: Timestamp]>([:])
+
+    /// Whether the credentials were refused for a topic recently. A clock that was set back ends the time.
+    func contain(_ authorization: String, for topic: Topic, now: Timestamp) -> Bool {
+        refusals.withLock { refusals in
+            guard let refusedAt = refusals[Self.key(authorization, topic)] else { return false }
+            return Self.isRecent(refusedAt, now: now)
+        }
+    }
+
+    func insert(_ authorization: String, for topic: Topic, now: Timestamp) {
+        let key = Self.key(authorization, topic)
+        refusals.withLock { refusals in
+            if refusals.count >= Self.capacity, refusals[key] == nil {
+                refusals = refusals.filter { Self.isRecent($0.value, now: now) }
+                if refusals.count >= Self.capacity { refusals.removeAll(keepingCapacity: true) }
+            }
+            refusals[key] = now
+        }
+    }
+
+    private static func key(_ authorization: String, _ topic: Topic) -> Int {
+        var hasher = Hasher()
+        hasher.combine(topic.publishingURL)
+        hasher.combine(topic.name)
+        hasher.combine(authorization)
+        return hasher.finalize()
+    }
+
+    private static func isRecent(_ refusedAt: Timestamp, now: Timestamp) -> Bool {
+        (.zero..<quiet).contains(now - refusedAt)
+    }
+}
+
+/// An answer of ntfy and its outcome. The status decides, and the code in `{"code":42908,…}` refines it.
+///
+/// Never gone: a topic does not end. A refused access token concerns its owner only, and so do limits that ntfy counts
+/// by account or by a topic's subscriber: neither may delay anybody else.
+struct NtfyAnswer {
+    /// ntfy grants a visitor one more request every five seconds.
+    private static let refill: Duration = .seconds(5)
+    /// After too many wrong tokens from one address, ntfy accepts one try a minute.
+    private static let refillOfTrials: Duration = .minutes(1)
+
+    /// The credentials are wrong.
+    static let unauthorized = "unauthorized"
+
+    private let answer: PushServiceAnswer
+    private let hasAccount: Bool
+
+    /// `hasAccount`: whether the request had credentials, so that limits are those of an account.
+    init(_ response: borrowing HTTPResponse, hasAccount: Bool, now: Timestamp) {
+        answer = PushServiceAnswer(response, now: now)
+        self.hasAccount = hasAccount
+    }
+
+    var outcome: Outcome {
+        switch answer.status {
+        case 400: answer.outcome(.rejected, badRequest)
+        case 401: answer.outcome(.rejected, NtfyAnswer.unauthorized)
+        case 404, 410: answer.outcome(.rejected, answer.outcome.reason)
+        case 429: limit
+        default: answer.outcome
+        }
+    }
+
+    /// The part of the message that ntfy refuses, mostly from the rule's block.
+    private var badRequest: String {
+        switch answer.code ?? 0 {
+        case 40001, 40032...40037: "bad-contact"
+        case 40002...40006: "bad-delay"
+        case 40007: "bad-priority"
+        case 40009, 40010: "bad-topic"
+        case 40013...40015: "bad-attachment"
+        case 40018: "bad-actions"
+        case 40021: "bad-icon"
+        case 40041...40045: "bad-template"
+        default: "bad-request"
+        }
+    }
+
+    private var limit: Outcome {
+        switch answer.code ?? 0 {
+        // Mails, subscriptions, topics, attachments, accounts, reservations, calls.
+        case 42902...42907, 42910: limit("limit-reached", atLeast: NtfyAnswer.refill)
+        case 42909: limit("too-many-wrong-tokens", atLeast: NtfyAnswer.refillOfTrials)
+        case 42908: answer.outcome
+        // An account's limit concerns that account. Without an account, all requests from here may count as one
+        // visitor.
+        default: hasAccount ? limit("too-many-requests", atLeast: NtfyAnswer.refill) : answer.outcome
+        }
+    }
+
+    private func limit(_ reason: String, atLeast wait: Duration) -> Outcome {
+        var outcome = answer.outcome(.retry, reason, .device)
+        outcome.retryAfter = max(outcome.retryAfter, wait)
+        return outcome
+    }
 }

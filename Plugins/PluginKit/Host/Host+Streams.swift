@@ -1,6 +1,6 @@
 internal import CarillonABI
+import Core
 import Synchronization
-import Units
 
 /// Where a stream leads.
 public struct StreamTarget: Sendable {
@@ -128,7 +128,7 @@ extension Host {
         events: @escaping @Sendable (HostStream, StreamEvent) -> Void
     ) throws(PluginError) -> HostStream {
         guard let functions = service(Self.streams, carillon_streams.self) else {
-            throw .missingService(Self.streams, since: "1.6")
+            throw .missingService(Self.streams)
         }
         let stream = HostStream(pointer, functions)
         switch stream.open(target, events) {

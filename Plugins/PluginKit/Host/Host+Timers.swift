@@ -1,6 +1,6 @@
 internal import CarillonABI
+import Core
 import Synchronization
-import Units
 
 extension Host {
     private static let timers: StaticString = "carillon.timer/1"
@@ -16,7 +16,7 @@ extension Host {
         _ fired: @escaping @Sendable () -> Void
     ) throws(PluginError) -> HostTimer {
         guard let start = service(Self.timers, carillon_timers.self)?.start else {
-            throw .missingService(Self.timers, since: "1.6")
+            throw .missingService(Self.timers)
         }
         let callback = TimerCallbacks.add(fired, of: self, isRepeated: every != nil)
         var number: UInt64 = 0

@@ -1,5 +1,6 @@
 package import CarillonABI
-import Units
+import Core
+import Synchronization
 
 /// What the router offers a transport or a filter. Valid until that is destroyed.
 ///
@@ -78,7 +79,7 @@ public struct Host: @unchecked Sendable {
     /// - Throws: What is wrong with either, never with a part of the key; and when the router has no such service.
     public func present(certificates: String, key: String, onConnection connection: String) throws(PluginError) {
         guard let present = service(Self.clientCertificates, carillon_client_certificates.self)?.present else {
-            throw .missingService(Self.clientCertificates, since: "1.2")
+            throw .missingService(Self.clientCertificates)
         }
         var (certificates, key, connection) = (certificates, key, connection)
         let (status, said) = ErrorBuffer.lend { error in
@@ -111,9 +112,9 @@ public struct Host: @unchecked Sendable {
 }
 
 extension PluginError {
-    /// The router is older than the service.
-    static func missingService(_ name: StaticString, since version: StaticString) -> PluginError {
-        PluginError("the router offers no \(name): a router of ABI \(version) or newer is needed")
+    /// The router does not offer the service.
+    static func missingService(_ name: StaticString) -> PluginError {
+        PluginError("the router offers no \(name): expected one whose plugin ABI has this service")
     }
 }
 
@@ -153,6 +154,107 @@ public enum LogLevel: Sendable {
         case .info: .CARILLON_INFO
         case .warning: .CARILLON_WARNING
         case .error: .CARILLON_ERROR
+        }
+    }
+}
+
+extension Host {
+    private static let states: StaticString = "carillon.state/1"
+
+    /// What ``setState(_:_:)`` kept under `key`, also before the router or the plugin's process was started anew; nil:
+    /// nothing. Throws when the router has no such service.
+    public func state(_ key: String) throws(PluginError) -> [UInt8]? {
+        guard let get = service(Self.states, carillon_states.self)?.get else {
+            throw .missingService(Self.states)
+        }
+        var copy: [UInt8] = []
+        var key = key
+        let status = key.withUTF8 { key in
+            withUnsafeMutablePointer(to: &copy) {
+                get(pointer, carillon_str(UnsafeRawBufferPointer(key)), copyValue, $0)
+            }
+        }
+        switch status {
+        case .CARILLON_OK: return copy
+        case .CARILLON_INVALID: return nil
+        default: throw PluginError("the router does not hand out what it keeps (status \(status.rawValue))")
+        }
+    }
+
+    /// Keeps a value for the time after a new start of the router or of the plugin's process, encrypted on disk: at
+    /// most 16 KiB, 256 keys and 256 KiB altogether. A key has 1 to 64 printable ASCII bytes; an empty value removes
+    /// it.
+    ///
+    /// ``state(_:)`` has a value at once, the disk within a second. Throws when the router has no such service, or does
+    /// not take the value.
+    public func setState(_ key: String, _ value: [UInt8]) throws(PluginError) {
+        guard let set = service(Self.states, carillon_states.self)?.set else {
+            throw .missingService(Self.states)
+        }
+        var key = key
+        let status = key.withUTF8 { key in
+            value.withUnsafeBytes { value in
+                set(pointer, carillon_str(UnsafeRawBufferPointer(key)), carillon_bytes(value))
+            }
+        }
+        guard status == .CARILLON_OK else {
+            throw PluginError(
+                "the router does not keep the value: expected a key of 1 to 64 printable ASCII characters, at most "
+                    + "16 KiB for one value, 256 keys and 256 KiB altogether"
+            )
+        }
+    }
+}
+
+/// Takes a value that the router lends into the array of bytes behind `context`.
+func copyValue(_ context: UnsafeMutableRawPointer?, _ value: carillon_bytes) {
+    let bytes = UnsafeRawBufferPointer(start: value.ptr, count: value.ptr == nil ? 0 : max(0, value.len))
+    context?.assumingMemoryBound(to: [UInt8].self).pointee = Array(bytes)
+}
+
+extension Host {
+    /// The absolute URL under which the transport's ``PluginTransport/receive(_:answer:)`` is reached, without `/` at
+    /// its end; nil: nothing reaches it, as the router's operator has set no public address.
+    public var inboundURL: String? {
+        let name: StaticString = "carillon.inbound/1"
+        guard let ask = service(name, carillon_inbound.self)?.url else { return nil }
+        var url: [UInt8] = []
+        let status = withUnsafeMutablePointer(to: &url) { ask(pointer, copyValue, $0) }
+        return status == .CARILLON_OK ? String(decoding: url, as: UTF8.self) : nil
+    }
+}
+
+extension carillon_inbound: GrowingStruct {}
+
+/// Lines for operators, written seldom: what a push service answers to every message must not fill the log. At most 256
+/// subjects are distinguished.
+public final class SeldomLog<Subject: Hashable & Sendable>: Sendable {
+    private static var capacity: Int { 256 }
+
+    private let host: Host
+    private let quiet: Duration?
+    private let lastAt = Mutex<[Subject: Timestamp]>([:])
+
+    /// Of one subject nothing more is said for `quiet`; nil: without limit.
+    public init(_ host: Host, quiet: Duration? = .hours(1)) {
+        self.host = host
+        self.quiet = quiet
+    }
+
+    /// Writes one line, unless one of that subject was written a while ago. A clock that was set back ends
+    /// the silence.
+    public func log(_ subject: Subject, _ level: LogLevel, now: Timestamp, _ message: @autoclosure () -> String) {
+        let isDue = lastAt.withLock { lastAt in
+            if let last = lastAt[subject] {
+                if now >= last, quiet.map({ now - last < $0 }) ?? true { return false }
+            } else if lastAt.count >= Self.capacity {
+                return false
+            }
+            lastAt[subject] = now
+            return true
+        }
+        if isDue {
+            host.log(level, message())
         }
     }
 }

@@ -1,6 +1,6 @@
 internal import CarillonABI
+import Core
 import Synchronization
-import Units
 
 /// How one attempt to deliver ended.
 public struct Outcome: Sendable, Hashable {
@@ -60,13 +60,7 @@ public struct Outcome: Sendable, Hashable {
     public var scope: Scope
 
     /// Makes an outcome; the static members name the usual ones.
-    public init(
-        _ kind: Kind,
-        status: UInt32 = 0,
-        retryAfter: Duration = .zero,
-        reason: String,
-        scope: Scope = .usual
-    ) {
+    public init(_ kind: Kind, status: UInt32 = 0, retryAfter: Duration = .zero, reason: String, scope: Scope = .usual) {
         self.kind = kind
         self.status = status
         self.retryAfter = retryAfter

@@ -153,7 +153,7 @@ extension JSONWriter {
     }
 
     /// The app's own keys (`data` of a notification) without those that `overrides` has too, and with at most
-    /// `referencedContent` bytes of `referenced_event_content` (seed 000). Returns how many bytes that text became.
+    /// `referencedContent` bytes of `referenced_event_content`. Returns how many bytes that text became.
     @discardableResult
     public mutating func members(
         ofData data: JSONObject,

@@ -1,5 +1,5 @@
 package import CarillonABI
-import Units
+import Core
 
 /// What to say, in no platform's words; borrowed for the duration of a call. A text that is not set is empty.
 public struct Notification: ~Copyable {
@@ -159,7 +159,7 @@ public struct Action {
 }
 
 extension JSONWriter {
-    /// A button as an object of `id`, `label` and, where they are set, `url` and `icon` (seed 002).
+    /// A button as an object of `id`, `label` and, where they are set, `url` and `icon`.
     public mutating func action(_ action: Action) {
         beginObject()
         key("id")

@@ -1,4 +1,4 @@
-import Units
+import Core
 
 /// The rendered notification as a JSON object, for programs to read.
 ///

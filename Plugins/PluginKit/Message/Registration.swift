@@ -1,5 +1,5 @@
 package import CarillonABI
-import Units
+import Core
 
 /// One device, as its owner registered it; borrowed for the duration of a call. All of it is secret.
 public struct Registration: ~Copyable {

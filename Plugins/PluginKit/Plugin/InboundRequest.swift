@@ -1,5 +1,4 @@
 package import CarillonABI
-import Synchronization
 
 /// A request from outside for something below the instance's own path, ``Host/inboundURL``.
 ///
@@ -101,30 +100,6 @@ public struct InboundAnswer: Sendable {
 
 extension carillon_inbound_request: GrowingStruct {}
 
-/// The promise to answer one request: the first answer counts, and one that nobody can answer any more gets 500.
-///
-/// `@unchecked Sendable`: the pointer is the host's own business and never looked into here.
-private final class InboundReply: @unchecked Sendable {
-    private let done: carillon_inbound_done
-    private let context: UnsafeMutableRawPointer?
-    private let isOpen = Atomic(true)
-
-    init(done: @escaping carillon_inbound_done, context: UnsafeMutableRawPointer?) {
-        self.done = done
-        self.context = context
-    }
-
-    deinit { send(InboundAnswer(status: 500)) }
-
-    func send(_ answer: InboundAnswer) {
-        guard withdraw() else { return }
-        answer.lend { done(context, $0) }
-    }
-
-    /// Closes a request that was not accepted; false when it was answered already.
-    func withdraw() -> Bool { isOpen.exchange(false, ordering: .acquiringAndReleasing) }
-}
-
 /// `receive` of the table.
 func receiveRequest(
     _ instance: UnsafeMutableRawPointer?,
@@ -133,8 +108,8 @@ func receiveRequest(
     _ context: UnsafeMutableRawPointer?
 ) -> carillon_status {
     guard let instance, let request, let done else { return .CARILLON_INVALID }
-    let reply = InboundReply(done: done, context: context)
-    let admission = TransportBox.at(instance).transport.receive(InboundRequest(request)) { reply.send($0) }
+    let reply = PendingReply(otherwise: InboundAnswer(status: 500)) { answer in answer.lend { done(context, $0) } }
+    let admission = TransportBox.at(instance).instance.receive(InboundRequest(request)) { reply.send($0) }
     // A request that was answered was accepted, whatever the transport says afterwards.
     guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }
     return admission.status

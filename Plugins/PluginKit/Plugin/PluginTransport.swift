@@ -153,3 +153,119 @@ public struct CommandAnswer: Sendable, Hashable {
         self.text = text
     }
 }
+
+/// Several deliveries that one request may carry; borrowed for the duration of a call.
+///
+/// ```swift
+/// func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission {
+///     for index in 0..<deliveries.count {
+///         let ticket = deliveries.ticket(index)
+///         deliveries.withDelivery(index) { registration, notification in … }
+///     }
+///     return .accepted
+/// }
+/// ```
+public struct DeliveryList: ~Copyable {
+    private struct Delivery {
+        let ticket: Ticket
+        let registration: UnsafePointer<carillon_registration>
+        let notification: UnsafePointer<carillon_notification>
+    }
+
+    private let deliveries: [Delivery]
+
+    /// Nil if there are none, or the host breaks its promise and leaves something out.
+    init?(_ start: UnsafePointer<UnsafePointer<carillon_delivery>?>?, count: Int, host: Host) {
+        let all = UnsafeBufferPointer(start: start, count: start == nil ? 0 : max(0, count))
+        let whole: [Delivery] = all.compactMap { pointer in
+            let delivery = pointer.map(carillon_delivery.adopt)
+            guard let delivery, let registration = delivery.registration, let notification = delivery.notification
+            else { return nil }
+            let ticket = Ticket(delivery.ticket, host: host)
+            return Delivery(ticket: ticket, registration: registration, notification: notification)
+        }
+        guard !whole.isEmpty, whole.count == count else {
+            for delivery in whole { _ = delivery.ticket.withdraw() }
+            return nil
+        }
+        deliveries = whole
+    }
+
+    /// How many there are: 2 to ``PluginTransport/deliverManyLimit``.
+    public var count: Int { deliveries.count }
+
+    /// The ticket of the delivery at `index`, which is below ``count``. It may be kept.
+    public func ticket(_ index: Int) -> Ticket { deliveries[index].ticket }
+
+    /// Lends the delivery at `index`, which is below ``count``.
+    public func withDelivery<Result, Failure: Error>(
+        _ index: Int,
+        _ body: (borrowing Registration, borrowing Notification) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(Registration(deliveries[index].registration), Notification(deliveries[index].notification))
+    }
+
+    /// None was accepted: closes the tickets. False when some were completed all the same; the rest is then accepted
+    /// too, as a list is taken whole or not at all.
+    func withdraw() -> Bool {
+        guard !deliveries.contains(where: \.ticket.isCompleted) else { return false }
+        for delivery in deliveries { _ = delivery.ticket.withdraw() }
+        return true
+    }
+}
+
+extension carillon_delivery: GrowingStruct {}
+
+extension TransportBox {
+    /// The body of the ABI's `deliver_many`.
+    package func deliverMany(
+        _ deliveries: UnsafePointer<UnsafePointer<carillon_delivery>?>?,
+        count: Int
+    ) -> carillon_status {
+        guard let list = DeliveryList(deliveries, count: count, host: host) else { return .CARILLON_INVALID }
+        let admission = instance.deliverMany(list)
+        // A list of which something was completed was accepted, whatever the transport says afterwards.
+        guard admission.status != .CARILLON_OK, list.withdraw() else { return .CARILLON_OK }
+        return admission.status
+    }
+}
+
+/// `deliver_many` of the table.
+func deliverManyNotifications(
+    _ instance: UnsafeMutableRawPointer?,
+    _ deliveries: UnsafePointer<UnsafePointer<carillon_delivery>?>?,
+    _ count: Int
+) -> carillon_status {
+    guard let instance else { return .CARILLON_INVALID }
+    return TransportBox.at(instance).deliverMany(deliveries, count: count)
+}
+
+/// Answers to the command `check`, as in `carillon push email check`: does the push service accept the configured
+/// credentials? Nobody is notified for it. The first word is the verdict, which `carillon setup` reads.
+extension CommandAnswer {
+    /// The push service accepts the credentials; `detail` says whose they are.
+    public static func accepted(_ detail: String = "") -> CommandAnswer {
+        CommandAnswer(isGood: true, text: detail.isEmpty ? "accepted" : "accepted: \(detail)")
+    }
+
+    /// The push service refuses them; `reason` is one of ours, never the push service's text.
+    public static func refused(_ reason: String) -> CommandAnswer {
+        CommandAnswer(isGood: false, text: "refused: \(reason)")
+    }
+
+    /// What an attempt with the credentials ended in says of them: a passing failure says nothing.
+    public static func check(_ outcome: Outcome) -> CommandAnswer {
+        let status = outcome.status == 0 ? "" : " (\(outcome.status))"
+        return switch outcome.kind {
+        case .misconfigured: .refused(outcome.reason + status)
+        case .retry: CommandAnswer(isGood: false, text: "unknown: \(outcome.reason)\(status)")
+        case .delivered, .gone, .rejected: .accepted()
+        }
+    }
+
+    /// The line about `check` in the answer to `help`.
+    public static let helpOnCheck = CommandAnswer(
+        isGood: true,
+        text: "check    whether the credentials are accepted; sends no message"
+    )
+}

@@ -87,10 +87,7 @@ public struct TransportEntry {
         }
     }
 
-    static func parsed(
-        _ text: carillon_str,
-        _ what: StaticString = "configuration"
-    ) throws(PluginError) -> JSONObject {
+    static func parsed(_ text: carillon_str, _ what: StaticString = "configuration") throws(PluginError) -> JSONObject {
         do throws(JSONError) {
             return try JSONObject(parsing: BorrowedText(text).bytes)
         } catch {
@@ -140,7 +137,7 @@ private func validateRegistration(
 ) -> carillon_status {
     guard let instance, let registration else { return .CARILLON_INVALID }
     do throws(PluginError) {
-        try TransportBox.at(instance).transport.validate(Registration(registration))
+        try TransportBox.at(instance).instance.validate(Registration(registration))
         return .CARILLON_OK
     } catch let mistake {
         mistake.write(to: error)
@@ -160,7 +157,7 @@ private func deliverNotification(
 
 private func cancelDelivery(_ instance: UnsafeMutableRawPointer?, _ number: UInt64) {
     guard let instance else { return }
-    TransportBox.at(instance).transport.cancel(number)
+    TransportBox.at(instance).instance.cancel(number)
 }
 
 private func runCommand(
@@ -172,26 +169,47 @@ private func runCommand(
 ) -> carillon_status {
     guard let instance, let done, count == 0 || words != nil else { return .CARILLON_INVALID }
     let words = UnsafeBufferPointer(start: words, count: count).map { BorrowedText($0).string }
-    let reply = CommandReply(done: done, context: context)
-    let admission = TransportBox.at(instance).transport.command(words) { reply.send($0) }
+    let reply = PendingReply(otherwise: CommandAnswer(isGood: false, text: "the transport gave no answer")) { answer in
+        var text = answer.text
+        text.withUTF8 {
+            done(context, answer.isGood ? .CARILLON_OK : .CARILLON_FAILED, carillon_str(UnsafeRawBufferPointer($0)))
+        }
+    }
+    let admission = TransportBox.at(instance).instance.command(words) { reply.send($0) }
     // A command that was answered was accepted, whatever the transport says afterwards.
     guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }
     return admission.status
 }
 
-/// What stands behind an instance pointer of the ABI.
-package final class TransportBox: Sendable {
-    let transport: any PluginTransport
+/// A transport or a filter behind an instance pointer of the ABI.
+package final class InstanceBox<Instance: Sendable>: Sendable {
+    let instance: Instance
     let host: Host
 
-    package init(_ transport: any PluginTransport, host: Host) {
-        self.transport = transport
+    package init(_ instance: Instance, host: Host) {
+        self.instance = instance
         self.host = host
     }
 
     // No timer fires any more, but what each would call is still kept.
     deinit { TimerCallbacks.removeAll(of: host.pointer) }
 
+    /// An instance pointer that keeps the box alive until ``release(_:)``.
+    func retainedPointer() -> UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
+
+    /// The box behind `instance`, which the host keeps alive for the duration of its call.
+    static func at(_ instance: UnsafeMutableRawPointer) -> InstanceBox {
+        Unmanaged<InstanceBox>.fromOpaque(instance).takeUnretainedValue()
+    }
+
+    static func release(_ instance: UnsafeMutableRawPointer) {
+        Unmanaged<InstanceBox>.fromOpaque(instance).release()
+    }
+}
+
+package typealias TransportBox = InstanceBox<any PluginTransport>
+
+extension TransportBox {
     /// The body of the ABI's `deliver`.
     package func deliver(
         _ number: UInt64,
@@ -199,52 +217,33 @@ package final class TransportBox: Sendable {
         _ notification: UnsafePointer<carillon_notification>
     ) -> carillon_status {
         let ticket = Ticket(number, host: host)
-        let admission = transport.deliver(ticket, Registration(registration), Notification(notification))
+        let admission = instance.deliver(ticket, Registration(registration), Notification(notification))
         // A ticket that was completed was accepted, whatever the transport says afterwards.
         guard admission.status != .CARILLON_OK, ticket.withdraw() else { return .CARILLON_OK }
         return admission.status
     }
-
-    /// An instance pointer that keeps the box alive until ``release(_:)``.
-    func retainedPointer() -> UnsafeMutableRawPointer {
-        Unmanaged.passRetained(self).toOpaque()
-    }
-
-    /// The box behind `instance`, which the host keeps alive for the duration of its call.
-    static func at(_ instance: UnsafeMutableRawPointer) -> TransportBox {
-        Unmanaged<TransportBox>.fromOpaque(instance).takeUnretainedValue()
-    }
-
-    static func release(_ instance: UnsafeMutableRawPointer) {
-        Unmanaged<TransportBox>.fromOpaque(instance).release()
-    }
 }
 
-/// The promise to answer one command: the first answer counts, and one that nobody can answer any more has failed.
+/// The promise to answer one command or request: the first answer counts. If nothing refers to it any more and there
+/// was no answer, it gives the last one.
 ///
-/// `@unchecked Sendable`: the pointer is the host's own business and never looked into here.
-final class CommandReply: @unchecked Sendable {
-    private let done: carillon_command_done
-    private let context: UnsafeMutableRawPointer?
+/// `@unchecked Sendable`: the function holds a pointer of the host's, which is never looked into here.
+final class PendingReply<Answer: Sendable>: @unchecked Sendable {
+    private let last: Answer
+    private let reply: (Answer) -> Void
     private let isOpen = Atomic(true)
 
-    init(done: @escaping carillon_command_done, context: UnsafeMutableRawPointer?) {
-        self.done = done
-        self.context = context
+    init(otherwise last: Answer, _ reply: @escaping (Answer) -> Void) {
+        self.last = last
+        self.reply = reply
     }
 
-    deinit {
-        send(CommandAnswer(isGood: false, text: "the transport gave no answer"))
+    deinit { send(last) }
+
+    func send(_ answer: Answer) {
+        if withdraw() { reply(answer) }
     }
 
-    func send(_ answer: CommandAnswer) {
-        guard withdraw() else { return }
-        var text = answer.text
-        text.withUTF8 {
-            done(context, answer.isGood ? .CARILLON_OK : .CARILLON_FAILED, carillon_str(UnsafeRawBufferPointer($0)))
-        }
-    }
-
-    /// Closes a command that was not accepted; false when it was answered already.
+    /// Closes what was not accepted; false when it was answered already.
     func withdraw() -> Bool { isOpen.exchange(false, ordering: .acquiringAndReleasing) }
 }

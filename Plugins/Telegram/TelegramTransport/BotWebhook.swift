@@ -1,7 +1,7 @@
 import Cipher
+import Core
 import PluginKit
 import Synchronization
-import Units
 
 /// Has Telegram post to the router what people write to the bot, and knows its posts from other people's.
 final class BotWebhook: Sendable {
@@ -35,9 +35,7 @@ final class BotWebhook: Sendable {
 
     /// 64 digits: Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and -.
     private static func newSecret() -> [UInt8] {
-        var random = SystemRandomNumberGenerator()
-        let digits = Array("0123456789abcdef".utf8)
-        return (0..<64).map { _ in digits[Int(random.next(upperBound: UInt(16)))] }
+        Array(Hex.encode(SecureRandom.bytes(32)).utf8)
     }
 
     /// Whether Telegram sent that: nobody else knows the secret.
@@ -117,5 +115,55 @@ final class BotWebhook: Sendable {
         } catch {
             host.log(.error, "Telegram is not told the bot's webhook: \(error)")
         }
+    }
+}
+
+/// What a person wrote to the bot, as Telegram posts it to us.
+struct BotUpdate: Hashable {
+    enum Command: Hashable {
+        /// `/start`, with what stood behind `start=` in the link that was opened.
+        case start(String?)
+        case stop
+    }
+
+    let chat: Int64
+    /// Whether it is a person's own chat with the bot.
+    let isPrivate: Bool
+    let command: Command
+
+    /// Nil for everything that asks nothing of us.
+    init?(_ body: [UInt8]) {
+        let object = body.withUnsafeBytes { try? JSONObject(parsing: $0) }
+        guard let message = object?["message"]?.object, let chat = message["chat"]?.object,
+            let number = chat["id"]?.integer, number != 0, let text = message["text"]?.string
+        else { return nil }
+        let words = text.split(whereSeparator: \.isWhitespace).prefix(3)
+        // In groups commands have the bot's name behind them: Telegram hands us our own only.
+        switch words.first?.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false).first {
+        case "/start": command = .start(words.count > 1 ? String(words[words.startIndex + 1]) : nil)
+        case "/stop": command = .stop
+        default: return nil
+        }
+        self.chat = number
+        isPrivate = chat["type"]?.string == "private"
+    }
+}
+
+/// An answer to Telegram's post that is a call of `sendMessage` in itself.
+struct BotReply {
+    let chat: Int64
+    let text: String
+
+    var answer: InboundAnswer {
+        var writer = JSONWriter(reservingBytes: 256)
+        writer.beginObject()
+        writer.key("method")
+        writer.string("sendMessage")
+        writer.key("chat_id")
+        writer.integer(chat)
+        writer.key("text")
+        writer.string(text)
+        writer.endObject()
+        return InboundAnswer(status: 200, headers: [("content-type", "application/json")], body: writer.bytes)
     }
 }

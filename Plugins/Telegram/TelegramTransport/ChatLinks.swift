@@ -1,7 +1,7 @@
 import Cipher
+import Core
 import PluginKit
 import Synchronization
-import Units
 
 /// Where a registration's pushes go.
 enum ChatTarget: Hashable {

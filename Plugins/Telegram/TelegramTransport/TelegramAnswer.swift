@@ -1,12 +1,12 @@
+import Core
 import PluginKit
 import Synchronization
-import Units
 
 /// An answer of the Bot API to `sendMessage`: `{"ok":true,…}` or `{"ok":false,"error_code":403,"description":"…"}`.
 ///
 /// Telegram tells refusals apart by the text alone, in English.
 struct TelegramAnswer {
-    enum Verdict: Hashable {
+    enum Decision: Hashable {
         case outcome(Outcome)
         /// The bot knows no such chat: its person has not opened it yet, or it is another bot's.
         case unknownChat(Outcome)
@@ -45,7 +45,7 @@ struct TelegramAnswer {
             (1...86_400).contains(seconds) ? .seconds(seconds) : response.retryAfter(now: now)
     }
 
-    var verdict: Verdict {
+    var decision: Decision {
         switch status {
         case 0: .outcome(Outcome(.retry, reason: failure))
         case 200...299:
@@ -64,7 +64,7 @@ struct TelegramAnswer {
         }
     }
 
-    private var refusal: Verdict {
+    private var refusal: Decision {
         if let migratesTo { return .moved(to: migratesTo) }
         if let end = Self.ends.first(where: { says($0.part) }) { return outcome(.gone, end.reason) }
         if says("chat not found") || says("peer_id_invalid") { return .unknownChat(plain(.gone, "chat-not-found")) }
@@ -76,7 +76,7 @@ struct TelegramAnswer {
 
     private func says(_ part: StaticString) -> Bool { description.firstRange(of: part.description) != nil }
 
-    private func outcome(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Verdict {
+    private func outcome(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Decision {
         .outcome(plain(kind, reason, scope))
     }
 

@@ -1,6 +1,6 @@
+import Core
 public import PluginKit
 import Synchronization
-import Units
 
 /// Telegram, by a bot: messages that a person or a group reads, at the number of a chat or at a code that somebody
 /// brings to the bot.
@@ -84,10 +84,7 @@ public final class TelegramTransport: PluginTransport {
     }
 
     /// `check` asks Telegram whose token it is; `status` tells apps the bot's name.
-    public func command(
-        _ words: [String],
-        completion: @escaping @Sendable (CommandAnswer) -> Void
-    ) -> Admission {
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         switch words {
         case ["check"]: return check(completion)
         case ["status"]: completion(CommandAnswer(isGood: true, text: status))
@@ -122,10 +119,8 @@ public final class TelegramTransport: PluginTransport {
         request.timeout = Self.timeout
         request.maxResponseBytes = 16_384
         return host.send(request) { [configuration, now] response in
-            let unexpected = CommandAnswer.check(
-                Outcome(.retry, status: response.status, reason: "unexpected-answer")
-            )
-            switch TelegramAnswer(response, now: now()).verdict {
+            let unexpected = CommandAnswer.check(Outcome(.retry, status: response.status, reason: "unexpected-answer"))
+            switch TelegramAnswer(response, now: now()).decision {
             case .flooded(let outcome): return completion(.check(outcome))
             case .outcome(let outcome) where outcome.kind == .misconfigured || outcome.kind == .retry:
                 return completion(.check(outcome))
@@ -142,10 +137,7 @@ public final class TelegramTransport: PluginTransport {
         }
     }
 
-    public func receive(
-        _ request: InboundRequest,
-        answer: @escaping @Sendable (InboundAnswer) -> Void
-    ) -> Admission {
+    public func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Admission {
         guard let webhook, webhook.isMeant(by: request) else { return .unsupported }
         guard webhook.isAuthentic(request) else {
             answer(InboundAnswer(status: 403))
@@ -207,18 +199,19 @@ public final class TelegramTransport: PluginTransport {
         request.body = push.message.json(to: chat)
         return host.send(request) { [self] response in
             let now = now()
-            switch TelegramAnswer(response, now: now).verdict {
+            switch TelegramAnswer(response, now: now).decision {
             case .moved(let other) where !isSecond:
                 links.move(push.target, to: other, today: now.day)
                 if case .accepted = send(push, to: other, isSecond: true) { return }
                 push.ticket.complete(Outcome(.retry, status: response.status, reason: "moved"))
-            case let verdict: push.ticket.complete(outcome(of: verdict, push, to: chat, now: now))
+            case let decision: push.ticket.complete(outcome(of: decision, push, to: chat, now: now))
             }
         }
     }
 
-    private func outcome(of verdict: TelegramAnswer.Verdict, _ push: Push, to chat: Int64, now: Timestamp) -> Outcome {
-        switch verdict {
+    private func outcome(of decision: TelegramAnswer.Decision, _ push: Push, to chat: Int64, now: Timestamp) -> Outcome
+    {
+        switch decision {
         case .outcome(let outcome):
             if outcome.kind == .delivered { hasDelivered.store(true, ordering: .relaxed) }
             report(outcome, now: now)
@@ -239,13 +232,7 @@ public final class TelegramTransport: PluginTransport {
 
     /// Tries again while the person may still be about to open the bot.
     private static func later(_ outcome: Outcome) -> Outcome {
-        Outcome(
-            .retry,
-            status: outcome.status,
-            retryAfter: pauseWhilePatient,
-            reason: outcome.reason,
-            scope: .device
-        )
+        Outcome(.retry, status: outcome.status, retryAfter: pauseWhilePatient, reason: outcome.reason, scope: .device)
     }
 
     private func report(_ outcome: Outcome, now: Timestamp) {

@@ -1,5 +1,5 @@
+import Core
 public import PluginKit
-import Units
 import WebPushMessage
 
 /// UnifiedPush: a POST to the endpoint of the device's distributor (RFC 8030). The message is encrypted if the

@@ -1,6 +1,6 @@
 import Cipher
+import Core
 public import PluginKit
-import Units
 
 /// Webhooks: posts each notification as JSON to an endpoint of the user's own or to the app's server, signed as
 /// Standard Webhooks says.
@@ -268,4 +268,58 @@ struct WebhookAnswer {
 
     /// All of an app's messages go to its one server.
     private var busyScope: Outcome.Scope { isEndpoint ? .host : .transport }
+}
+
+/// A message that is ready to go, and the ticket that waits for its end.
+struct Letter: Sendable {
+    /// Why there is no letter.
+    enum Refusal: Error {
+        /// The delivery is not to be taken on.
+        case refused(Admission)
+        /// There is no such message.
+        case unwritable(reason: String)
+    }
+
+    let ticket: Ticket
+    /// The value of `webhook-id`, the same on every attempt.
+    let id: String
+    let body: [UInt8]
+
+    /// The value of `webhook-id` for a request with these: the same for the same letters.
+    static func id(of letters: [Letter]) -> String {
+        letters.count == 1
+            ? letters[0].id : Hex.encode(SHA256.hash(Array(letters.map(\.id).joined(separator: " ").utf8)))
+    }
+
+    /// The body of a request with these.
+    static func array(of letters: [Letter]) -> [UInt8] {
+        Array("[".utf8) + letters.map(\.body).joined(separator: Array(",".utf8)) + Array("]".utf8)
+    }
+}
+
+/// The secrets that sign a user's notifications.
+struct SigningSecrets: Sendable, Hashable {
+    private let secrets: WebhookSecrets
+
+    var isEmpty: Bool { secrets.isEmpty }
+
+    /// Throws for a text that is no secret; `name` is where the secrets stand, for the error.
+    init(_ secrets: [String], _ name: StaticString) throws(PluginError) {
+        do throws(WebhookSecrets.Mistake) {
+            self.secrets = try WebhookSecrets(secrets)
+        } catch {
+            throw PluginError("\(name): \(error.description)")
+        }
+    }
+
+    /// The secrets of a registration, with blanks between them; none without the field.
+    init(_ registration: borrowing Registration) throws(PluginError) {
+        let secrets = registration.field("secret")?.string.split(separator: " ") ?? []
+        try self.init(secrets.map(String.init), "secret")
+    }
+
+    /// The value of `webhook-signature`: a signature of each secret.
+    func signatures(id: String, sentAt: Timestamp, body: [UInt8]) -> String {
+        secrets.signatures(id: id, sentAt: sentAt, body: body)
+    }
 }

@@ -1,5 +1,5 @@
+import Core
 import PluginKit
-import Units
 
 /// The block's members for a Live Activity (Apple, "Starting and updating Live Activities with ActivityKit push
 /// notifications").
@@ -147,12 +147,7 @@ struct LiveActivityPayload {
         return lengths
     }
 
-    private func write(
-        _ name: StaticString,
-        _ key: JSONValue,
-        arguments: JSONValue?,
-        to writer: inout JSONWriter
-    ) {
+    private func write(_ name: StaticString, _ key: JSONValue, arguments: JSONValue?, to writer: inout JSONWriter) {
         writer.key(name)
         writer.beginObject()
         writer.key("loc-key")

@@ -1,10 +1,11 @@
 import PluginKit
 
-/// The rule's block for this platform: Apple's own keys for `aps` (seed 003), and keys that control the push.
+/// The rule's block for this platform: Apple's own keys for `aps`, and keys that control the push
+/// (contrib/docs/rules.md, "A platform's own keys").
 ///
 /// Its members are keys of `aps`, except `push-type` (a ``PushType``), `priority` (1, 5, 10), `actions` (an object:
-/// what the buttons of a predefined category open, seed 002) and `_k` (the notification's id for the app). `events`
-/// means `event`, as seed 003 calls it.
+/// what the buttons of a predefined category open) and `_k` (the notification's id for the app). `events`
+/// means `event`, as other senders call it.
 final class NativeBlock: Sendable {
     static let empty = NativeBlock()
 
@@ -21,7 +22,7 @@ final class NativeBlock: Sendable {
     private let isNotContentAvailable: Bool
     let actions: JSONValue?
     let notificationID: JSONValue?
-    /// Whether the block names a category of buttons; apps then expect `_k` (seed 002).
+    /// Whether the block names a category of buttons; apps then expect `_k`.
     private let hasCategory: Bool
     let liveActivity: LiveActivity?
 

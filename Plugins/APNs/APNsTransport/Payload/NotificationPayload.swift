@@ -1,7 +1,7 @@
 import PluginKit
 
 /// The payload of a whole notification: `aps` with the texts and Apple's own keys; beside it the category and the app's
-/// keys (seed 000), and what taps and buttons open (seed 002).
+/// keys, and what taps and buttons open (contrib/docs/rules.md, "What an app receives").
 ///
 /// If two sources have the same key, the rule wins: a member of its block over ours in `aps`, a member of its `alert`
 /// over a text, a member of `data` over `category` and `body`. The block cannot change two things: buttons that the app
@@ -44,11 +44,7 @@ struct NotificationPayload {
         return bytes
     }
 
-    private init(
-        _ notification: borrowing Notification,
-        _ block: NativeBlock,
-        as type: PushType
-    ) throws(PayloadError) {
+    private init(_ notification: borrowing Notification, _ block: NativeBlock, as type: PushType) throws(PayloadError) {
         guard var data = try? notification.data.jsonObject() else { throw .badData }
         guard !data.contains("aps") else { throw .dataHasAPS }
         switch notification.mode {
@@ -191,7 +187,7 @@ struct NotificationPayload {
         }
     }
 
-    /// Writes what a tap and the buttons open (seed 002). Both kinds of buttons may be present; the app uses those it
+    /// Writes what a tap and the buttons open. Both kinds of buttons may be present; the app uses those it
     /// supports.
     private func writeTaps(_ notification: borrowing Notification, to writer: inout JSONWriter) {
         writer.key("body")

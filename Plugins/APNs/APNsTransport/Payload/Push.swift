@@ -1,6 +1,6 @@
 import Cipher
+import Core
 import PluginKit
-import Units
 
 /// A notification as Apple takes it, without recipient and credentials.
 struct Push: Sendable {
@@ -10,7 +10,7 @@ struct Push: Sendable {
     let type: PushType
     let priority: Priority
     let payload: [UInt8]
-    /// Pushes with the same id replace each other on the device. Only for pushes with content.
+    /// Pushes with the same id replace each other on the device. Only for alerts.
     let collapseID: String?
     /// `apns-expiration`, in seconds since 1970; 0: one attempt.
     let expiration: Int64
@@ -24,7 +24,6 @@ struct Push: Sendable {
         as type: PushType,
         _ priority: Priority,
         _ payload: [UInt8],
-        collapses: Bool = false,
         lifetime: Duration? = nil,
         now: Timestamp
     ) {
@@ -32,7 +31,7 @@ struct Push: Sendable {
         self.priority = priority
         self.payload = payload
         collapseID =
-            collapses
+            type == .alert
             ? notification.collapseKey.headerValue(limit: Push.collapseIDLimit) { Base64URL.encode(SHA256.hash($0)) }
             : nil
         let expiresAt = notification.expiresAt ?? now + (lifetime ?? type.lifetime)
@@ -94,14 +93,8 @@ struct Push: Sendable {
         let payload = try payloads.payload(of: notification) { () throws(PayloadError) in
             try NotificationPayload.make(notification, block, as: .alert)
         }
-        return Push(
-            notification,
-            as: .alert,
-            block.priority ?? .usual(for: .alert, notification.urgency),
-            payload,
-            collapses: true,
-            now: now
-        )
+        let priority = block.priority ?? .usual(for: .alert, notification.urgency)
+        return Push(notification, as: .alert, priority, payload, now: now)
     }
 
     /// The whole notification as a push of another type than alert and Live Activity. Nil when the registration lacks a
@@ -149,4 +142,168 @@ struct Push: Sendable {
 extension Notification {
     /// Whether an alert would have a text.
     var hasText: Bool { !title.isEmpty || !subtitle.isEmpty || !body.isEmpty }
+}
+
+/// The values of `apns-push-type` ("Sending notification requests to APNs").
+enum PushType: String, Sendable, CaseIterable {
+    case alert
+    case background
+    case location
+    case voip
+    case complication
+    case fileProvider = "fileprovider"
+    case mdm
+    case liveActivity = "liveactivity"
+    case pushToTalk = "pushtotalk"
+    case widgets
+    case controls
+
+    /// The part of the topic after the app's bundle id.
+    var topicSuffix: String {
+        switch self {
+        // For device management, the certificate names the whole topic.
+        case .alert, .background, .mdm: ""
+        case .location: ".location-query"
+        case .voip: ".voip"
+        case .complication: ".complication"
+        case .fileProvider: ".pushkit.fileprovider"
+        case .liveActivity: ".push-type.liveactivity"
+        case .pushToTalk: ".voip-ptt"
+        case .widgets: ".push-type.widgets"
+        case .controls: ".push-type.controls"
+        }
+    }
+
+    /// Whether pushes of this type go to a token of their own.
+    var hasOwnToken: Bool { self != .alert && self != .background }
+
+    /// Whether the payload contains the texts, for the system or for the app.
+    var carriesTexts: Bool {
+        switch self {
+        case .alert, .voip, .complication, .pushToTalk: true
+        case .background, .location, .fileProvider, .mdm, .liveActivity, .widgets, .controls: false
+        }
+    }
+
+    /// The largest payload, in bytes.
+    var payloadLimit: Int { self == .voip ? 5120 : 4096 }
+
+    /// How long Apple keeps a push without an expiration. Nobody wants to be called for a call that is
+    /// over, or to hear what somebody said an hour ago. Apple keeps only the latest push.
+    var lifetime: Duration { self == .voip || self == .pushToTalk ? .zero : Self.day }
+
+    private static let day: Duration = .days(1)
+
+    /// The reason of an outcome when a token of this type is dead and no alert can replace the push.
+    var reasonOfDeadToken: String {
+        self == .liveActivity ? "live-activity-ended" : "\(rawValue)-token-dead"
+    }
+}
+
+/// The values of `apns-priority`.
+enum Priority: Int, Sendable {
+    /// Saves the device's power; the device does not wake up.
+    case low = 1
+    case considerate = 5
+    case immediate = 10
+
+    var headerValue: String {
+        switch self {
+        case .low: "1"
+        case .considerate: "5"
+        case .immediate: "10"
+        }
+    }
+
+    /// This priority, or the closest that Apple accepts for pushes of a type.
+    func allowed(for type: PushType) -> Priority {
+        switch type {
+        case .background: .considerate
+        case .liveActivity: self == .low ? .considerate : self
+        case .pushToTalk: .immediate
+        case .alert, .location, .voip, .complication, .fileProvider, .mdm, .widgets, .controls: self
+        }
+    }
+
+    /// The priority when the rule names none. For types with a budget the device chooses the moment.
+    static func usual(for type: PushType, _ urgency: Urgency) -> Priority {
+        switch type {
+        case .alert: urgency == .low ? .considerate : .immediate
+        case .location, .voip, .complication, .mdm, .pushToTalk: .immediate
+        case .background: .considerate
+        case .fileProvider, .liveActivity, .widgets, .controls: urgency == .high ? .immediate : .considerate
+        }
+    }
+}
+
+/// A background push that only says that something happened (contrib/docs/rules.md, "What an app receives").
+enum WakePayload {
+    static func make(_ notification: borrowing Notification) throws(PayloadError) -> [UInt8] {
+        var writer = JSONWriter(reservingBytes: 128)
+        writer.beginObject()
+        writer.key("aps")
+        writer.beginObject()
+        writer.key("content-available")
+        writer.integer(1)
+        writer.endObject()
+        writer.signal(of: notification)
+        writer.endObject()
+        guard writer.bytes.count <= PushType.background.payloadLimit else { throw .tooLarge }
+        return writer.bytes
+    }
+}
+
+extension JSONWriter {
+    /// Writes the signal (`t`) and the number of events of a batch (`n`), except members that `data` has.
+    mutating func signal(of notification: borrowing Notification, unlessIn data: JSONObject = JSONObject()) {
+        let isBatch = notification.count > 1
+        if !data.contains("t") {
+            key("t")
+            if isBatch { string("batch") } else { string(notification.signal) }
+        }
+        if isBatch, !data.contains("n") {
+            key("n")
+            integer(notification.count)
+        }
+    }
+}
+
+/// A background push with the envelope, for notifications without a visible text.
+enum SealedPayload {
+    static func make(_ notification: borrowing Notification) throws(PayloadError) -> [UInt8] {
+        guard let sealed = try? notification.sealed.jsonObject() else { throw .badSealed }
+        var writer = JSONWriter(reservingBytes: notification.sealed.count + 64)
+        writer.beginObject()
+        writer.key("aps")
+        writer.beginObject()
+        writer.key("content-available")
+        writer.integer(1)
+        writer.endObject()
+        writer.key("sealed")
+        writer.object(sealed)
+        writer.endObject()
+        guard writer.bytes.count <= PushType.background.payloadLimit else { throw .tooLarge }
+        return writer.bytes
+    }
+}
+
+/// Makes a managed device contact its server: only the device's push magic.
+enum MDMPayload {
+    /// Nil when the registration has no push magic.
+    static func make(_ registration: borrowing Registration) -> [UInt8]? {
+        guard let magic = registration.field(DeviceTokens.pushMagic),
+            DeviceTokens.pushMagicLengths.contains(magic.count)
+        else { return nil }
+        var writer = JSONWriter(reservingBytes: 64)
+        writer.beginObject()
+        writer.member("mdm", magic)
+        writer.endObject()
+        return writer.bytes
+    }
+}
+
+/// Makes widgets or controls reload. Only the system reads it (Apple, "Updating widgets with WidgetKit push
+/// notifications", "Updating controls locally and remotely").
+enum ContentChangedPayload {
+    static let bytes = [UInt8](#"{"aps":{"content-changed":true}}"#.utf8)
 }

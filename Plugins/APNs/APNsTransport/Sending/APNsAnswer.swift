@@ -1,10 +1,10 @@
+import Core
 import PluginKit
-import Units
 
 /// An answer of APNs and its outcome. The status decides, and the reason refines it if there is one: bodies of proxies
 /// and overloaded servers need not be JSON.
 struct APNsAnswer {
-    enum Verdict: Hashable {
+    enum Decision: Hashable {
         case outcome(Outcome)
         /// The provider token expired. The outcome depends on its age.
         case expiredProviderToken
@@ -50,26 +50,26 @@ struct APNsAnswer {
         return timestamp < registeredAt
     }
 
-    /// The verdict for a recipient.
+    /// The decision for a recipient.
     ///
     /// Only the device's own token can make a device gone, and only an error that affects every device of the app is a
     /// misconfiguration: one rule's Live Activities, or a phone with a development build that names Apple's other
     /// servers, must not stop the pushes to all others. As long as no push succeeded, the topic or the server may be
     /// wrong instead of the device, which must not cost all devices.
-    func verdict(for recipient: Recipient) -> Verdict {
-        let verdict = verdict(registeredAt: recipient.registeredAt)
-        guard case .outcome(var outcome) = verdict else { return verdict }
+    func decision(for recipient: Recipient) -> Decision {
+        let decision = decision(registeredAt: recipient.registeredAt)
+        guard case .outcome(var outcome) = decision else { return decision }
         switch outcome.kind {
         case .gone:
             if recipient.pushType.hasOwnToken {
                 outcome.reason = recipient.pushType.reasonOfDeadToken
             } else if !mayBeMisconfiguration(for: recipient) {
-                return verdict
+                return decision
             }
         case .misconfigured:
             let isOfType = recipient.pushType.hasOwnToken && reason?.isAboutCredentials != true
-            guard !recipient.isAtMainOrigin || isOfType else { return verdict }
-        default: return verdict
+            guard !recipient.isAtMainOrigin || isOfType else { return decision }
+        default: return decision
         }
         outcome.kind = .rejected
         return .outcome(outcome)
@@ -82,10 +82,10 @@ struct APNsAnswer {
         return reason == .deviceTokenNotForTopic || reason == .badDeviceToken && recipient.isAtMainOrigin
     }
 
-    /// The verdict for a broadcast. A broadcast belongs to a single registration: only bad credentials stop the pushes
+    /// The decision for a broadcast. A broadcast belongs to a single registration: only bad credentials stop the pushes
     /// to all devices. A channel that Apple does not know is gone if Apple ever accepted a broadcast in this
     /// environment; otherwise it may belong to the other environment.
-    func verdict(forBroadcastAtMainOrigin isAtMainOrigin: Bool, isPlaceProven: Bool) -> Verdict {
+    func decision(forBroadcastAtMainOrigin isAtMainOrigin: Bool, isPlaceProven: Bool) -> Decision {
         if isAboutChannel { return outcome(isPlaceProven ? .gone : .rejected, or: "other") }
         switch (status, reason) {
         case (400, .idleTimeout): return outcome(.retry, or: "other")
@@ -94,11 +94,11 @@ struct APNsAnswer {
         case (403, let reason):
             let isOfAll = isAtMainOrigin && (reason?.isAboutCredentials ?? false)
             return outcome(isOfAll ? .misconfigured : .rejected, or: "other")
-        default: return verdict(registeredAt: .epoch)
+        default: return decision(registeredAt: .epoch)
         }
     }
 
-    private func verdict(registeredAt: Timestamp) -> Verdict {
+    private func decision(registeredAt: Timestamp) -> Decision {
         switch status {
         case 0: .outcome(Outcome(.retry, reason: failure))
         case 200...299: outcome(.delivered, or: "delivered")
@@ -114,7 +114,7 @@ struct APNsAnswer {
         }
     }
 
-    private var badRequest: Verdict {
+    private var badRequest: Decision {
         switch reason {
         case .badDeviceToken, .deviceTokenNotForTopic: outcome(.gone, or: "other")
         // The key may not push to this topic, or the topic does not exist: no message can ever succeed.
@@ -125,14 +125,14 @@ struct APNsAnswer {
     }
 
     /// If Apple found the token dead before the device registered it again, the message is lost, but the device is not.
-    private func dead(registeredAt: Timestamp) -> Verdict {
+    private func dead(registeredAt: Timestamp) -> Decision {
         guard !isStale(registeredAt: registeredAt) else {
             return .outcome(Outcome(.rejected, status: status, reason: "stale-gone"))
         }
         return outcome(.gone, or: "unregistered")
     }
 
-    private func outcome(_ kind: Outcome.Kind, or word: String, _ scope: Outcome.Scope = .usual) -> Verdict {
+    private func outcome(_ kind: Outcome.Kind, or word: String, _ scope: Outcome.Scope = .usual) -> Decision {
         .outcome(
             Outcome(
                 kind,
@@ -145,7 +145,7 @@ struct APNsAnswer {
     }
 }
 
-/// The parts of a push's recipient that an answer's verdict depends on.
+/// The parts of a push's recipient that an answer's decision depends on.
 struct Recipient: Sendable {
     /// Which of the device's tokens was used.
     var pushType: PushType
@@ -155,4 +155,73 @@ struct Recipient: Sendable {
     var isPlaceProven: Bool
     /// When the device last registered, or the epoch.
     var registeredAt: Timestamp
+}
+
+/// The reason in the body of a refusal ("Handling notification responses from APNs"; for broadcasts and channels
+/// "Handling error responses from Apple Push Notification service").
+enum APNsReason: String, CaseIterable {
+    case badCollapseID = "BadCollapseId"
+    case badDeviceToken = "BadDeviceToken"
+    case badExpirationDate = "BadExpirationDate"
+    case badMessageID = "BadMessageId"
+    case badPriority = "BadPriority"
+    case badTopic = "BadTopic"
+    case deviceTokenNotForTopic = "DeviceTokenNotForTopic"
+    case duplicateHeaders = "DuplicateHeaders"
+    case idleTimeout = "IdleTimeout"
+    case invalidPushType = "InvalidPushType"
+    case missingDeviceToken = "MissingDeviceToken"
+    case missingTopic = "MissingTopic"
+    case payloadEmpty = "PayloadEmpty"
+    case topicDisallowed = "TopicDisallowed"
+    case badCertificate = "BadCertificate"
+    case badCertificateEnvironment = "BadCertificateEnvironment"
+    case badEnvironmentKeyIDInToken = "BadEnvironmentKeyIdInToken"
+    case badEnvironmentKeyInToken = "BadEnvironmentKeyInToken"
+    case expiredProviderToken = "ExpiredProviderToken"
+    case forbidden = "Forbidden"
+    case invalidProviderToken = "InvalidProviderToken"
+    case missingProviderToken = "MissingProviderToken"
+    case unrelatedKeyIDInToken = "UnrelatedKeyIdInToken"
+    case badPath = "BadPath"
+    case methodNotAllowed = "MethodNotAllowed"
+    case expiredToken = "ExpiredToken"
+    case unregistered = "Unregistered"
+    case payloadTooLarge = "PayloadTooLarge"
+    case tooManyProviderTokenUpdates = "TooManyProviderTokenUpdates"
+    case tooManyRequests = "TooManyRequests"
+    case internalServerError = "InternalServerError"
+    case serviceUnavailable = "ServiceUnavailable"
+    case shutdown = "Shutdown"
+    case badChannelID = "BadChannelId"
+    case badRequestParameters = "BadRequestParams"
+    case badRequestPayload = "BadRequestPayload"
+    case cannotCreateChannelConfiguration = "CannotCreateChannelConfig"
+    case channelNotRegistered = "ChannelNotRegistered"
+    case featureNotEnabled = "FeatureNotEnabled"
+    case missingChannelID = "MissingChannelId"
+    case missingPushType = "MissingPushType"
+    case topicMismatch = "TopicMismatch"
+
+    /// Whether these credentials cannot send anything.
+    var isAboutCredentials: Bool {
+        switch self {
+        case .badCertificate, .badCertificateEnvironment, .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken,
+            .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken:
+            true
+        default: false
+        }
+    }
+
+    /// Apple's word in the form of an outcome's reason: `bad-device-token`.
+    var label: String {
+        var label = ""
+        for character in rawValue {
+            if character.isUppercase, !label.isEmpty {
+                label += "-"
+            }
+            label += character.lowercased()
+        }
+        return label
+    }
 }

@@ -1,6 +1,6 @@
 import Cipher
+import Core
 import PluginKit
-import Units
 
 /// Sends broadcasts: updates and ends of Live Activities, to all devices that follow a channel.
 final class BroadcastSender: Sendable {
@@ -96,11 +96,11 @@ final class BroadcastSender: Sendable {
         if answer.status == 400, answer.reason == .badExpirationDate, broadcast.push.expiration != 0 {
             return sendUnkept(broadcast)
         }
-        let verdict = answer.verdict(
+        let decision = answer.decision(
             forBroadcastAtMainOrigin: broadcast.environment == client.origins.main,
             isPlaceProven: client.provenPlaces.contains(broadcast.environment, .broadcasts)
         )
-        switch verdict {
+        switch decision {
         case .expiredProviderToken: broadcast.ticket.complete(client.outcome(ofExpired: broadcast.proof))
         case .outcome(let outcome):
             if outcome.kind == .delivered {

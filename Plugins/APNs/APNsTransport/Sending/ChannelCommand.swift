@@ -1,5 +1,5 @@
+import Core
 import PluginKit
-import Units
 
 /// An operator's command on broadcast channels: the words after `channels`.
 struct ChannelCommand {

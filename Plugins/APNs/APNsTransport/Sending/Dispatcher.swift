@@ -1,6 +1,6 @@
+import Core
 import PluginKit
 import Synchronization
-import Units
 
 /// A notification's push, its token, and the push that replaces it when that token is dead.
 struct Dispatch {
@@ -113,10 +113,7 @@ final class Dispatcher: Sendable {
     private func isCovered(_ type: PushType) -> Bool {
         if topics[type] != nil { return true }
         if !hasReportedCoverage.exchange(true, ordering: .relaxed) {
-            host.log(
-                .warning,
-                "the credentials are not for \(type.rawValue) pushes: devices get alerts in their place"
-            )
+            host.log(.warning, "the credentials are not for \(type.rawValue) pushes: devices get alerts in their place")
         }
         return false
     }
@@ -129,13 +126,13 @@ final class Dispatcher: Sendable {
 
 /// The values of `apns-topic` for one app.
 struct Topics: Sendable {
-    private let topics: [String?]
+    private var topics: [PushType: String] = [:]
 
     /// `covers` says which types the credentials may send.
     init(bundleID: String, covers: (PushType) -> Bool) {
-        topics = PushType.allCases.map { covers($0) ? bundleID + $0.topicSuffix : nil }
+        for type in PushType.allCases where covers(type) { topics[type] = bundleID + type.topicSuffix }
     }
 
     /// Nil for a type that must not be sent.
-    subscript(type: PushType) -> String? { topics[type.index] }
+    subscript(type: PushType) -> String? { topics[type] }
 }

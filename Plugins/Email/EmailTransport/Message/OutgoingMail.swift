@@ -1,6 +1,6 @@
 import Cipher
+import Core
 import PluginKit
-import Units
 
 /// A message on its way: the envelope, the header and the text.
 struct OutgoingMail: Sendable {
@@ -14,9 +14,6 @@ struct OutgoingMail: Sendable {
     /// Without `Content-Transfer-Encoding`.
     private let header: String
     private let body: TextBody
-
-    /// Whether the mail server has to know SMTPUTF8 (RFC 6531).
-    var needsUTF8: Bool { recipient.needsUTF8 }
 
     /// Throws when there is nothing to show, or the rule's block is no JSON object.
     init(
@@ -81,7 +78,7 @@ struct OutgoingMail: Sendable {
         bytes += HeaderField.structured("Content-Transfer-Encoding", encoding.rawValue).utf8
         bytes += "\r\n".utf8
         body.write(encoding, to: &bytes)
-        return (bytes, encoding == .eightBit || needsUTF8)
+        return (bytes, encoding == .eightBit || recipient.needsUTF8)
     }
 }
 
@@ -130,5 +127,139 @@ extension String {
             count += character.utf8.count
             return count <= limit - 3
         } + "…"
+    }
+}
+
+/// Lines of a message's header (RFC 5322 section 2.2).
+enum HeaderField {
+    /// Lines are folded at blanks, so that none is longer if it can be helped.
+    private static let width = 76
+
+    /// A field with any text as its value. Whatever is not printable ASCII becomes encoded words, line breaks too.
+    static func text(_ name: String, _ value: String) -> String { structured(name, EncodedWords.encode(value)) }
+
+    /// A field whose value is printable ASCII of our own making.
+    static func structured(_ name: String, _ value: String) -> String {
+        var lines = ["\(name):"]
+        for word in value.split(separator: " ") {
+            let last = lines.count - 1
+            if lines[last].utf8.count + 1 + word.utf8.count > width, lines[last].utf8.count > name.utf8.count + 1 {
+                lines.append(" \(word)")
+            } else {
+                lines[last] += " \(word)"
+            }
+        }
+        return lines.joined(separator: "\r\n") + "\r\n"
+    }
+
+    /// A name and an address: `"Carillon" <push@example.com>`.
+    static func mailbox(_ name: String, _ address: EmailAddress) -> String {
+        guard !name.isEmpty else { return address.text }
+        let words = EncodedWords.encode(name)
+        guard words == name else { return "\(words) <\(address.text)>" }
+        let quoted = name.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : String($0) }.joined()
+        return "\"\(quoted)\" <\(address.text)>"
+    }
+
+    /// RFC 5322 section 3.3: `Mon, 02 Feb 2026 02:40:00 +0000`.
+    static func date(_ time: Timestamp) -> String {
+        let date = CivilDate(time)
+        let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        let weekday = weekdays[Int((time.daysSince1970 % 7 + 7) % 7)]
+        let day = date.day < 10 ? "0\(date.day)" : "\(date.day)"
+        return "\(weekday), \(day) \(months[Int(date.month - 1)]) \(date.year) \(time.clock) +0000"
+    }
+}
+
+/// The body of a message: plain text in UTF-8, encoded so that mail servers take it (RFC 2045).
+struct TextBody: Sendable {
+    /// What a message's body may be written as.
+    enum Encoding: String, Sendable {
+        /// ASCII as it is, in short lines.
+        case sevenBit = "7bit"
+        /// UTF-8 as it is, where the mail server offers 8BITMIME (RFC 6152).
+        case eightBit = "8bit"
+        case quotedPrintable = "quoted-printable"
+        case base64
+    }
+
+    /// Of quoted-printable and base64, without the line's end.
+    private static let width = 76
+    /// Of a line that goes out as it is; servers have to take 998.
+    private static let longestLine = 900
+
+    private let lines: [Substring]
+    private let isASCII: Bool
+    private let isShort: Bool
+
+    /// Takes any text. Other control characters than line breaks and tabs are left out.
+    init(_ text: String) {
+        var clean = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0x0A, 0x09, 0x20...0x7E, 0xA0...: clean.unicodeScalars.append(scalar)
+            case 0x0D, 0x85: break
+            default: break
+            }
+        }
+        lines = clean.split(separator: "\n", omittingEmptySubsequences: false)
+        isASCII = clean.utf8.allSatisfy { $0 < 0x80 }
+        isShort = lines.allSatisfy { $0.utf8.count <= TextBody.longestLine }
+    }
+
+    /// The best encoding; `allows8Bit`: the mail server offers 8BITMIME.
+    func encoding(allows8Bit: Bool) -> Encoding {
+        if isShort, isASCII { return .sevenBit }
+        if isShort, allows8Bit { return .eightBit }
+        let byteCount = lines.reduce(0) { $0 + $1.utf8.count }
+        let foreign = lines.reduce(0) { $0 + $1.utf8.count { $0 >= 0x80 } }
+        return foreign * 6 <= byteCount ? .quotedPrintable : .base64
+    }
+
+    /// The body in an encoding, with CR and LF after each line.
+    func write(_ encoding: Encoding, to bytes: inout [UInt8]) {
+        switch encoding {
+        case .sevenBit, .eightBit:
+            for line in lines {
+                bytes += line.utf8
+                bytes += TextBody.end
+            }
+        case .quotedPrintable:
+            for line in lines { TextBody.quote([UInt8](line.utf8), to: &bytes) }
+        case .base64:
+            let text = lines.joined(separator: "\r\n") + "\r\n"
+            let encoded = [UInt8](Base64Alphabet.standard.encode([UInt8](text.utf8), padded: true).utf8)
+            for start in stride(from: 0, to: encoded.count, by: TextBody.width) {
+                bytes += encoded[start..<min(start + TextBody.width, encoded.count)]
+                bytes += TextBody.end
+            }
+        }
+    }
+
+    private static let end = [UInt8(ascii: "\r"), UInt8(ascii: "\n")]
+
+    /// One line in quoted-printable (RFC 2045 section 6.7).
+    private static func quote(_ line: [UInt8], to bytes: inout [UInt8]) {
+        let hex = [UInt8]("0123456789ABCDEF".utf8)
+        var column = 0
+        for (index, byte) in line.enumerated() {
+            let isBlank = byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+            let isPlain = isBlank ? index + 1 < line.count : byte.isVisibleASCII && byte != UInt8(ascii: "=")
+            // A soft break needs the last column.
+            if column + (isPlain ? 1 : 3) > width - 1 {
+                bytes.append(UInt8(ascii: "="))
+                bytes += end
+                column = 0
+            }
+            if isPlain {
+                bytes.append(byte)
+                column += 1
+            } else {
+                bytes += [UInt8(ascii: "="), hex[Int(byte >> 4)], hex[Int(byte & 15)]]
+                column += 3
+            }
+        }
+        bytes += end
     }
 }

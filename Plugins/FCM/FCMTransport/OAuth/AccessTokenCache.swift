@@ -1,16 +1,17 @@
-import Units
+import Core
+import PluginKit
 
 /// The access token in use and the messages that wait for one: a pure state machine with at most one token request in
 /// flight. A token is renewed while the old one is still valid, so that usually only the first message waits.
-package struct AccessTokenCache<Waiter: Sendable>: Sendable {
-    package struct Token: Sendable, Hashable {
+struct AccessTokenCache<Waiter: Sendable>: Sendable {
+    struct Token: Sendable, Hashable {
         /// The value of `authorization`.
-        package let authorization: String
+        let authorization: String
         /// Counts the tokens. Distinguishes answers to an old token from answers to the current one.
-        package let generation: Int
+        let generation: Int
     }
 
-    package enum Reply: Sendable {
+    enum Reply: Sendable {
         case use(Token)
         /// ``granted(_:askedAt:)`` or ``failed(_:now:)`` returns the waiter later.
         case wait
@@ -21,9 +22,9 @@ package struct AccessTokenCache<Waiter: Sendable>: Sendable {
     }
 
     /// How many may wait at a time.
-    package static var waiterLimit: Int { 1024 }
+    static var waiterLimit: Int { 1024 }
     /// How long before its end a token is renewed.
-    package static var renewalLead: Duration { .minutes(5) }
+    static var renewalLead: Duration { .minutes(5) }
     /// Consecutive failures pause for 1 s, 2 s, 4 s, … 64 s.
     private static var longestPauseExponent: Int { 6 }
     /// The longest pause that a token endpoint can ask for.
@@ -48,10 +49,10 @@ package struct AccessTokenCache<Waiter: Sendable>: Sendable {
     private var generation = 0
 
     /// Has no token yet.
-    package init() {}
+    init() {}
 
     /// `mustRequest`: the caller has to request a token now and report the result.
-    package mutating func ask(_ waiter: Waiter, now: Timestamp) -> (reply: Reply, mustRequest: Bool) {
+    mutating func ask(_ waiter: Waiter, now: Timestamp) -> (reply: Reply, mustRequest: Bool) {
         if let serving, now < serving.endsAt {
             let mustRequest = now >= serving.renewsAt && !isRequestUnderWay && !isPausing(now)
             isRequestUnderWay = isRequestUnderWay || mustRequest
@@ -71,22 +72,18 @@ package struct AccessTokenCache<Waiter: Sendable>: Sendable {
     }
 
     /// A token arrived that was requested at `askedAt`. Returns it and everybody who waited for it.
-    package mutating func granted(_ grant: AccessGrant, askedAt: Timestamp) -> (token: Token, waiters: [Waiter]) {
+    mutating func granted(_ grant: AccessGrant, askedAt: Timestamp) -> (token: Token, waiters: [Waiter]) {
         generation += 1
         let token = Token(authorization: grant.authorization, generation: generation)
         let lead = min(Self.renewalLead, grant.lifetime / 2)
-        serving = Serving(
-            token: token,
-            renewsAt: askedAt + grant.lifetime - lead,
-            endsAt: askedAt + grant.lifetime
-        )
+        serving = Serving(token: token, renewsAt: askedAt + grant.lifetime - lead, endsAt: askedAt + grant.lifetime)
         pause = nil
         return (token, endRequest())
     }
 
     /// A token request failed with `outcome`. Returns everybody who waited. No token is requested during a pause that
     /// grows with each failure; the outcome can lengthen it to an hour at most.
-    package mutating func failed(_ outcome: Outcome, now: Timestamp) -> [Waiter] {
+    mutating func failed(_ outcome: Outcome, now: Timestamp) -> [Waiter] {
         let failures = (pause?.failures ?? 0) + 1
         let length = Duration.seconds(1 << min(failures - 1, Self.longestPauseExponent))
         pause = Pause(
@@ -98,14 +95,14 @@ package struct AccessTokenCache<Waiter: Sendable>: Sendable {
     }
 
     /// The token of a generation was refused and is used no more.
-    package mutating func discard(generation: Int) {
+    mutating func discard(generation: Int) {
         if serving?.token.generation == generation {
             serving = nil
         }
     }
 
     /// Removes the first waiter that matches; nil if there is none.
-    package mutating func withdraw(where matches: (Waiter) -> Bool) -> Waiter? {
+    mutating func withdraw(where matches: (Waiter) -> Bool) -> Waiter? {
         waiting.firstIndex(where: matches).map { waiting.remove(at: $0) }
     }
 
@@ -122,14 +119,14 @@ package struct AccessTokenCache<Waiter: Sendable>: Sendable {
 }
 
 /// An access token from the token endpoint (RFC 6749 section 5.1).
-package struct AccessGrant: Sendable, Hashable {
+struct AccessGrant: Sendable, Hashable {
     /// The value of `authorization`: `Bearer …`.
-    package let authorization: String
+    let authorization: String
     /// From the time of the request.
-    package let lifetime: Duration
+    let lifetime: Duration
 
     /// Takes the header's value as it is.
-    package init(authorization: String, lifetime: Duration) {
+    init(authorization: String, lifetime: Duration) {
         self.authorization = authorization
         self.lifetime = lifetime
     }
